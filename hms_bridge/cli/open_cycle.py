@@ -13,6 +13,7 @@ from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
+from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.replication import ReplicationPolicy
 
@@ -88,7 +89,6 @@ def open_repair(
 def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> Iterator[_Sides]:
     """``is_created``: the replica's metastore may be new."""
     from hms_bridge.connect import connected
-    from hms_bridge.dml.named import find_database
 
     source_settings, target_settings = side_settings(policy.source), side_settings(policy.target)
     with ExitStack() as stack:
@@ -98,7 +98,7 @@ def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> I
         target = stack.enter_context(
             connected(side_url(policy.target, store_url), target_settings, is_created=is_created)
         )
-        find_database(source, policy.source.database)
+        _require_source(source, policy, source_settings)
         yield _Sides(
             policy=policy,
             source=source,
@@ -107,6 +107,20 @@ def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> I
             source_settings=source_settings,
             target_settings=target_settings,
         )
+
+
+def _require_source(source: Metastore, policy: ReplicationPolicy, settings: Settings) -> None:
+    """Raises NoSuchObjectError for a database that is not there and was never dumped: of one that
+    was, the next dump tells."""
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.dml.named import find_database
+    from hms_bridge.repl.format.directories import list_dumps
+
+    try:
+        find_database(source, policy.source.database)
+    except NoSuchObjectError:
+        if not list_dumps(file_systems(settings), policy.root, policy.source.database):
+            raise
 
 
 def _cycle(

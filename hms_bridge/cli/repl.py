@@ -31,9 +31,13 @@ from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
+    from hms_bridge.repl.dump.repl_dump import ReplDump
     from hms_bridge.repl.dump.size import DumpSize
     from hms_bridge.repl.load.plan import LoadPlan, LoadReport
 
@@ -92,6 +96,13 @@ def repl() -> None:
     "or an object store.",
 )
 @click.option(
+    "--limit",
+    "event_limit",
+    type=click.IntRange(min=1),
+    metavar="EVENTS",
+    help="Cover so many events of the log at most; the next dump goes on.  [default: setting]",
+)
+@click.option(
     "--assume-empty",
     "is_unknown_empty",
     is_flag=True,
@@ -121,6 +132,7 @@ def dump(
     is_abort_allowed: bool,
     is_previous_kept: bool,
     has_no_checksums: bool,
+    event_limit: int | None,
     is_unknown_empty: bool,
     discarded: str | None,
     is_dry_run: bool,
@@ -136,6 +148,7 @@ def dump(
       hms-bridge repl dump sales --bootstrap --wait 10m --abort-writers
       hms-bridge repl dump sales --external-base hdfs://dr:8020/external
       hms-bridge repl dump sales --dry-run
+      hms-bridge repl dump sales --limit 100000
       hms-bridge repl dump sales --table-anew orders --table-anew items
       hms-bridge repl dump sales --discard --dry-run
     """
@@ -166,6 +179,7 @@ def dump(
         wait=wait,
         is_abort_allowed=is_abort_allowed,
         is_unknown_empty=is_unknown_empty,
+        event_limit=event_limit,
     )
     _dump(request, metastore_url, settings, output_format, is_dry_run=is_dry_run)
 
@@ -184,7 +198,6 @@ def _dump(
 
     database = request.database
     with source_side(metastore_url, settings) as (metastore, manifest):
-        find_database(metastore, database)
         dumper = ReplDump(
             metastore,
             file_systems(settings),
@@ -195,7 +208,7 @@ def _dump(
         )
         with nullcontext() if is_dry_run else dumper.marking(request):
             with working(f"looking at {database}"):
-                plan = dumper.plan(request)
+                plan = _planned(dumper, request, metastore)
             if is_dry_run:
                 print_record(_dump_plan(plan, dumper.size(plan)), output_format)
                 return
@@ -205,11 +218,23 @@ def _dump(
     if report.kind is DumpKind.BLOCKED and output_format == "table":
         del shown["reason"]  # a person reads it below
     print_record(shown, output_format)
+    if report.left_event_count:
+        say(f"{counted(report.left_event_count, 'event')} of the log left for the next dump")
     for write in report.events.assumed_empty:
         say(f"dumped as empty: {write}")
     if report.kind is DumpKind.BLOCKED:
         say(report.reason)
         raise SystemExit(1)
+
+
+def _planned(dumper: ReplDump, request: DumpRequest, metastore: Metastore) -> DumpPlan:
+    """Raises NoSuchObjectError, with names that are like it, for a database that is not there and
+    of which no dump tells that it was."""
+    try:
+        return dumper.plan(request)
+    except NoSuchObjectError:
+        find_database(metastore, request.database)
+        raise
 
 
 def _dump_plan(plan: DumpPlan, size: DumpSize) -> dict[str, object]:
@@ -226,6 +251,7 @@ def _dump_plan(plan: DumpPlan, size: DumpSize) -> dict[str, object]:
         "previous dump": plan.previous,
         "removed": list(plan.removed),
         "waits for": plan.waits_for or None,
+        "events left": plan.left_event_count,
     }
 
 
@@ -239,6 +265,7 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
         "events": dict(report.events.dumped),
         "passed over": dict(report.events.passed),
         "files": report.file_count,
+        "events left": report.left_event_count,
     }
 
 
@@ -252,6 +279,12 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
     help="Where the replica keeps data of external tables.  [default: setting]",
 )
 @copy_options
+@click.option(
+    "--allow-drop-database",
+    "is_drop_allowed",
+    is_flag=True,
+    help="Drop the replica's database, with all that it holds, if the source has dropped its own.",
+)
 @dry_run_option
 @metastore_option
 @format_option
@@ -262,6 +295,7 @@ def load(
     given_root: str | None,
     external_base: str | None,
     copying: CopyOptions,
+    is_drop_allowed: bool,
     is_dry_run: bool,
     metastore_url: str,
     output_format: str,
@@ -295,6 +329,7 @@ def load(
         root=given_root,
         external_base=external_base,
         copying=copying,
+        is_drop_allowed=is_drop_allowed,
     )
     with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
         planner = ReplLoad(metastore, file_systems(settings))

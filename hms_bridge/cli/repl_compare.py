@@ -47,6 +47,12 @@ _COLUMNS = ("verdict", "table", "partition", "what", "source", "replica", "why")
     "checksums.",
 )
 @click.option("--rows", "has_rows", is_flag=True, help="Read and compare every row of ACID tables.")
+@click.option(
+    "--statistics",
+    "has_statistics",
+    is_flag=True,
+    help="Compare column statistics, which no load brings: those of the engine hive.",
+)
 @metastore_option
 @format_option
 @settings_options
@@ -58,6 +64,7 @@ def compare(
     tables: tuple[str, ...],
     has_checksums: bool,
     has_rows: bool,
+    has_statistics: bool,
     metastore_url: str,
     output_format: str,
     settings: Settings,
@@ -66,9 +73,10 @@ def compare(
 
     --metastore is the replica's. Both may be at work: what the source committed since is left
     out, and a table that it changed otherwise since is undecided. Compared are tables,
-    definitions, partitions, write ids and files; with --rows also every row with its ROW__ID.
-    Places, statistics, privileges and constraints are not. Exit codes: 0 no difference, 1 error,
-    2 differences, 3 no difference, but something is undecided.
+    definitions, constraints, partitions, write ids and files; with --rows also every row with its
+    ROW__ID; functions with the bytes of their files; column statistics only with --statistics.
+    Places and privileges are not. Exit codes: 0 no difference, 1 error, 2 differences, 3 no
+    difference, but something is undecided.
 
     \b
     Examples:
@@ -90,7 +98,8 @@ def compare(
         source_database=source_database,
         target_database=target_database,
         tables=tables,
-        depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
+        depth=Depth(has_checksums=has_checksums, has_rows=has_rows, has_statistics=has_statistics),
+        passed_kinds=settings.repl.passed_kinds,
         user=getpass.getuser(),
         host=socket.gethostname(),
     )
@@ -156,6 +165,8 @@ def _say_verdict(report: CompareReport, *, has_rows: bool) -> None:
         counted(compared.partitions, "partition"),
         counted(compared.files, "file"),
         counted(compared.rows, "row") if has_rows else "no rows (--rows)",
+        counted(compared.constraints, "constraint"),
+        counted(compared.functions, "function"),
     ]
     counts = [
         f"{len(found)} {verdict.value}" for verdict in Verdict if (found := report.of(verdict))

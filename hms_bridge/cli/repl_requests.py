@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import socket
+from dataclasses import replace
 
 from hms_bridge.cli.copy_options import CopyOptions
 from hms_bridge.config.durations import parse_duration_ms
@@ -38,6 +39,7 @@ def dump_request(
     wait: str | None = None,
     is_abort_allowed: bool = False,
     is_unknown_empty: bool = False,
+    event_limit: int | None = None,
 ) -> DumpRequest:
     """A dump. ``wait`` is a duration; a bare number means hours, as in Hive.
 
@@ -56,6 +58,7 @@ def dump_request(
         is_previous_kept=is_previous_kept or repl.is_previous_kept,
         has_checksums=has_checksums and repl.has_checksums,
         external_base=_dumped_external_base(external_base, settings),
+        event_limit=repl.event_limit if event_limit is None else event_limit,
         wait=wait_rules(
             settings, wait=wait, is_abort_allowed=is_abort_allowed or repl.is_abort_allowed
         ),
@@ -116,6 +119,7 @@ def load_request(
     root: str | None = None,
     external_base: str | None = None,
     copying: CopyOptions | None = None,
+    is_drop_allowed: bool = False,
 ) -> LoadRequest:
     """A load of the newest dump. Raises ConfigError for a bandwidth that is none."""
     copying = copying or CopyOptions()
@@ -139,6 +143,7 @@ def load_request(
             files_max=settings.repl.copied_files_max, bytes_max=settings.repl.copied_bytes_max
         ),
         retain_ms=settings.archive.retain_ms,
+        is_drop_allowed=is_drop_allowed or settings.repl.is_drop_allowed,
     )
 
 
@@ -164,7 +169,8 @@ def drill_request(
     name = f"drill_of_{source_database}" if scratch is None else scratch
     return DrillRequest(
         dump=dump_request(source_database, settings, root=root),
-        load=load_request(source_database, settings, root=root),
+        # What would go is the drill's own database, which is to be compared.
+        load=replace(load_request(source_database, settings, root=root), is_drop_allowed=False),
         scratch_database=checked_name(name, "database"),
         depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
         is_kept=is_kept,

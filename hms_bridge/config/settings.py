@@ -278,6 +278,9 @@ class ReplSettings:
         "them.")
     batch_size: int = setting(Given.number, "hive.repl.approx.max.load.tasks", "10000",
         "Events of one batch.", low=1)
+    event_limit: int | None = setting(Given.number_or_none, "hms.bridge.repl.dump.events.max", "",
+        "How many events of the notification log an incremental dump covers at most; the next one "
+        "goes on. Empty means all that there are.", low=1)
     has_checksums: bool = setting(Given.flag, "hms.bridge.repl.dump.checksums", "true",
         "Whether dumps name files with checksum and archive. Set it to false for a real Hive that "
         "loads from a file system without checksums of its own: it takes such a file for changed.")
@@ -296,6 +299,9 @@ class ReplSettings:
         "How long notification events are kept at most for the next dump of a replicated database, "
         "beyond their time to live. A database that was not dumped for so long is given up: its "
         "replica has to be bootstrapped anew.", unit="d")
+    is_drop_allowed: bool = setting(Given.flag, "hms.bridge.repl.load.drop.database", "false",
+        "Whether a load drops the replica's database, with all that it holds, if its source has "
+        "dropped it. If not, such a load is refused.")
     bandwidth: int | None = setting(Given.number_or_none, "hms.bridge.repl.bandwidth", "",
         "How many bytes a second a load copies at most, all its threads together. Empty means as "
         "many as it can.", low=1)

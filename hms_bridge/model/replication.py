@@ -67,8 +67,8 @@ class CycleOutcome(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CycleResult:
-    """What a cycle brought. ``dump_kind``: bootstrap or incremental; events are those that were
-    applied, files and bytes those that were copied. ``message``: why it failed."""
+    """What a cycle brought. ``dump_kind``: bootstrap, incremental or drop; events are those that
+    were applied, files and bytes those that were copied. ``message``: why it failed."""
 
     outcome: CycleOutcome
     dump_kind: str | None = None

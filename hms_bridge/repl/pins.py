@@ -125,6 +125,11 @@ class DumpPins:
         if self.manifest is not None and not self.is_apart:
             self._put_policy(began_at_ms)
 
+    def end(self) -> None:
+        """There will be no next dump: nothing more is held for it."""
+        if self.manifest is not None:
+            self.manifest.remove_pin(policy_holder(self.database))
+
     def hold_since(self, since_ms: int) -> None:
         """The next dump needs what was archived since then, too."""
         if self.manifest is None:

@@ -256,6 +256,11 @@ def target_partition(
     )
 
 
+def is_of_loads_only(parameters: Mapping[str, str]) -> bool:
+    """Whether nobody but loads could ever change a replica of ours."""
+    return parameters.get(OPENED) == "false" and WAS_OPEN not in parameters
+
+
 def has_moved(before: Table | Partition, after: Table | Partition) -> bool:
     """Whether a change gave an object another directory (SET LOCATION); the files stay behind."""
     old, new = before.storage.location, after.storage.location

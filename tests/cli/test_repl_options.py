@@ -316,3 +316,45 @@ def _set_database(sides: Sides, parameters: dict[str, str]) -> None:
     database = store.metastore.get_database("s")
     store.metastore.alter_database("s", replace(database, parameters=parameters))
     store.metastore.close()
+
+
+def test_a_replica_is_dropped_with_its_source_only_if_that_is_asked_for(sides: Sides) -> None:
+    sides.dump()
+    sides.load()
+    sides.program.ok("repl", "end", "s")
+    sides.program.ok("sql", "-e", "DROP DATABASE s CASCADE")
+    assert sides.program.ok("repl", "dump", "s", "--dry-run", "--format", "json").json["kind"] == (
+        "drop"
+    )
+    sides.dump()
+    refused = sides.program.run("repl", "load", "s", *sides.replica)
+    assert refused.exit_code == 1
+    assert "--allow-drop-database" in refused.err
+    allowed = ("--allow-drop-database", "--format", "json")
+    plan = sides.program.ok("repl", "load", "s", *sides.replica, *allowed, "--dry-run").json
+    assert (plan["kind"], plan["events"]) == ("drop", {"EVENT_DROP_DATABASE": 1})
+    done = sides.program.ok("repl", "load", "s", *sides.replica, *allowed).json
+    assert done["kind"] == "drop"
+    shown = sides.program.ok("sql", "-e", "SHOW DATABASES", *sides.replica).out
+    assert "default" in shown
+    assert "s\n" not in shown.replace("default", "").replace("database", "")
+    wrong = sides.program.run("repl", "dump", "nowhere")
+    assert (wrong.exit_code, "there is no database nowhere" in wrong.err) == (1, True)
+
+
+def test_a_dump_has_a_limit_by_option_and_by_setting(sides: Sides) -> None:
+    sides.dump()
+    sides.load()
+    for name in ("a", "b", "c"):
+        sides.event(name)
+    plan = sides.program.ok("repl", "dump", "s", "--limit", "2", "--dry-run", "--format", "json")
+    assert (plan.json["until event"] - plan.json["after event"], plan.json["events left"]) == (2, 1)
+    made = sides.program.ok("repl", "dump", "s", "--limit", "2")
+    assert "1 event of the log left for the next dump" in made.err
+    sides.load()
+    sides.event("d")
+    setting = ("--set", "hms.bridge.repl.dump.events.max=1")
+    answer = sides.program.ok("repl", "dump", "s", "--format", "json", *setting).json
+    assert answer["events left"] == 1
+    sides.load()
+    assert sides.program.run("repl", "dump", "s", "--limit", "0").exit_code == 2

@@ -355,3 +355,24 @@ def test_it_goes_on_until_it_is_told_to_stop(replication: Replication) -> None:
         process.communicate(timeout=30)
     assert (process.returncode, counts["sales", "replicated"]) == (0, 1)
     assert [row["outcome"] for row in replication.history()][-1] == "replicated"
+
+
+def test_a_source_that_drops_its_database_takes_the_replica_along_if_that_is_set(
+    replication: Replication,
+) -> None:
+    replication.ok("run", "sales")
+    replication.program.ok("repl", "end", "sales")
+    replication.program.ok("sql", "-e", "DROP DATABASE sales CASCADE")
+    refused = replication.run("run", "sales")
+    assert refused.exit_code == 1
+    assert "hms.bridge.repl.load.drop.database" in refused.out + refused.err
+    there = ("sql", "-e", "SHOW DATABASES", "--metastore", STORE, *replication.settings)
+    assert "sales" in replication.program.ok(*there).out
+    replication.ok("policy", "remove", "sales")
+    added = replication.add("--target-set", "hms.bridge.repl.load.drop.database=true")
+    assert added.exit_code == 0
+    (dropped,) = replication.ok("run", "sales", "--format", "jsonl").json_lines
+    assert (dropped["outcome"], dropped["kind"], dropped["events"]) == ("replicated", "drop", 1)
+    assert "sales" not in replication.program.ok(*there).out
+    (idle,) = replication.ok("run", "sales", "--format", "jsonl").json_lines
+    assert idle["outcome"] == "nothing new"

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import delete
 
 from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID
-from hms_bridge.model.function import Function
 from hms_bridge.repl.compare.described import CompareReport, Verdict
 from hms_bridge.repl.own_part import Access, set_access
 from tests.support.repl_world import ReplWorld
@@ -129,14 +128,6 @@ def test_a_partition_that_comes_meanwhile_is_no_difference(busy_world: ReplWorld
     )
     report = compare(world, "parted", source=added)
     assert [(one.partition, one.verdict) for one in told(report)] == [("p=z", Verdict.UNDECIDED)]
-
-
-def test_functions_are_named(busy_world: ReplWorld) -> None:
-    world = busy_world
-    world.replicate()
-    world.source.create_function(Function(name="f", database_name="src", class_name="org.F"))
-    report = compare(world)
-    assert (told(report), not_compared(report)) == ([], {(None, "function f")})
 
 
 def load_another_row(world: ReplWorld) -> None:

@@ -68,7 +68,7 @@ MUTATIONS = (
     Mutation(
         name="dumps go into the directory of a table",
         file="hms_bridge/repl/dump/repl_dump.py",
-        old="        self._require_lasting(request)\n",
+        old="        require_lasting(self._source, self._resolve, request)\n",
         new="",
         test="tests/repl/test_dump_place.py::test_a_table",
     ),
@@ -310,15 +310,15 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump pins nothing",
-        file="hms_bridge/repl/dump/repl_dump.py",
-        old="        late = frozenset(pins.hold(paths.root, files))\n",
-        new="        late = frozenset[str]()\n",
+        file="hms_bridge/repl/dump/named_files.py",
+        old="    late = frozenset(pins.hold(paths.root, files))\n",
+        new="    late = frozenset[str]()\n",
         test="tests/simulation/test_found.py::test_a_purge_keeps_what_an_unloaded_dump_names",
         is_simulated=True,
     ),
     Mutation(
         name="a dump counts on files that a purge has begun to take",
-        file="hms_bridge/repl/dump/repl_dump.py",
+        file="hms_bridge/repl/dump/named_files.py",
         old=" or _is_being_purged(located, late)",
         new="",
         test="tests/repl/test_archive_budget.py::"
@@ -355,9 +355,9 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump may name files that are gone",
-        file="hms_bridge/repl/dump/repl_dump.py",
-        old="        if missing:\n            pins.release",
-        new="        if False:\n            pins.release",
+        file="hms_bridge/repl/dump/named_files.py",
+        old="    if missing:\n        pins.release",
+        new="    if False:\n        pins.release",
         test="tests/repl/test_two_metastores.py::test_a_purge_before_the_dump_is_found_by_the_dump",
     ),
     Mutation(
@@ -764,7 +764,7 @@ MUTATIONS = (
     Mutation(
         name="a dump of another source fits by its numbers",
         file="hms_bridge/repl/load/repl_load.py",
-        old="        require_same_source(reader, self._replica(request).find_database())\n",
+        old="        require_same_source(reader, database)\n",
         new="",
         test="tests/repl/test_origin.py::test_a_dump_of_another_source_is_not_loaded",
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
@@ -18,6 +18,8 @@ def compare(
     *tables: str,
     rows: bool = True,
     checksums: bool = False,
+    statistics: bool = False,
+    passed: Collection[str] = (),
     source: Any = None,
     target: Any = None,
 ) -> CompareReport:
@@ -26,7 +28,8 @@ def compare(
         source_database="src",
         target_database="dst",
         tables=tables,
-        depth=Depth(has_checksums=checksums, has_rows=rows),
+        depth=Depth(has_checksums=checksums, has_rows=rows, has_statistics=statistics),
+        passed_kinds=frozenset(passed),
     )
     comparer = ReplCompare(
         world.resolve, world.clock, source=source or world.source, target=target or world.target
@@ -43,8 +46,8 @@ def different(report: CompareReport) -> set[tuple[str | None, str | None, str]]:
     return {(one.table, one.partition, one.what) for one in report.of(Verdict.DIFFERENT)}
 
 
-def equal_tables(report: CompareReport) -> Sequence[str | None]:
-    return [one.table for one in report.of(Verdict.EQUAL)]
+def equal_tables(report: CompareReport) -> Sequence[str]:
+    return [one.table for one in report.of(Verdict.EQUAL) if one.table is not None]
 
 
 def assert_equal(world: ReplWorld, *, rows: int) -> None:

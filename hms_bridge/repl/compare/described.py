@@ -25,9 +25,9 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One line of a comparison. ``table`` None: of the database; ``partition`` None: of the table.
-    ``source`` and ``replica``: what each side has, None where it has nothing of the kind or that
-    says nothing. ``why`` explains all but differences."""
+    """One line of a comparison. ``table`` None: of the database, or of a function; ``partition``
+    None: of the table. ``source`` and ``replica``: what each side has, None where it has nothing of
+    the kind or that says nothing. ``why`` explains all but differences."""
 
     verdict: Verdict
     table: str | None = None
@@ -75,7 +75,8 @@ class FoundFiles:
 class DescribedPlace:
     """What is in the directory of a table or partition. ``found`` None: not looked at; ``rows``
     None: not read; ``fault``: why what is there cannot be read, ``unread``: why it was not.
-    ``strays``: paths of files that no reader of ACID tables opens."""
+    ``strays``: paths of files that no reader of ACID tables opens. ``statistics``: of its columns;
+    none if they are not asked for."""
 
     definition: Definition = field(default_factory=dict)
     found: FoundFiles | None = None
@@ -83,14 +84,17 @@ class DescribedPlace:
     fault: str = ""
     unread: str = ""
     strays: tuple[str, ...] = ()
+    statistics: Definition = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DescribedTable:
     """One side of a table. ``places``: by partition name, "" for a table without partitions.
-    ``write_ids`` None: it has no transactions, or only its definition is compared."""
+    ``write_ids`` None: it has no transactions, or only its definition is compared.
+    ``constraints``: by name, as the target's database would have them."""
 
     definition: Definition
+    constraints: Definition = field(default_factory=dict)
     write_ids: ValidWriteIdList | None = None
     places: Mapping[str, DescribedPlace] = field(default_factory=dict)
 
@@ -99,10 +103,14 @@ class DescribedTable:
 class Circumstances:
     """What else decides. ``changed_partitions``: what the source did after the common event to
     partitions, by name. ``forgotten``: write ids of which the side that shows them does not know
-    any more whether they were committed."""
+    any more whether they were committed. ``excused``: constraints that may differ, by name, what
+    that makes of them, and why. ``changed_statistics``: what the source did since to those of the
+    table's columns."""
 
     changed_partitions: Mapping[str, str] = field(default_factory=dict)
+    excused: Mapping[str, tuple[Verdict, str]] = field(default_factory=dict)
     forgotten: frozenset[WriteId] = frozenset()
+    changed_statistics: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,6 +121,8 @@ class Compared:
     partitions: int = 0
     files: int = 0
     rows: int = 0
+    constraints: int = 0
+    functions: int = 0
 
     def __add__(self, other: Compared) -> Compared:
         return Compared(
@@ -120,6 +130,8 @@ class Compared:
             partitions=self.partitions + other.partitions,
             files=self.files + other.files,
             rows=self.rows + other.rows,
+            constraints=self.constraints + other.constraints,
+            functions=self.functions + other.functions,
         )
 
 

@@ -30,10 +30,14 @@ def judge(
     common = sorted(source.places.keys() & replica.places.keys())
     findings = [
         *_definitions(name, None, source.definition, replica.definition),
+        *_constraints(name, source, replica, circumstances),
         *_missing_partitions(name, source, replica, circumstances),
     ]
     for part in common:  # "" is a table without partitions
         findings += _place(name, part or None, source.places[part], replica.places[part])
+        findings += _statistics(
+            name, part or None, source.places[part], replica.places[part], circumstances
+        )
     # Last: what the files say decides what an id means whose end nobody remembers.
     findings += _write_ids(name, source, replica, circumstances, findings)
     compared = _compared(source, common)
@@ -53,6 +57,7 @@ def _compared(source: DescribedTable, common: list[str]) -> Compared:
         partitions=sum(part != "" for part in common),
         files=sum(len(place.found.files) for place in places if place.found is not None),
         rows=sum(place.rows.count for place in places if place.rows is not None),
+        constraints=len(source.constraints),
     )
 
 
@@ -60,6 +65,8 @@ def _what_is_equal(source: DescribedTable, common: list[str], compared: Compared
     """Only what was looked at."""
     places = [source.places[part] for part in common]
     parts = ["definition"]
+    if source.constraints:
+        parts.append(counted(len(source.constraints), "constraint"))
     if any(common):
         parts.append(counted(compared.partitions, "partition"))
     if source.write_ids is not None:
@@ -68,6 +75,9 @@ def _what_is_equal(source: DescribedTable, common: list[str], compared: Compared
         parts.append(counted(compared.files, "file"))
     if any(place.rows is not None for place in places):
         parts.append(counted(compared.rows, "row"))
+    columns = sum(len(place.statistics) for place in places)
+    if columns:
+        parts.append(f"statistics of {counted(columns, 'column')}")
     return ", ".join(parts)
 
 
@@ -83,6 +93,14 @@ def _definitions(
             source=ours,
             replica=theirs,
         )
+
+
+def _constraints(
+    table: str, source: DescribedTable, replica: DescribedTable, circumstances: Circumstances
+) -> Iterator[Finding]:
+    for what, ours, theirs in differing(source.constraints, replica.constraints):
+        verdict, why = circumstances.excused.get(what, (Verdict.DIFFERENT, ""))
+        yield Finding(verdict=verdict, table=table, what=what, source=ours, replica=theirs, why=why)
 
 
 def _missing_partitions(
@@ -153,6 +171,26 @@ def _rows(
 def _rows_text(seen: SeenRows, other: SeenRows) -> str:
     text = counted(seen.count, "row")
     return text if seen.count != other.count else f"{text} with sum {seen.checksum:032x}"
+
+
+def _statistics(
+    table: str,
+    partition: str | None,
+    source: DescribedPlace,
+    replica: DescribedPlace,
+    circumstances: Circumstances,
+) -> Iterator[Finding]:
+    changed = circumstances.changed_statistics
+    for what, ours, theirs in differing(source.statistics, replica.statistics):
+        yield Finding(
+            verdict=Verdict.DIFFERENT if changed is None else Verdict.UNDECIDED,
+            table=table,
+            partition=partition,
+            what=what,
+            source=ours,
+            replica=theirs,
+            why="" if changed is None else f"the source changed them since, by {changed}",
+        )
 
 
 def _files(

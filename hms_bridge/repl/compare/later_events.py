@@ -16,7 +16,13 @@ from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.compare.definitions import partition_definition, table_definition
 from hms_bridge.repl.dump.backlog import WITHOUT_A_CHANGE
-from hms_bridge.repl.dump.event_source import EventRange, concerns, is_of, read_events
+from hms_bridge.repl.dump.event_source import (
+    EventRange,
+    concerns,
+    foreign_keys,
+    is_of,
+    read_events,
+)
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
 from hms_bridge.repl.format.event_payload import (
@@ -27,13 +33,20 @@ from hms_bridge.repl.format.event_payload import (
     message_json,
 )
 from hms_bridge.repl.format.passed_kinds import is_harmless_compaction
-from hms_bridge.wire.object_json import partition_from_json, table_from_json
+from hms_bridge.wire.convert_function import function_from_struct
+from hms_bridge.wire.object_json import partition_from_json, struct_from_json, table_from_json
 
-_OTHERS = WITHOUT_A_CHANGE | {
-    EventType.CREATE_FUNCTION.value,
-    EventType.DROP_FUNCTION.value,
-    EventType.RELOAD.value,
-}
+_OF_FUNCTIONS = frozenset({EventType.CREATE_FUNCTION.value, EventType.DROP_FUNCTION.value})
+_OF_STATISTICS = frozenset(
+    {
+        EventType.UPDATE_TABLE_STATISTICS.value,
+        EventType.DELETE_TABLE_STATISTICS.value,
+        EventType.UPDATE_PARTITION_STATISTICS.value,
+        EventType.DELETE_PARTITION_STATISTICS.value,
+        "UPDATE_PART_COL_STAT_EVENT_BATCH",  # of Hive 4.1 and later
+    }
+)
+_OTHERS = WITHOUT_A_CHANGE | _OF_FUNCTIONS | _OF_STATISTICS | {EventType.RELOAD.value}
 """Kinds of events that change no table, partition or database."""
 
 
@@ -45,6 +58,14 @@ class _Change:
     what: str
     table: str
     partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _LastEvent:
+    """The last that something is told of."""
+
+    event_id: EventId
+    what: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +106,8 @@ class LaterEvents:
         self._after = self.until = after
         self._names = TableNames(store, database, after)
         self._changes: list[_Change] = []
+        self._functions: dict[str, _LastEvent] = {}
+        self._statistics: dict[str, _LastEvent] = {}
         self._opened: set[TxnId] = set()
         self._allocations: dict[TxnId, list[_Allocation]] = {}
         self._commits: list[_Commit] = []
@@ -116,6 +139,15 @@ class LaterEvents:
             if change.event_id > after and change.table == table and not change.partitions
         ]
         return f"event {found[-1].event_id} ({found[-1].what})" if found else None
+
+    def function_change(self, name: str, after: EventId) -> str | None:
+        """What last made or dropped a function, as a text; None for nothing."""
+        return _told_after(self._functions.get(name.lower()), after)
+
+    def statistics_change(self, table: str, after: EventId) -> str | None:
+        """What last changed column statistics of a table or its partitions, as a text; None for
+        nothing."""
+        return _told_after(self._statistics.get(table), after)
 
     def partition_changes(self, table: str, after: EventId) -> Mapping[str, str]:
         """Partitions that were added since, by name, with the event as a text."""
@@ -191,6 +223,11 @@ class LaterEvents:
         elif event.type == EventType.COMMIT_TXN.value:
             commit = CommitTxnPayload.parse(message_json(event), where)
             self._commits.append(_Commit(event_id=event.id, txn_id=commit.txn_id))
+        elif event.type in _OF_FUNCTIONS:
+            self._functions[_function_name(event)] = _LastEvent(event_id=event.id, what=event.type)
+        elif event.type in _OF_STATISTICS:
+            told = _LastEvent(event_id=event.id, what=event.type)
+            self._statistics[(event.table_name or "").lower()] = told
         elif is_of(event, self._database):
             self._changes += _changes(event)
 
@@ -202,6 +239,11 @@ def _changes(event: NotificationEvent) -> Iterator[_Change]:
         is_harmless_compaction(event.message)
     )
     if event.type in _OTHERS and not is_rebalance:
+        return
+    if event.type == EventType.ADD_FOREIGN_KEY.value:
+        # Its event names the table to which it refers.
+        for added in foreign_keys(event):
+            yield _Change(event_id=event.id, what=event.type, table=added.table_name.lower())
         return
     payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
     table = (event.table_name or "").lower()
@@ -221,6 +263,20 @@ def _changes(event: NotificationEvent) -> Iterator[_Change]:
         yield _Change(event_id=event.id, what=event.type, table=table, partitions=names)
     else:
         yield _Change(event_id=event.id, what=event.type, table=table)
+
+
+def _told_after(change: _LastEvent | None, after: EventId) -> str | None:
+    if change is None or change.event_id <= after:
+        return None
+    return f"event {change.event_id} ({change.what})"
+
+
+def _function_name(event: NotificationEvent) -> str:
+    payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
+    if event.type == EventType.DROP_FUNCTION.value:
+        return payload.text("functionName").lower()
+    struct = struct_from_json("Function", payload.text("functionObjJson"))
+    return function_from_struct(struct).name.lower()
 
 
 def _altered_table(event: NotificationEvent, payload: Payload) -> Iterator[_Change]:

@@ -15,11 +15,13 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import CHECKPOINT
 from hms_bridge.repl.compare.definitions import database_definition, differing
 from hms_bridge.repl.compare.described import Compared, CompareReport, Finding, Verdict
+from hms_bridge.repl.compare.functions import FunctionComparison
 from hms_bridge.repl.compare.later_events import LaterEvents
 from hms_bridge.repl.compare.table_comparison import Depth, Sides, TableComparison
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.origin import require_reached, require_same_log
 from hms_bridge.repl.format.directories import list_dumps
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import last_event_of
 
@@ -30,13 +32,15 @@ _TRIES = 3
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompareRequest:
     """What to compare. ``root``: where the source's dumps are, one of which may show that its log
-    is another one. ``tables`` empty: all."""
+    is another one. ``tables`` empty: all. ``passed_kinds``: of events that the replica does without
+    (``hms.bridge.repl.passed.kinds``)."""
 
     root: str
     source_database: str
     target_database: str | None = None
     tables: tuple[str, ...] = ()
     depth: Depth = field(default_factory=Depth)
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
     user: str = "hms-bridge"
     host: str = "localhost"
 
@@ -85,8 +89,11 @@ class ReplCompare:
         stands_at = self._require_comparable(request)
         log = LaterEvents(self._source, request.source_name, stands_at)
         log.read_on()
-        findings = [*self._database(request, log), *self._functions(request)]
-        compared = Compared()
+        functions = self._functions(request, log)
+        findings = [*self._database(request, log), *functions]
+        compared = Compared(
+            functions=sum(finding.verdict is Verdict.EQUAL for finding in functions)
+        )
         for name in self._names(request):
             self._on_table(name)
             of_table, amount = self._table(request, log, name)
@@ -152,17 +159,18 @@ class ReplCompare:
                 verdict=Verdict.DIFFERENT, what=what, source=of_source, replica=of_replica
             )
 
-    def _functions(self, request: CompareRequest) -> Iterator[Finding]:
-        functions = (
-            *self._source.get_functions(request.source_name),
-            *self._target.get_functions(request.target_name),
+    def _functions(self, request: CompareRequest, log: LaterEvents) -> tuple[Finding, ...]:
+        stands_at = self._stands_at(request)
+        source = self._source.get_functions(request.source_name)
+        replica = self._target.get_functions(request.target_name)
+        log.read_on()
+        has_moved = self._stands_at(request) != stands_at
+        comparison = FunctionComparison(
+            resolve=self._resolve,
+            passed_kinds=request.passed_kinds,
+            change_of=lambda name: "a load" if has_moved else log.function_change(name, stands_at),
         )
-        for name in sorted({function.name for function in functions}):
-            yield Finding(
-                verdict=Verdict.NOT_COMPARED,
-                what=f"function {name}",
-                why="functions are not compared; a load brings them, with their files",
-            )
+        return tuple(comparison.findings(source, replica))
 
     def _names(self, request: CompareRequest) -> Sequence[str]:
         """Of both sides, or those asked for."""
@@ -190,6 +198,7 @@ class ReplCompare:
             clock=self._clock,
             source_database=request.source_name,
             target_database=request.target_name,
+            passed_kinds=request.passed_kinds,
             user=request.user,
             host=request.host,
         )

@@ -11,8 +11,15 @@ from hms_bridge.clock import Clock
 from hms_bridge.errors import AcidFormatError, NoSuchObjectError, NotEnoughHistoryError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Storage, Table
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import EventId, WriteId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.repl.compare.constraints import (
+    Doubts,
+    constraints_definition,
+    excused,
+    on_target,
+)
 from hms_bridge.repl.compare.definitions import partition_definition, table_definition
 from hms_bridge.repl.compare.described import (
     Circumstances,
@@ -26,10 +33,12 @@ from hms_bridge.repl.compare.judge import judge
 from hms_bridge.repl.compare.later_events import LaterEvents
 from hms_bridge.repl.compare.reading import ReadPlace, look, sum_rows, with_checksums
 from hms_bridge.repl.compare.seen_write_ids import ids_text, seen_at_event, seen_on_one_side
+from hms_bridge.repl.compare.statistics import column_statistics
 from hms_bridge.repl.dump.external import partitions_of
 from hms_bridge.repl.dump.read_txn import open_read_txn
 from hms_bridge.repl.dump.table_files import TableSnapshot
 from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.load.constraints import has_key
 from hms_bridge.repl.load.write_id_owner import has_no_owner
 from hms_bridge.repl.target_objects import last_event_of
 from hms_bridge.repl.whole_lists import whole_lists
@@ -38,15 +47,18 @@ from hms_bridge.repl.whole_lists import whole_lists
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Depth:
     """How closely to look. ``has_checksums``: at every byte of every file, also where the file
-    system keeps no checksums; ``has_rows``: at every row."""
+    system keeps no checksums; ``has_rows``: at every row; ``has_statistics``: at those of columns,
+    which no load brings."""
 
     has_checksums: bool = False
     has_rows: bool = False
+    has_statistics: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sides:
-    """Both metastores, the databases there, and who reads."""
+    """Both metastores, the databases there, and who reads. ``passed_kinds``: of events that the
+    replica does without."""
 
     source: Metastore
     target: Metastore
@@ -54,6 +66,7 @@ class Sides:
     clock: Clock
     source_database: str
     target_database: str
+    passed_kinds: frozenset[str]
     user: str
     host: str
 
@@ -90,6 +103,7 @@ class _NotListed:
 
 _Listed = ReadPlace | _NotListed
 _Pair = tuple[DescribedPlace, DescribedPlace]
+_Constraints = tuple[ColumnConstraint, ...]
 
 
 class TableComparison:
@@ -155,15 +169,41 @@ class TableComparison:
         source_side = _side(self._sides.source, ours)
         replica_side = _side(self._sides.target, theirs)
         places = self._places(source_side, replica_side)
+        of_source, of_replica = self._constraints(source, replica)
+        if self._depth.has_statistics:
+            places = _with_statistics(source_side, replica_side, places)
         self._log.read_on()  # a partition may have come since
+        excuses = excused(of_source, of_replica, self._doubts())
+        described_source = _described(
+            source_side, {part: pair[0] for part, pair in places.items()}, of_source
+        )
+        described_replica = _described(
+            replica_side, {part: pair[1] for part, pair in places.items()}, of_replica
+        )
         return judge(
             source.name,
-            _described(source_side, {part: pair[0] for part, pair in places.items()}),
-            _described(replica_side, {part: pair[1] for part, pair in places.items()}),
+            described_source,
+            described_replica,
             Circumstances(
+                excused=excuses,
                 changed_partitions=self._log.partition_changes(source.name, self._event_id),
                 forgotten=_forgotten(source_side, replica_side),
+                changed_statistics=self._log.statistics_change(source.name, self._event_id),
             ),
+        )
+
+    def _constraints(self, source: Table, replica: Table) -> tuple[_Constraints, _Constraints]:
+        sides = self._sides
+        ours = sides.source.get_constraints(source.database_name, source.name)
+        theirs = sides.target.get_constraints(replica.database_name, replica.name)
+        return on_target(ours, sides.source_database, sides.target_database), tuple(theirs)
+
+    def _doubts(self) -> Doubts:
+        return Doubts(
+            database=self._sides.target_database,
+            passed_kinds=self._sides.passed_kinds,
+            change_of=lambda table: self._log.table_change(table, self._event_id),
+            has_key=lambda wanted: has_key(self._sides.target, wanted),
         )
 
     def _places(self, source: _Side, replica: _Side) -> dict[str, _Pair]:
@@ -276,13 +316,31 @@ def _side(metastore: Metastore, snapshot: TableSnapshot) -> _Side:
     return _Side(metastore=metastore, snapshot=snapshot, partitions=partitions)
 
 
-def _described(side: _Side, places: Mapping[str, DescribedPlace]) -> DescribedTable:
+def _described(
+    side: _Side, places: Mapping[str, DescribedPlace], constraints: _Constraints
+) -> DescribedTable:
     every = {part: places.get(part) or side.place(part) for part in side.partitions}
     return DescribedTable(
         definition=table_definition(side.table),
+        constraints=constraints_definition(constraints),
         write_ids=side.snapshot.write_ids,
         places=every,
     )
+
+
+def _with_statistics(
+    source: _Side, replica: _Side, places: Mapping[str, _Pair]
+) -> dict[str, _Pair]:
+    ours, theirs = (
+        column_statistics(side.metastore, side.table, list(places)) for side in (source, replica)
+    )
+    return {
+        part: (
+            replace(of_source, statistics=ours.get(part, {})),
+            replace(of_replica, statistics=theirs.get(part, {})),
+        )
+        for part, (of_source, of_replica) in places.items()
+    }
 
 
 def _forgotten(source: _Side, replica: _Side) -> frozenset[WriteId]:

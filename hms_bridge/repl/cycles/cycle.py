@@ -1,4 +1,4 @@
-"""One cycle: dump what is new, load it, let its files go.
+"""One cycle: dump what is new, load it, let its files go; in parts, where a dump has a limit.
 
 A cycle that was killed needs no repair: the dump that it left unfinished is removed by the next
 one, the dump that was not loaded, or in part, is loaded first.
@@ -46,18 +46,26 @@ class OpenCycle:
 
     def _run(self) -> CycleResult:
         loads: list[LoadReport] = []
-        with self.dumper.marking(self.dump):
-            plan = self.plan()
+        plan = self._marking_plan()
         if plan.kind is DumpKind.BLOCKED:
             loads.append(self._load())
-        with self.dumper.marking(self.dump):
-            dump = self.dumper.run(self.plan() if loads else plan)
-        if dump.kind is DumpKind.BLOCKED:
-            raise ReplError(dump.reason)
-        # Also where nothing was dumped: the replica may have been set back.
-        loads.append(self._load())
+            plan = self._marking_plan()
+        while True:
+            with self.dumper.marking(self.dump):
+                dump = self.dumper.run(plan)
+            if dump.kind is DumpKind.BLOCKED:
+                raise ReplError(dump.reason)
+            # Also where nothing was dumped: the replica may have been set back.
+            loads.append(self._load())
+            if dump.left_event_count == 0:
+                break
+            plan = self._marking_plan()
         self.release()
         return cycle_result(dump.directory, loads)
+
+    def _marking_plan(self) -> DumpPlan:
+        with self.dumper.marking(self.dump):
+            return self.plan()
 
     def _load(self) -> LoadReport:
         with self.loader.marking(self.load):
@@ -91,4 +99,4 @@ def _kind(brought: Sequence[LoadReport]) -> str | None:
 def _has_brought(load: LoadReport) -> bool:
     if load.kind is LoadKind.INCREMENTAL:
         return bool(load.events or load.tables)
-    return load.kind is LoadKind.BOOTSTRAP
+    return load.kind in (LoadKind.BOOTSTRAP, LoadKind.DROP)

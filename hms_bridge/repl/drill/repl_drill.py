@@ -268,6 +268,7 @@ class ReplDrill:
             source_database=load.names.source_database,
             target_database=plan.scratch.database,
             depth=plan.request.depth,
+            passed_kinds=plan.request.load.rules.passed_kinds,
             user=load.user,
             host=load.host,
         )

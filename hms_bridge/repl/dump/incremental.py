@@ -91,9 +91,12 @@ class IncrementalDump:
         manifest: ArchiveManifest | None = None,
         txns_before: OpenTxns | None = None,
         replays_before: Replays | None = None,
+        ended_later: frozenset[TxnId] = frozenset(),
     ) -> None:
-        """``txns_before``: the source's, asked for before the end of the range was chosen;
-        ``replays_before``: what the dump before tells."""
+        """``txns_before``: the source's, asked for before its newest event was;
+        ``replays_before``: what the dump before tells. ``ended_later``: what events end between the
+        end of the range and that event."""
+        self._ended_later = ended_later
         self._txns_before = txns_before
         self._replays_before = replays_before or Replays()
         self._source = source
@@ -164,9 +167,8 @@ class IncrementalDump:
         texts.write({paths.open_txns: f"{self._open_txns()}\n"})
         if self._txns_before is not None:
             known = self._replays_before.all | self._opened | self._allocated
-            texts.write(
-                {paths.replays: still_open(known - self._ended, self._txns_before).format()}
-            )
+            replays = still_open(known - self._ended, self._txns_before, self._ended_later)
+            texts.write({paths.replays: replays.format()})
         texts.write({paths.events_dump: progress.format()})
         counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.unknown_writes))
         return counts, files
@@ -353,10 +355,12 @@ class IncrementalDump:
                 )
 
     def _open_txns(self) -> str:
-        """Source transactions that are open now: what a target keeps open after the load."""
+        """Source transactions that are open now, or were at the end of the range: what a target
+        keeps open after the load. Hive's load aborts all others."""
         opened = self._source.get_open_txns()
-        return ",".join(
-            str(txn.id)
+        now = [
+            txn.id
             for txn in opened.txns
             if txn.state is TxnState.OPEN and txn.type is TxnType.DEFAULT
-        )
+        ]
+        return ",".join(str(txn_id) for txn_id in sorted({*now, *self._ended_later}))

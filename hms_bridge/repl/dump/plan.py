@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.repl.dump.event_limit import limited_end
 from hms_bridge.repl.dump.incremental import EventCounts, IncrementalRules
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.untrusted import checked_name
@@ -27,7 +28,8 @@ class DumpRequest:
     takes a file whose reference has one for changed. Then only files at their source are found.
     ``external_base``: copy data of external tables to this place of the target, with each dump;
     None dumps their metadata only. ``is_previous_kept`` keeps older dumps. ``tables_anew``: tables
-    that an incremental dump brings whole instead of their events.
+    that an incremental dump brings whole instead of their events. ``event_limit``: how many events
+    of the log an incremental dump covers at most; None: all that there are.
     """
 
     root: str
@@ -42,6 +44,7 @@ class DumpRequest:
     has_checksums: bool = True
     external_base: str | None = None
     tables_anew: tuple[str, ...] = ()
+    event_limit: int | None = None
     wait: WaitRules = field(default_factory=WaitRules)
     lease: LeaseRules = field(default_factory=LeaseRules)
     events: IncrementalRules = field(default_factory=IncrementalRules)
@@ -64,6 +67,7 @@ class DumpKind(Enum):
 
     BOOTSTRAP = "bootstrap"
     INCREMENTAL = "incremental"
+    DROP = "drop"
     NOTHING = "nothing"
     BLOCKED = "blocked"
 
@@ -76,6 +80,8 @@ class DumpPlan:
     incremental dump holds now. ``removed``: older dump directories that go when it is finished.
     ``waits_for``: open writers that a bootstrap will have to wait for, in words. ``anew``: names of
     tables that are brought whole beside the events. ``previous_event_id``: where ``previous`` ends.
+    ``event_limit``: how many events it covers at most, but to ``at_least`` in any case; None: all
+    that there are. ``left_event_count``: events of the log after it, for the next dump.
     """
 
     kind: DumpKind
@@ -90,6 +96,14 @@ class DumpPlan:
     waits_for: str = ""
     anew: tuple[str, ...] = ()
     previous_event_id: EventId | None = None
+    event_limit: int | None = None
+    at_least: EventId | None = None
+    left_event_count: int = 0
+
+    def end(self, newest: EventId) -> EventId:
+        """The last event of an incremental dump, where the log's newest is this one."""
+        after = self.after_event_id or EventId(0)
+        return limited_end(after, newest, self.event_limit, at_least=self.at_least)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +111,7 @@ class DumpReport:
     """What a dump did. ``directory`` and ``last_event_id`` are what REPL DUMP answers.
 
     ``idle_txn_ids``: transactions that were open at the bootstrap without a trace in the database.
+    ``left_event_count``: events of the log after it that were there, for the next dump.
     """
 
     kind: DumpKind
@@ -110,6 +125,7 @@ class DumpReport:
     file_count: int = 0
     idle_txn_ids: tuple[TxnId, ...] = ()
     removed: tuple[str, ...] = ()
+    left_event_count: int = 0
 
 
 def blocked_by(request: DumpRequest, directory: str) -> DumpPlan:

@@ -6,27 +6,27 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 
 from changemanager.durable import settle_names
 from changemanager.errors import ChangeManagerError
-from changemanager.location import parse_uri, path_below
 from changemanager.uri import EncodedUri
-from changemanager.whereabouts import LocatedFile, Whereabouts, locate
-from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
+from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.counted import counted
-from hms_bridge.model.ids import EventId
+from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
 from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.dump.archive import named_archive
+from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped, write_dropped
+from hms_bridge.repl.dump.event_limit import ended_within, limited_end
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
 from hms_bridge.repl.dump.incremental import IncrementalDump
+from hms_bridge.repl.dump.named_files import hold_named
 from hms_bridge.repl.dump.origin import require_same_log, write_origin
+from hms_bridge.repl.dump.place import require_lasting
 from hms_bridge.repl.dump.plain_tables import (
     PLAIN_TABLES,
     plain_places,
@@ -47,7 +47,6 @@ from hms_bridge.repl.dump.tables_anew import (
     without_tables,
 )
 from hms_bridge.repl.dump.verb import DumpVerb
-from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.hashed_texts import NotedTexts
@@ -58,11 +57,9 @@ from hms_bridge.repl.format.side_texts import format_names
 from hms_bridge.repl.format.texts import ensure_content, is_there
 from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.non_recoverable import marking_dump
-from hms_bridge.repl.pins import DumpPins, names_of
-from hms_bridge.repl.remedies import begin_anew, bring_anew, handed_over
+from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.remedies import begin_anew, handed_over
 from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
-
-_NAMED_IN_MESSAGE = 5
 
 
 class ReplDump(DumpVerb):
@@ -89,12 +86,16 @@ class ReplDump(DumpVerb):
             return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
         try:
             with self._alone(plan.request) as lease:
+                if plan.kind is DumpKind.DROP:
+                    return self._run_dropped(plan, lease)
                 return self._run(plan, lease)
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(plan.request, error) from error
 
     def size(self, plan: DumpPlan) -> DumpSize:
         """How much a plan would name now. Changes nothing."""
+        if plan.kind is DumpKind.DROP:
+            return DumpSize()
         name = plan.request.database_name
         whole = {*plan.tables, *plan.anew}
         tables = [table for table in self._tables(name) if table.name in whole]
@@ -113,14 +114,20 @@ class ReplDump(DumpVerb):
 
     def _plan(self, request: DumpRequest) -> DumpPlan:
         name = request.database_name
-        database = self._source.get_database(name)
+        try:
+            database = self._source.get_database(name)
+        except NoSuchObjectError:
+            dropped = plan_dropped(self._source, self._resolve, request)
+            if dropped is None:
+                raise
+            return dropped
         _require_source(database)
         if request.is_apart and not database.is_replication_source:
             raise ReplError(
                 f"database {name} is no replication source any more, so nothing archives what is "
                 f"replaced there; 'repl dump {name}' makes it one"
             )
-        self._require_lasting(request)
+        require_lasting(self._source, self._resolve, request)
         request = self._with_archive(request, database)
         dumps = list_dumps(self._resolve, request.root, name)
         previous = newest_finished(dumps, is_mark_ignored=request.is_bootstrap_forced)
@@ -134,23 +141,9 @@ class ReplDump(DumpVerb):
             # Also where older dumps are kept: all that it has is in the new one, and nobody loads
             # it.
             removed = removed or (previous.paths.root,)
-        if request.is_bootstrap_forced:
+        if request.is_bootstrap_forced or is_drop_loaded(self._resolve, previous):
             return self._plan_bootstrap(request, previous, removed)
         return self._plan_incremental(request, previous, removed)
-
-    def _require_lasting(self, request: DumpRequest) -> None:
-        """Raises ReplError where dumps would go with a table: in its directory."""
-        root = self._resolve(request.root)
-        real = parse_uri(root.uri).prefix + root.volume.real_path(root.path)
-        # Either may lie in a table: the path as it is written, or where its links lead.
-        for place in dict.fromkeys((root.uri, real)):
-            holder = self._source.find_holder(place, request.database_name)
-            if holder is not None:
-                raise ReplError(
-                    f"dumps below {root.uri} would go with {holder}, in whose directory they are; "
-                    "set hive.repl.rootdir (or --root) to another directory, outside of the "
-                    "warehouse"
-                )
 
     def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
         cm_root = named_archive(
@@ -173,7 +166,9 @@ class ReplDump(DumpVerb):
             request=request,
             reason="a bootstrap was asked for"
             if request.is_bootstrap_forced
-            else "there is no earlier dump to go on from",
+            else "there is no earlier dump to go on from"
+            if previous is None
+            else f"{previous.paths.root} told of a drop, and the database is there again",
             previous=None if previous is None else previous.paths.root,
             tables=tuple(listed.name for listed in tables),
             removed=removed,
@@ -188,8 +183,8 @@ class ReplDump(DumpVerb):
                 f"{previous.paths.metadata} is missing. " + begin_anew(request.database_name)
             )
         after = previous.metadata.last_event_id
-        until = self._source.get_current_event_id()
-        wanted = EventRange(after=after, until=until)
+        newest = self._source.get_current_event_id()
+        wanted = EventRange(after=after, until=newest)
         try:
             require_same_log(self._source, self._resolve, previous, wanted)
         except EventGapError as error:
@@ -197,20 +192,25 @@ class ReplDump(DumpVerb):
                 raise ReplError(handed_over(request.database_name)) from error
             raise
         anew = request.anew
-        if until == after and not anew:
+        if newest == after and not anew:
             return DumpPlan(
                 kind=DumpKind.NOTHING,
                 request=request,
                 reason=f"no event since the last dump, which ended at {after}",
                 previous=previous.paths.root,
                 after_event_id=after,
-                until_event_id=until,
+                until_event_id=newest,
             )
         reason = f"events after {after}"
         if previous.state is DumpState.FINISHED:
             after = previous.metadata.from_event_id
             anew |= read_names(self._resolve, previous.paths)
             reason = f"in place of {previous.paths.root}: events after {after}"
+        # Write ids of what comes whole may be there already in the next load, and in no later one.
+        is_limited = not (anew or read_names(self._resolve, previous.paths))
+        limit = request.event_limit if is_limited else None
+        at_least = previous.metadata.to_event_id
+        until = limited_end(after, newest, limit, at_least=at_least)
         wanted = EventRange(after=after, until=until)
         if anew:
             require_known_names(self._source, request.database_name, wanted, anew)
@@ -229,6 +229,9 @@ class ReplDump(DumpVerb):
             removed=removed,
             anew=tuple(sorted(anew)),
             previous_event_id=previous.metadata.last_event_id,
+            event_limit=limit,
+            at_least=at_least,
+            left_event_count=newest - until,
         )
 
     def _incremental(
@@ -239,6 +242,7 @@ class ReplDump(DumpVerb):
         *,
         txns_before: OpenTxns | None = None,
         replays_before: Replays | None = None,
+        ended_later: frozenset[TxnId] = frozenset(),
     ) -> IncrementalDump:
         return IncrementalDump(
             self._source,
@@ -251,6 +255,7 @@ class ReplDump(DumpVerb):
             manifest=self._manifest,
             txns_before=txns_before,
             replays_before=replays_before,
+            ended_later=ended_later,
         )
 
     def _tables(self, database: str) -> tuple[Table, ...]:
@@ -276,10 +281,42 @@ class ReplDump(DumpVerb):
             report, files = self._run_bootstrap(plan, paths, texts)
         else:
             report, files = self._run_incremental(plan, paths, texts)
-        self._pin_files(pins, paths, files, name)
+        self._finish(plan, paths, texts, files, lease)
+        # Not before the marker: without it the next dump goes on from an older one, and may name
+        # what was archived since that began.
+        pins.finish(began_at_ms)
+        self._let_go(plan, pins)
+        return report
+
+    def _run_dropped(self, plan: DumpPlan, lease: Lease) -> DumpReport:
+        """The database's last dump: no next one needs an archived file."""
+        name = plan.request.database_name
+        dumps = self._dumps_as_planned(plan)
+        above = self._resolve(database_directory(plan.request.root, name))
+        pins = self._pins(name)
+        pins.release_loaded(dumps, above.uri)
+        paths = DumpPaths(above.child(self._new_name()).uri)
+        texts = NotedTexts(self._resolve, paths)
+        report = write_dropped(self._source, self._resolve, texts, paths, plan)
+        self._finish(plan, paths, texts, [], lease)
+        pins.end()
+        self._let_go(plan, pins)
+        return report
+
+    def _finish(
+        self,
+        plan: DumpPlan,
+        paths: DumpPaths,
+        texts: NotedTexts,
+        files: list[EncodedUri],
+        lease: Lease,
+    ) -> None:
+        """Pin what the dump names, and make it one that is read."""
+        pins = self._pins(plan.request.database_name)
+        hold_named(self._source, self._resolve, pins, paths, files)
         try:
             lease.check()
-            self._dumps_as_planned(plan)
+            dumps = self._dumps_as_planned(plan)
         except ReplError:
             pins.release(paths.root)
             raise
@@ -293,13 +330,11 @@ class ReplDump(DumpVerb):
         settle_dump(dumped)  # a finished dump survives a loss of power whole
         ensure_content(marker, mark.format().encode())
         settle_names(marker.volume, marker.parent.path)
-        # Not before the marker: without it the next dump goes on from an older one, and may name
-        # what was archived since that began.
-        pins.finish(began_at_ms)
+
+    def _let_go(self, plan: DumpPlan, pins: DumpPins) -> None:
         for directory in plan.removed:
             pins.release(directory)
-        self._remove_older(name, plan.removed)
-        return report
+        self._remove_older(plan.request.database_name, plan.removed)
 
     def _dumps_as_planned(self, plan: DumpPlan) -> tuple[DumpDirectory, ...]:
         """All dumps. Raises ReplError if another one was finished since the plan.
@@ -370,7 +405,9 @@ class ReplDump(DumpVerb):
         write_plain(texts, paths, now)
         # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
-        until = self._source.get_current_event_id()
+        newest = self._source.get_current_event_id()
+        until = plan.end(newest)
+        beyond = EventRange(after=until, until=newest)
         wanted = EventRange(after=after, until=until)
         anew = linked_names(self._source, name, wanted, plan.anew)
         previous = None if plan.previous is None else DumpPaths(plan.previous)
@@ -380,10 +417,12 @@ class ReplDump(DumpVerb):
             anew,
             txns_before=txns_before,
             replays_before=None if previous is None else Replays.read(self._resolve, previous),
+            ended_later=ended_within(self._source, beyond),
         )
         if previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
             before = read_plain(self._resolve, previous)
-            seen = EventRange(after=plan.previous_event_id or after, until=until)
+            # The next dump tells the events beyond; these tables are as they are now.
+            seen = EventRange(after=plan.previous_event_id or after, until=newest)
             require_reported(self._source, name, before, without_tables(now, anew), seen)
         write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
@@ -405,6 +444,7 @@ class ReplDump(DumpVerb):
             events=counts,
             file_count=len(files),
             removed=plan.removed,
+            left_event_count=newest - until,
         )
         return report, files
 
@@ -426,54 +466,6 @@ class ReplDump(DumpVerb):
         written = work.write(tables, None, others)
         texts.write({paths.names_anew: format_names(names)})
         return written
-
-    def _pin_files(
-        self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri], database: str
-    ) -> None:
-        """Pin first, then look: a dump whose files are gone already is no dump.
-
-        Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
-        """
-        late = frozenset(pins.hold(paths.root, files))
-        find = partial(locate, resolve=self._resolve, is_content_checked=False)
-        with FilePool() as pool:
-            gone = [
-                located
-                for located in pool.each(find, dict.fromkeys(files))
-                if located.location is None or _is_being_purged(located, late)
-            ]
-        missing = [f"{located.file.uri} ({located.reason})" for located in gone]
-        if missing:
-            pins.release(paths.root)
-            raise SourceFileMissingError(
-                f"lost: {counted(len(missing), 'file')} that the dump should name: "
-                f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, and dump more often "
-                f"than hive.repl.cm.retain. {self._way_out(database, gone)}",
-                missing=tuple(missing),
-            )
-
-    def _way_out(self, database: str, lost: Sequence[LocatedFile]) -> str:
-        """The tables whose files are lost come whole; of one that is not there nobody can tell."""
-        places = {
-            table.name: self._resolve(table.storage.location).uri
-            for table in self._tables(database)
-            if table.storage.location is not None
-        }
-        owners = {
-            next(
-                (name for name, place in places.items() if path_below(located.file.uri, place)),
-                None,
-            )
-            for located in lost
-        }
-        names = sorted(name for name in owners if name is not None)
-        return begin_anew(database) if None in owners else bring_anew(database, names)
-
-
-def _is_being_purged(located: LocatedFile, late: Collection[str]) -> bool:
-    """It is still there, and the purge took it before it was pinned."""
-    is_archived = located.whereabouts is Whereabouts.IN_CM
-    return is_archived and not names_of([located.file]).isdisjoint(late)
 
 
 def _require_source(database: Database) -> None:

@@ -91,6 +91,11 @@ class DumpPaths:
         return f"{self.hive}/_hms_bridge_beginning"
 
     @property
+    def dropped(self) -> str:
+        """Marker of ours: the database was dropped, and nothing else is told."""
+        return f"{self.hive}/_hms_bridge_dropped"
+
+    @property
     def manifest(self) -> str:
         """Hashes of all other texts, in dumps of ours."""
         return f"{self.hive}/{DUMP_MANIFEST}"

@@ -1,7 +1,9 @@
 """Kinds of events that have no effect on a replica: what is not replayed, and not here, is refused.
 
 Column statistics change no row, and a replica trusts none: they do not come along, and what the
-source says of the rightness of its row counts is taken away (``target_objects``). RELOAD tells
+source says of the rightness of its row counts is taken away (``target_objects``). Hive replays
+their updates, but no commit that is replayed makes them wrong, nor does a deletion
+(docs/hive/replication.md §31). RELOAD tells
 caches to look again. A compaction writes the same rows anew, with the same ids; a rebalance does
 not (docs/hive/compaction.md §11), nor may a kind of a later Hive.
 """

@@ -365,13 +365,20 @@ class DumpReader:
 
     def events(self) -> Iterator[DumpedEvent]:
         """The events, ascending, read one by one."""
-        for event_id, paths in self.event_paths():
-            metadata = DumpMetadata.parse(self._read(paths.dump_metadata), paths.dump_metadata)
-            if metadata.to_event_id != event_id:
-                raise ReplError(
-                    f"{paths.dump_metadata}: says event {metadata.to_event_id}; it is damaged"
-                )
-            yield DumpedEvent(id=event_id, paths=paths, metadata=metadata)
+        return (self._event(event_id, paths) for event_id, paths in self.event_paths())
+
+    def last_event(self) -> DumpedEvent | None:
+        """The one with which an incremental dump ends; None if it has none."""
+        paths = self.event_paths()
+        return self._event(*paths[-1]) if paths else None
+
+    def _event(self, event_id: EventId, paths: EventPaths) -> DumpedEvent:
+        metadata = DumpMetadata.parse(self._read(paths.dump_metadata), paths.dump_metadata)
+        if metadata.to_event_id != event_id:
+            raise ReplError(
+                f"{paths.dump_metadata}: says event {metadata.to_event_id}; it is damaged"
+            )
+        return DumpedEvent(id=event_id, paths=paths, metadata=metadata)
 
     def event_table(self, event: DumpedEvent) -> DumpedTable:
         """The table and partitions of a DDL event."""

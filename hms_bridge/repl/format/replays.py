@@ -61,10 +61,12 @@ class Replays:
         return cls(opened=frozenset(TxnId(int(number)) for number in ids if number.isdecimal()))
 
 
-def still_open(candidates: Collection[TxnId], before: OpenTxns) -> Replays:
+def still_open(
+    candidates: Collection[TxnId], before: OpenTxns, ended_later: Collection[TxnId] = ()
+) -> Replays:
     """What became of transactions that no event ended. ``before``: what the source had open before
-    the end of the range was chosen."""
-    known = {txn.id for txn in before.txns if txn.state is TxnState.OPEN}
+    its newest event was asked for; ``ended_later``: what events end that lie beyond the range."""
+    known = {txn.id for txn in before.txns if txn.state is TxnState.OPEN} | {*ended_later}
     ended = frozenset(
         txn_id for txn_id in candidates if txn_id <= before.high_watermark and txn_id not in known
     )

@@ -42,7 +42,13 @@ from hms_bridge.repl.handover.sides import (
 from hms_bridge.repl.load.replica import abort_replay
 from hms_bridge.repl.own_part import PROPERTIES, open_replays
 from hms_bridge.repl.pins import DumpPins
-from hms_bridge.repl.target_objects import HANDOVER, OPENED, WAS_OPEN, is_fenced, last_event_of
+from hms_bridge.repl.target_objects import (
+    HANDOVER,
+    OPENED,
+    is_fenced,
+    is_of_loads_only,
+    last_event_of,
+)
 
 
 class Promotion:
@@ -206,8 +212,7 @@ class Promotion:
             source_event=last_event_of(database.parameters) or EventId(0),
             beginning=above.child(self._sides.new_name()).uri,
             last_dump=None if last is None else last.paths.root,
-            is_pure=database.parameters.get(OPENED) == "false"
-            and WAS_OPEN not in database.parameters,
+            is_pure=is_of_loads_only(database.parameters),
         )
         # Closed from here on, whoever was let in before.
         target.set_parameters({HANDOVER: handover.format(), OPENED: "false"})

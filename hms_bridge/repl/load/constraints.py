@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.repl.load.replica import Replica
@@ -52,7 +53,7 @@ def put_constraints(replica: Replica, target: Table, of_table: TableConstraints)
                 "there"
             )
             continue
-        if wanted[0].refers_to is not None and not _has_key(replica, wanted):
+        if wanted[0].refers_to is not None and not has_key(replica.metastore, wanted):
             replica.add_note(
                 f"foreign key {name} of {database}.{table} is left out: "
                 f"{wanted[0].refers_to.database_name}.{wanted[0].refers_to.table_name} has no such "
@@ -109,10 +110,11 @@ def _in_the_way(
     )
 
 
-def _has_key(replica: Replica, wanted: Sequence[ColumnConstraint]) -> bool:
+def has_key(target: Metastore, wanted: Sequence[ColumnConstraint]) -> bool:
+    """Whether a metastore has the key that the columns of a foreign key refer to."""
     referred = [one.refers_to for one in wanted if one.refers_to is not None]
     columns = [one.column.lower() for one in referred]
-    there = replica.metastore.get_constraints(referred[0].database_name, referred[0].table_name)
+    there = target.get_constraints(referred[0].database_name, referred[0].table_name)
     keys = [one for one in there if one.kind in _KEYS]
     return any(
         [(one.column or "").lower() for one in _named(keys, name)] == columns

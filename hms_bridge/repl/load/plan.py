@@ -25,7 +25,8 @@ class LoadRequest:
     anything is changed; all are checked as they are copied. ``bandwidth``: bytes a second that are
     copied at most; None: as many as can be. ``copy_limits``: above which a job copies, if there is
     one. ``retain_ms``: the source's hive.repl.cm.retain, for
-    forecasts. ``lease``: how one load of the database is kept alone.
+    forecasts. ``lease``: how one load of the database is kept alone. ``is_drop_allowed``: the replica
+    goes if its source has dropped the database.
     """
 
     root: str
@@ -41,6 +42,7 @@ class LoadRequest:
     bandwidth: int | None = None
     copy_limits: CopyLimits = field(default_factory=CopyLimits)
     retain_ms: int | None = None
+    is_drop_allowed: bool = False
 
     @property
     def names(self) -> ReplicaNames:
@@ -61,6 +63,7 @@ class LoadKind(Enum):
 
     BOOTSTRAP = "bootstrap"
     INCREMENTAL = "incremental"
+    DROP = "drop"
     NOTHING = "nothing"
 
 

@@ -41,6 +41,7 @@ from hms_bridge.repl.load.bootstrap import (
 )
 from hms_bridge.repl.load.copy import Copier, Copies
 from hms_bridge.repl.load.distributed import CopyJob, DistributedCopier
+from hms_bridge.repl.load.dropped import drop_event, is_dropped_already, plan_drop, run_drop
 from hms_bridge.repl.load.external import copy_external, require_there
 from hms_bridge.repl.load.functions import require_root
 from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
@@ -130,7 +131,15 @@ class ReplLoad:
         refuse_successor(self._replica(request).find_database())
         dump = self._newest(request)
         reader = DumpReader(self._resolve, dump.paths, request.rules)
-        require_same_source(reader, self._replica(request).find_database())
+        database = self._replica(request).find_database()
+        require_same_source(reader, database)
+        if is_dropped_already(self._resolve, reader, dump.state, database):
+            return LoadPlan(
+                kind=LoadKind.NOTHING,
+                request=request,
+                reason=f"{dump.paths.root} told of a drop, and the database is not there any more",
+                directory=dump.paths.root,
+            )
         if dump.state is DumpState.LOADED:
             stands_at = self._stands_at(request)
             if stands_at is None:
@@ -152,6 +161,11 @@ class ReplLoad:
         reader.require_known()
         if reader.is_bootstrap:
             return replace(self._plan_bootstrap(request, reader), state=dump.state)
+        dropped = drop_event(reader)
+        if dropped is not None:
+            stands_at = None if database is None else self._incremental_start(request, reader)
+            plan = plan_drop(request, reader, dropped, database, stands_at)
+            return replace(plan, state=dump.state)
         return replace(self._plan_incremental(request, reader), state=dump.state)
 
     def _has_all(self, request: LoadRequest, dump: DumpDirectory, stands_at: EventId) -> bool:
@@ -361,6 +375,8 @@ class ReplLoad:
         reader = DumpReader(self._resolve, dump.paths, request.rules)
         if plan.kind is LoadKind.BOOTSTRAP:
             self._run_bootstrap(plan, reader, replica)
+        elif plan.kind is LoadKind.DROP:
+            run_drop(replica)
         else:
             self._run_incremental(plan, reader, replica)
         check_lease()

@@ -256,6 +256,7 @@ class RepairLooking:
             target_database=self._names.target_database,
             tables=tuple(sorted(names or ())),
             depth=request.depth,
+            passed_kinds=self._sides.cycle.load.rules.passed_kinds,
             user=self._names.user,
             host=self._names.host,
         )
@@ -312,5 +313,5 @@ def _is_bootstrap_due(troubles: Sequence[Trouble]) -> bool:
 
 
 def _is_anything_new(dump: DumpPlan | None, load: LoadPlan | None) -> bool:
-    is_dumped = dump is not None and dump.kind in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL)
+    is_dumped = dump is not None and dump.kind not in (DumpKind.NOTHING, DumpKind.BLOCKED)
     return is_dumped or (load is not None and load.kind is not LoadKind.NOTHING)

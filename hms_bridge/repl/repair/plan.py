@@ -173,7 +173,14 @@ def troubles_of_findings(findings: Iterable[Finding]) -> tuple[Trouble, ...]:
     for one in findings:
         if one.verdict is not Verdict.DIFFERENT:
             continue
-        if one.table is None:
+        if one.table is None and one.what.startswith("function "):
+            others.append(
+                _by_hand(
+                    f"{_text(one)}: drop it at the source and create it there anew, so that its "
+                    "events bring it; or drop it on the replica, if the source has none"
+                )
+            )
+        elif one.table is None:
             others.append(_by_hand(f"{_text(one)}: change it on the side where it is wrong"))
         elif one.what == "table" and one.source == "missing":
             others.append(
