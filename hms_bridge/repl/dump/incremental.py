@@ -23,6 +23,7 @@ from hms_bridge.repl.dump.partition_changes import (
     WriteVisibility,
     changed_under_writer,
 )
+from hms_bridge.repl.dump.scope_change import LeftOutTables, leaves_scope
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.table_writes import Archive
 from hms_bridge.repl.dump.tables_anew import names_of_event
@@ -76,7 +77,7 @@ class EventCounts:
 
 
 class IncrementalDump:
-    """The events of one range, for one database; without those of tables that come ``anew``."""
+    """The events of one range, for one database; without those of tables ``left_out``."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class IncrementalDump:
         wanted: EventRange,
         cm_root: str | None,
         rules: IncrementalRules,
-        anew: frozenset[str] = frozenset(),
+        left_out: LeftOutTables,
         has_checksums: bool = True,
         manifest: ArchiveManifest | None = None,
         txns_before: OpenTxns | None = None,
@@ -100,7 +101,7 @@ class IncrementalDump:
         self._database_name = database_name
         self._wanted = wanted
         self._rules = rules
-        self._anew = anew
+        self._left_out = left_out
         self._has_checksums = has_checksums
         self._manifest = manifest
         self._writer = EventWriter(
@@ -147,7 +148,7 @@ class IncrementalDump:
             Archive(cmroot=self._writer.cm_root, manifest=self._manifest),
             TableNames(self._source, self._database_name, self._wanted.after),
             self._partition_changes,
-            self._anew,
+            self._left_out,
         )
         with FilePool() as pool:
             noted = self._noted(self._texts(paths, unreported), dumped, files)
@@ -198,23 +199,33 @@ class IncrementalDump:
             if event.id in left_out or not concerns(event, self._database_name):
                 self._left_out_count += 1
                 continue
-            if self._anew and names_of_event(event, self._database_name) & self._anew:
+            is_leaving = leaves_scope(event, self._left_out.change)
+            if not is_leaving and self._is_left_out(event):
                 self._left_out_count += 1
                 continue
-            batch = None if size is None else written // size + 1
+            place = paths.event(int(event.id), None if size is None else written // size + 1)
             writes = self._writes(event, unreported)
-            texts = self._writer.write(
-                event,
-                paths.event(int(event.id), batch),
-                writes,
-                self._emptied(event, writes, unreported),
-                self._created(event),
+            texts = (
+                self._writer.rename_away(event, place)
+                if is_leaving
+                else self._writer.write(
+                    event,
+                    place,
+                    writes,
+                    self._emptied(event, writes, unreported),
+                    self._created(event),
+                )
             )
             if texts is None:
                 self._passed[event.type] += 1
                 continue
             written += 1
             yield texts
+
+    def _is_left_out(self, event: NotificationEvent) -> bool:
+        if not self._left_out.is_any:
+            return False
+        return any(name in self._left_out for name in names_of_event(event, self._database_name))
 
     def _writes(
         self, event: NotificationEvent, unreported: UnreportedWrites | None
@@ -226,7 +237,7 @@ class IncrementalDump:
         commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
         self._ended.add(commit.txn_id)
         notified = self._source.get_write_events(commit.txn_id, self._database_name)
-        reported = tuple(write for write in notified if write.target.table not in self._anew)
+        reported = tuple(write for write in notified if write.target.table not in self._left_out)
         if unreported is None:
             return reported
         if commit.txn_id not in self._opened:
@@ -238,7 +249,7 @@ class IncrementalDump:
             if self._is_of_table(event, commit.txn_id, write, unreported)
             and self._is_seen(event, commit.txn_id, write, unreported)
         )
-        return (*shown, *(write for write in traced if write.target.table not in self._anew))
+        return (*shown, *(write for write in traced if write.target.table not in self._left_out))
 
     def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
         """Transactions that an event opens, aborts or allocates write ids for."""
@@ -276,7 +287,7 @@ class IncrementalDump:
         name = unreported.name_at(write.target.table, allocated, event.id)
         if name in (None, write.target.table):
             return name is not None
-        if name in self._anew:
+        if name in self._left_out:
             return False
         raise changed_under_writer(event, write.target.database, write.target.table, str(name))
 

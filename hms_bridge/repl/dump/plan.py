@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.incremental import EventCounts, IncrementalRules
+from hms_bridge.repl.dump.scope_change import ScopeChange
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.untrusted import checked_name
 from hms_bridge.repl.lease import LeaseRules
@@ -27,7 +29,9 @@ class DumpRequest:
     takes a file whose reference has one for changed. Then only files at their source are found.
     ``external_base``: copy data of external tables to this place of the target, with each dump;
     None dumps their metadata only. ``is_previous_kept`` keeps older dumps. ``tables_anew``: tables
-    that an incremental dump brings whole instead of their events.
+    that an incremental dump brings whole instead of their events. ``scope``: which tables, None:
+    those of the dump before, else all; another one than that of the dump before needs
+    ``is_scope_changed``, or a bootstrap.
     """
 
     root: str
@@ -42,6 +46,8 @@ class DumpRequest:
     has_checksums: bool = True
     external_base: str | None = None
     tables_anew: tuple[str, ...] = ()
+    scope: ReplScope | None = None
+    is_scope_changed: bool = False
     wait: WaitRules = field(default_factory=WaitRules)
     lease: LeaseRules = field(default_factory=LeaseRules)
     events: IncrementalRules = field(default_factory=IncrementalRules)
@@ -75,7 +81,9 @@ class DumpPlan:
     ``previous``: the dump it follows on. ``tables``: names, for a bootstrap. ``events``: what an
     incremental dump holds now. ``removed``: older dump directories that go when it is finished.
     ``waits_for``: open writers that a bootstrap will have to wait for, in words. ``anew``: names of
-    tables that are brought whole beside the events. ``previous_event_id``: where ``previous`` ends.
+    tables that are brought whole beside the events, or go; ``asked`` those of them for which
+    somebody asked. ``previous_event_id``: where ``previous`` ends. ``scope``: what the dump is of,
+    ``scope_before``: what the replica has.
     """
 
     kind: DumpKind
@@ -89,7 +97,20 @@ class DumpPlan:
     removed: tuple[str, ...] = ()
     waits_for: str = ""
     anew: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     previous_event_id: EventId | None = None
+    scope: ReplScope | None = None
+    scope_before: ReplScope | None = None
+
+    @property
+    def scope_now(self) -> ReplScope:
+        """What the dump is of."""
+        return self.scope or ReplScope(database_name=self.request.database_name)
+
+    @property
+    def scope_change(self) -> ScopeChange:
+        """From what the replica has to what the dump is of."""
+        return ScopeChange(before=self.scope_before or self.scope_now, now=self.scope_now)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,19 +6,16 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import partial
 
 from changemanager.durable import settle_names, settle_tree
 from changemanager.errors import ChangeManagerError
-from changemanager.location import parse_uri, path_below
+from changemanager.location import parse_uri
 from changemanager.uri import EncodedUri
-from changemanager.whereabouts import LocatedFile, Whereabouts, locate
-from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
+from hms_bridge.errors import EventGapError, ReplError
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
 from hms_bridge.model.txn import OpenTxns
@@ -26,6 +23,7 @@ from hms_bridge.repl.dump.archive import named_archive
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
 from hms_bridge.repl.dump.incremental import IncrementalDump
+from hms_bridge.repl.dump.named_files import pin_files
 from hms_bridge.repl.dump.origin import require_same_log, write_origin
 from hms_bridge.repl.dump.plain_tables import (
     PLAIN_TABLES,
@@ -35,33 +33,40 @@ from hms_bridge.repl.dump.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest, blocked_by
+from hms_bridge.repl.dump.scope_change import (
+    AnewNames,
+    LeftOutTables,
+    ScopeChange,
+    names_anew,
+    require_covered,
+    require_told,
+    scope_of,
+    table_list,
+    tables_in,
+)
 from hms_bridge.repl.dump.size import DumpSize, dump_size
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
 from hms_bridge.repl.dump.tables_anew import (
     is_replaceable,
-    linked_names,
     read_names,
     require_known_names,
     without_tables,
 )
 from hms_bridge.repl.dump.verb import DumpVerb
-from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FinishMark
 from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.scope_note import ScopeNote, read_scope_note
 from hms_bridge.repl.format.side_texts import format_names
 from hms_bridge.repl.format.texts import ensure_content, is_there
 from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.non_recoverable import marking_dump
-from hms_bridge.repl.pins import DumpPins, names_of
-from hms_bridge.repl.remedies import begin_anew, bring_anew, handed_over
+from hms_bridge.repl.remedies import begin_anew, handed_over
 from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
-
-_NAMED_IN_MESSAGE = 5
 
 
 class ReplDump(DumpVerb):
@@ -96,12 +101,14 @@ class ReplDump(DumpVerb):
         """How much a plan would name now. Changes nothing."""
         name = plan.request.database_name
         whole = {*plan.tables, *plan.anew}
-        tables = [table for table in self._tables(name) if table.name in whole]
+        covered = tables_in(plan.scope_now, self._tables(name))
+        tables = [table for table in covered if table.name in whole]
         named: Iterable[EncodedUri] = ()
         if plan.kind is DumpKind.INCREMENTAL:
             after, until = plan.after_event_id or EventId(0), plan.until_event_id or EventId(0)
             wanted = EventRange(after=after, until=until)
-            named = self._incremental(plan.request, wanted, frozenset(plan.anew)).files()
+            left_out = LeftOutTables(frozenset(plan.anew), plan.scope_change)
+            named = self._incremental(plan.request, wanted, left_out).files()
         return dump_size(self._source, self._resolve, name, tables, named)
 
     def marking(self, request: DumpRequest) -> AbstractContextManager[None]:
@@ -163,7 +170,8 @@ class ReplDump(DumpVerb):
     def _plan_bootstrap(
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
     ) -> DumpPlan:
-        tables = self._tables(request.database_name)
+        scope = request.scope or scope_of(previous, request.database_name)
+        tables = tables_in(scope, self._tables(request.database_name))
         for table in tables:
             require_files_of_hive(table)
         _, writers = try_snapshot(self._source, request.database_name, transactional_names(tables))
@@ -177,6 +185,7 @@ class ReplDump(DumpVerb):
             tables=tuple(listed.name for listed in tables),
             removed=removed,
             waits_for="" if writers is None else writers.text,
+            scope=scope,
         )
 
     def _plan_incremental(
@@ -195,8 +204,11 @@ class ReplDump(DumpVerb):
             if is_there(self._resolve(previous.paths.beginning)):
                 raise ReplError(handed_over(request.database_name)) from error
             raise
-        anew = request.anew
-        if until == after and not anew:
+        asked = request.anew
+        scope = scope_of(previous, request.database_name)
+        change = ScopeChange(before=scope, now=request.scope or scope)
+        require_told(change, is_told=request.is_scope_changed)
+        if until == after and not asked and not change.is_modified:
             return DumpPlan(
                 kind=DumpKind.NOTHING,
                 request=request,
@@ -204,19 +216,26 @@ class ReplDump(DumpVerb):
                 previous=previous.paths.root,
                 after_event_id=after,
                 until_event_id=until,
+                scope=scope,
             )
         reason = f"events after {after}"
         if previous.state is DumpState.FINISHED:
             after = previous.metadata.from_event_id
-            anew |= read_names(self._resolve, previous.paths)
+            note = read_scope_note(self._resolve, previous.paths, scope)
+            change = replace(change, before=note.before)
+            # What comes by the scope is found anew: the range begins where that one's does.
+            asked |= read_names(self._resolve, previous.paths) - note.names
             reason = f"in place of {previous.paths.root}: events after {after}"
         wanted = EventRange(after=after, until=until)
-        if anew:
-            require_known_names(self._source, request.database_name, wanted, anew)
-            reason += f", and anew {', '.join(sorted(anew))}"
-        dump = self._incremental(
-            request, wanted, linked_names(self._source, request.database_name, wanted, anew)
-        )
+        require_covered(change, request.anew)
+        if asked:
+            require_known_names(self._source, request.database_name, wanted, asked)
+        anew = self._anew(change, wanted, asked)
+        if anew.all:
+            reason += f", and anew {', '.join(sorted(asked | anew.by_scope))}"
+        if change.is_modified:
+            reason += f"; the scope was {change.before.text}, and becomes {change.now.text}"
+        dump = self._incremental(request, wanted, LeftOutTables(anew.all, change))
         return DumpPlan(
             kind=DumpKind.INCREMENTAL,
             request=request,
@@ -226,15 +245,22 @@ class ReplDump(DumpVerb):
             until_event_id=until,
             events=dump.count(),
             removed=removed,
-            anew=tuple(sorted(anew)),
+            anew=tuple(sorted(asked | anew.by_scope)),
+            asked=tuple(sorted(asked)),
             previous_event_id=previous.metadata.last_event_id,
+            scope=change.now,
+            scope_before=change.before,
         )
+
+    def _anew(self, change: ScopeChange, wanted: EventRange, asked: Iterable[str]) -> AnewNames:
+        tables = self._tables(change.now.database_name) if change.is_limited else ()
+        return names_anew(self._source, change, wanted, asked, tables)
 
     def _incremental(
         self,
         request: DumpRequest,
         wanted: EventRange,
-        anew: frozenset[str],
+        left_out: LeftOutTables,
         *,
         txns_before: OpenTxns | None = None,
         replays_before: Replays | None = None,
@@ -245,7 +271,7 @@ class ReplDump(DumpVerb):
             wanted=wanted,
             cm_root=request.cm_root,
             rules=request.events,
-            anew=anew,
+            left_out=left_out,
             has_checksums=request.has_checksums,
             manifest=self._manifest,
             txns_before=txns_before,
@@ -275,7 +301,7 @@ class ReplDump(DumpVerb):
             report, files = self._run_bootstrap(plan, paths, texts)
         else:
             report, files = self._run_incremental(plan, paths, texts)
-        self._pin_files(pins, paths, files, name)
+        pin_files(self._resolve, pins, paths, files, name, self._tables(name))
         try:
             lease.check()
             self._dumps_as_planned(plan)
@@ -330,14 +356,17 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         event_id = self._source.get_current_event_id()
-        tables = self._tables(name)
+        tables = tables_in(plan.scope_now, self._tables(name))
         write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
         work = self._tables_dump(request, paths, texts, event_id)
         work.write_database()
         written = work.write(tables, request.external_base)
         files = [*written.all_files, *work.write_functions()]
         write_origin(self._source, texts, paths, event_id, written.until)
-        texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, written.until)
+        texts.write(table_list(plan.scope_now, self._tables(name), paths))
+        texts.write_metadata(
+            DumpType.BOOTSTRAP, plan.scope_now, request.cm_root, event_id, written.until
+        )
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -365,34 +394,45 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         after = plan.after_event_id or EventId(0)
-        now = plain_places(self._source, self._resolve, self._tables(name))
+        change = plan.scope_change
+        covered = tables_in(change.now, self._tables(name))
+        now = plain_places(self._source, self._resolve, covered)
         write_plain(texts, paths, now)
         # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
         until = self._source.get_current_event_id()
         wanted = EventRange(after=after, until=until)
-        anew = linked_names(self._source, name, wanted, plan.anew)
+        anew = self._anew(change, wanted, plan.asked)
         previous = None if plan.previous is None else DumpPaths(plan.previous)
         dump = self._incremental(
             request,
             wanted,
-            anew,
+            LeftOutTables(anew.all, change),
             txns_before=txns_before,
             replays_before=None if previous is None else Replays.read(self._resolve, previous),
         )
         if previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
             before = read_plain(self._resolve, previous)
             seen = EventRange(after=plan.previous_event_id or after, until=until)
-            require_reported(self._source, name, before, without_tables(now, anew), seen)
+            require_reported(self._source, name, before, without_tables(now, anew.all), seen)
         write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
-        written = self._write_anew(request, paths, texts, until, anew)
+        written = self._write_anew(plan, paths, texts, until, anew)
         if written is not None:
             files += written.all_files
         if request.external_base is not None:
-            directories = list_external(self._source, self._resolve, name, request.external_base)
+            tables = tables_in(change.now, self._tables(name))
+            directories = list_external(self._source, self._resolve, tables, request.external_base)
             texts.write(external_list_text(paths, directories))
-        texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
+        texts.write(table_list(change.now, self._tables(name), paths))
+        texts.write_metadata(
+            DumpType.INCREMENTAL,
+            change.now,
+            request.cm_root,
+            after,
+            until,
+            is_scope_modified=change.is_modified,
+        )
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -408,71 +448,22 @@ class ReplDump(DumpVerb):
         return report, files
 
     def _write_anew(
-        self,
-        request: DumpRequest,
-        paths: DumpPaths,
-        texts: NotedTexts,
-        until: EventId,
-        names: frozenset[str],
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts, until: EventId, names: AnewNames
     ) -> WrittenTables | None:
         """The tables that the dump brings whole; None if there are none."""
-        if not names:
+        change = plan.scope_change
+        if change.is_limited:
+            note = ScopeNote(before=change.before, names=names.by_scope)
+            texts.write({paths.scope_note: note.format()})
+        if not names.all:
             return None
-        work = self._tables_dump(request, paths.tables_anew, texts, until)
-        there = self._tables(request.database_name)
-        others = tuple(table.name for table in there if table.name not in names)
-        tables = [table for table in there if table.name in names]
+        work = self._tables_dump(plan.request, paths.tables_anew, texts, until)
+        there = tables_in(change.now, self._tables(plan.request.database_name))
+        others = tuple(table.name for table in there if table.name not in names.all)
+        tables = [table for table in there if table.name in names.all]
         written = work.write(tables, None, others)
-        texts.write({paths.names_anew: format_names(names)})
+        texts.write({paths.names_anew: format_names(names.all)})
         return written
-
-    def _pin_files(
-        self, pins: DumpPins, paths: DumpPaths, files: list[EncodedUri], database: str
-    ) -> None:
-        """Pin first, then look: a dump whose files are gone already is no dump.
-
-        Raises SourceFileMissingError. Real Hive finishes such a dump and loses the rows.
-        """
-        late = frozenset(pins.hold(paths.root, files))
-        find = partial(locate, resolve=self._resolve, is_content_checked=False)
-        with FilePool() as pool:
-            gone = [
-                located
-                for located in pool.each(find, dict.fromkeys(files))
-                if located.location is None or _is_being_purged(located, late)
-            ]
-        missing = [f"{located.file.uri} ({located.reason})" for located in gone]
-        if missing:
-            pins.release(paths.root)
-            raise SourceFileMissingError(
-                f"lost: {counted(len(missing), 'file')} that the dump should name: "
-                f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, and dump more often "
-                f"than hive.repl.cm.retain. {self._way_out(database, gone)}",
-                missing=tuple(missing),
-            )
-
-    def _way_out(self, database: str, lost: Sequence[LocatedFile]) -> str:
-        """The tables whose files are lost come whole; of one that is not there nobody can tell."""
-        places = {
-            table.name: self._resolve(table.storage.location).uri
-            for table in self._tables(database)
-            if table.storage.location is not None
-        }
-        owners = {
-            next(
-                (name for name, place in places.items() if path_below(located.file.uri, place)),
-                None,
-            )
-            for located in lost
-        }
-        names = sorted(name for name in owners if name is not None)
-        return begin_anew(database) if None in owners else bring_anew(database, names)
-
-
-def _is_being_purged(located: LocatedFile, late: Collection[str]) -> bool:
-    """It is still there, and the purge took it before it was pinned."""
-    is_archived = located.whereabouts is Whereabouts.IN_CM
-    return is_archived and not names_of([located.file]).isdisjoint(late)
 
 
 def _require_source(database: Database) -> None:
