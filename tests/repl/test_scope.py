@@ -162,6 +162,15 @@ def test_a_table_is_renamed_out_of_the_scope(scoped):
     assert scoped.target.get_tables("dst") == ("t2",)
 
 
+def test_a_table_is_renamed_within_the_scope_and_then_out_of_it(scoped):
+    """Hive goes by the events, and has the table by its first name."""
+    rename(scoped, "t1", "t7")
+    rename(scoped, "t7", "x1")
+    report, _ = scoped.replicate()
+    assert report.events.dumped["EVENT_RENAME_DROP_TABLE"] == 2
+    assert_scoped(scoped, "'t.*'")
+
+
 def test_a_table_is_renamed_into_the_scope(scoped):
     rename(scoped, "u1", "t9")
     scoped.insert("t9", (3, "c"))

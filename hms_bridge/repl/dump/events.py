@@ -145,7 +145,7 @@ class EventWriter:
         raise refusal(_where(event), event.type, "an event of this kind")
 
     def rename_away(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        """The texts of a RENAME to a name outside of the scope, by which a load drops the table."""
+        """The texts of a RENAME of a table that comes whole, or goes: a load drops the old name."""
         return self._payload_only(event, paths, DumpType.RENAME_DROP_TABLE.value)
 
     def _texts(

@@ -23,7 +23,7 @@ from hms_bridge.repl.dump.partition_changes import (
     WriteVisibility,
     changed_under_writer,
 )
-from hms_bridge.repl.dump.scope_change import LeftOutTables, leaves_scope
+from hms_bridge.repl.dump.scope_change import LeftOutTables, is_renamed_away
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.table_writes import Archive
 from hms_bridge.repl.dump.tables_anew import names_of_event
@@ -199,15 +199,15 @@ class IncrementalDump:
             if event.id in left_out or not concerns(event, self._database_name):
                 self._left_out_count += 1
                 continue
-            is_leaving = leaves_scope(event, self._left_out.change)
-            if not is_leaving and self._is_left_out(event):
+            is_renamed = is_renamed_away(event, self._left_out)
+            if not is_renamed and self._is_left_out(event):
                 self._left_out_count += 1
                 continue
             place = paths.event(int(event.id), None if size is None else written // size + 1)
             writes = self._writes(event, unreported)
             texts = (
                 self._writer.rename_away(event, place)
-                if is_leaving
+                if is_renamed
                 else self._writer.write(
                     event,
                     place,

@@ -122,17 +122,18 @@ def _is_of_two(event: NotificationEvent, database: str) -> bool:
     return event.type == EventType.ALTER_TABLE.value and is_of(event, database)
 
 
-def leaves_scope(event: NotificationEvent, change: ScopeChange) -> bool:
-    """Whether an event renames a table that the replica has to a name outside the scope. A real
-    Hive that loads the dump drops it by that event (DropTableHandler)."""
+def is_renamed_away(event: NotificationEvent, left_out: LeftOutTables) -> bool:
+    """Whether an event takes a name away that the replica has, of a table that comes whole or goes:
+    to a name outside of the scope, or to one that such a rename ties to it. A real Hive that loads
+    the dump drops the table by that event (DropTableHandler); by the names alone it would not."""
+    change = left_out.change
     if not change.is_limited or not _is_of_two(event, change.now.database_name):
         return False
     payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
     before = table_from_json(payload.text("tableObjBeforeJson"))
     after = table_from_json(payload.text("tableObjAfterJson"))
-    is_here = before.database_name == after.database_name
-    has_left = not change.now.contains(after.name)
-    return is_here and before.name != after.name and change.carries(before.name) and has_left
+    is_rename = before.database_name == after.database_name and before.name != after.name
+    return is_rename and before.name in left_out.anew and change.carries(before.name)
 
 
 def require_told(change: ScopeChange, *, is_told: bool) -> None:

@@ -130,8 +130,8 @@ def drop_table(context: ReplayContext, event: DumpedEvent) -> None:
 
 
 def drop_renamed(context: ReplayContext, event: DumpedEvent) -> None:
-    """Drop what its source renamed to a name outside of the scope (Hive: DropTableHandler), unless
-    it is of a later incarnation or no load made it."""
+    """Drop what its source renamed to a name outside of the scope, or what comes whole by the new
+    one (Hive: DropTableHandler), unless it is of a later incarnation or no load made it."""
     payload = Payload.parse(event.payload, event.where)
     before = table_from_json(payload.text("tableObjBeforeJson"))
     replica = context.replica
