@@ -132,11 +132,15 @@ def is_loaded(table: Table) -> bool:
     return any(key in table.parameters for key in (LAST_EVENT, CHECKPOINT, BEGUN))
 
 
-def scope_of_replica(database: Database) -> ReplScope:
-    """The tables that a replica has of its source's database, as its loads noted; all if they noted
-    nothing. Raises ConfigError for a property that somebody changed to what is none."""
-    patterns = database.parameters.get(SCOPE, "").strip()
-    return ReplScope.parse(f"{database.name}.{patterns}" if patterns else database.name)
+def noted_scope(parameters: Mapping[str, str], source_database: str) -> ReplScope | None:
+    """The tables that a replica, whose database has these parameters, has of its source's, as loads
+    of ours noted. None: no load of ours made it, so nobody noted anything.
+
+    Raises ConfigError for a property that somebody changed to what is none."""
+    patterns = parameters.get(SCOPE, "").strip()
+    if not patterns and OPENED not in parameters:
+        return None
+    return ReplScope.parse(f"{source_database}.{patterns}" if patterns else source_database)
 
 
 def diverged_tables(database: Database) -> frozenset[str]:

@@ -118,6 +118,7 @@ class DumpReport:
     """What a dump did. ``directory`` and ``last_event_id`` are what REPL DUMP answers.
 
     ``idle_txn_ids``: transactions that were open at the bootstrap without a trace in the database.
+    ``scope``: what it is of, None for none that was made.
     """
 
     kind: DumpKind
@@ -131,6 +132,7 @@ class DumpReport:
     file_count: int = 0
     idle_txn_ids: tuple[TxnId, ...] = ()
     removed: tuple[str, ...] = ()
+    scope: ReplScope | None = None
 
 
 def blocked_by(request: DumpRequest, directory: str) -> DumpPlan:

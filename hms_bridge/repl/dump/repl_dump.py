@@ -378,6 +378,7 @@ class ReplDump(DumpVerb):
             file_count=len(files),
             idle_txn_ids=written.idle_txn_ids,
             removed=plan.removed,
+            scope=plan.scope_now,
         )
         return report, files
 
@@ -444,6 +445,7 @@ class ReplDump(DumpVerb):
             events=counts,
             file_count=len(files),
             removed=plan.removed,
+            scope=change.now,
         )
         return report, files
 

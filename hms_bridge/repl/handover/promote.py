@@ -161,7 +161,7 @@ class Promotion:
         """Raises ReplError if the source has anything that the replica lacks."""
         stands_at = last_event_of(self._target.database().parameters) or EventId(0)
         later = EventRange(after=stands_at, until=source.metastore.get_current_event_id())
-        lacking = find_backlog(source.metastore, later, source.database_name)
+        lacking = find_backlog(source.metastore, later, source.all_tables)
         if lacking.txns or lacking.changes:
             raise ReplError(
                 f"database {source.database_name} was changed though it is fenced "

@@ -9,25 +9,27 @@ from __future__ import annotations
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.load.replica import Replica, ReplicaNames
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import OPENED, SCOPE, is_loaded, scope_of_replica
+from hms_bridge.repl.target_objects import SCOPE, is_loaded, noted_scope
 
 
 def require_scope(names: ReplicaNames, reader: DumpReader, database: Database) -> None:
     """Raises ReplError if an incremental dump goes on from another scope than the replica has: what
     a dump between brought whole, or dropped, would be missing or stay, and no event tells of it."""
-    has, wanted = scope_of_replica(database).patterns_text, reader.scope.patterns_text
-    # A load of Hive's notes no scope, and its dump does not say from which it goes on.
-    is_noted = SCOPE in database.parameters or OPENED in database.parameters
+    noted = noted_scope(database.parameters, names.source_database)
+    # A dump of Hive's does not say from which scope it goes on where that was changed.
     is_known = reader.has_manifest or not reader.metadata.is_scope_modified
-    if is_noted and is_known and has not in (wanted, reader.scope_note.before.patterns_text):
+    before = reader.scope_note.before
+    if noted is None or not is_known:
+        return
+    if noted.patterns_text not in (reader.scope.patterns_text, before.patterns_text):
         raise ReplError(
-            f"database {database.name} has {_words(has)}, and {reader.paths.root} goes on from "
-            f"{_words(reader.scope_note.before.patterns_text)}: a dump between was loaded into "
-            f"another replica, or this one was restored. "
-            + begin_anew(names.source_database, names.target_database)
+            f"database {database.name} has {_words(noted)}, and {reader.paths.root} goes on from "
+            f"{_words(before)}: a dump between was loaded into another replica, or this one was "
+            "restored. " + begin_anew(names.source_database, names.target_database)
         )
 
 
@@ -90,5 +92,6 @@ def scope_parameter(reader: DumpReader) -> dict[str, str | None]:
     return {SCOPE: reader.scope.patterns_text or None}
 
 
-def _words(patterns: str) -> str:
+def _words(scope: ReplScope) -> str:
+    patterns = scope.patterns_text
     return f"the tables {patterns}" if patterns else "all tables"
