@@ -42,7 +42,14 @@ from hms_bridge.repl.handover.sides import (
 from hms_bridge.repl.load.replica import abort_replay
 from hms_bridge.repl.own_part import PROPERTIES, open_replays
 from hms_bridge.repl.pins import DumpPins
-from hms_bridge.repl.target_objects import HANDOVER, OPENED, WAS_OPEN, is_fenced, last_event_of
+from hms_bridge.repl.target_objects import (
+    HANDOVER,
+    OPENED,
+    SCOPE,
+    WAS_OPEN,
+    is_fenced,
+    last_event_of,
+)
 
 
 class Promotion:
@@ -187,6 +194,7 @@ class Promotion:
         )
         check_lease()
         changes: dict[str, str | None] = dict.fromkeys(PROPERTIES, None)
+        del changes[SCOPE]  # by it a failback sees that the other side has more
         changes[SOURCE_FOR] = sides.policy.name
         changes[HANDOVER] = replace(handover, own_event=own_event).format()
         target.set_parameters(changes)
