@@ -15,6 +15,8 @@ from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.repl.own_part import Access, set_access
+from tests.repl.test_constraints import KEY, OWN, add, foreign
+from tests.repl.test_edges import external_table
 from tests.support.repl_world import ReplWorld
 
 
@@ -238,6 +240,17 @@ def test_a_table_of_somebody_else_stays_when_its_name_leaves_the_scope(scoped):
     assert scoped.load().kind is LoadKind.NOTHING
 
 
+def test_a_table_of_somebody_else_stays_when_its_name_is_renamed_out_of_the_scope(scoped):
+    set_access(scoped.target, "dst", Access.WRITES)
+    scoped.target.drop_table("dst", "t1")
+    make_own(scoped, "t1")
+    scoped.insert("t1", (2, "b"))
+    rename(scoped, "t1", "x1")
+    report = scoped.replicate()[1]
+    assert_scoped(scoped, "'t.*'", own=("t1",))
+    assert len([note for note in report.notes if "dst.t1 is outside" in note]) == 1
+
+
 def test_a_table_of_somebody_else_is_not_replaced_by_one_that_is_new_in_scope(scoped):
     make_own(scoped, "u1")
     before = scoped.target.get_tables("dst")
@@ -323,3 +336,59 @@ def test_a_plan_tells_what_comes_and_goes(scoped):
     assert plan.anew == ("t1", "t2", "u1")
     assert "the scope was src.'t.*', and becomes src.'u.*'" in plan.reason
     assert dumper.size(plan).file_count == 1
+
+
+def test_constraints_and_partitions_outside_of_the_scope_do_no_harm(scoped):
+    add(scoped, "u1", *OWN)
+    add(scoped, "t1", foreign("src", table="u1"))
+    add(scoped, "t2", KEY)
+    add(scoped, "u1", foreign("src", name="out", table="t2"))
+    scoped.source.drop_constraint("src", "u1", "ck")
+    scoped.create_table("u3", is_partitioned=True)
+    for value in ("1", "2"):
+        scoped.add_partition("u3", value)
+    scoped.insert("u3", (1, "x"), partition="p=1")
+    part = scoped.source.get_partition("src", "u3", ["1"])
+    scoped.source.rename_partition("src", "u3", ["1"], replace(part, values=("9",)))
+    scoped.source.drop_partitions("src", "u3", ["p=2"])
+    scoped.replicate()
+    assert_scoped(scoped, "'t.*'")
+    assert scoped.target.get_constraints("dst", "t1") == ()
+    assert scoped.target.get_constraints("dst", "t2") == (KEY,)
+    change(scoped, "'t.*|u.*'")
+    scoped.load()
+    assert_scoped(scoped, "'t.*|u.*'")
+    kinds = {one.name for one in scoped.target.get_constraints("dst", "u1")}
+    assert kinds == {"dv", "nn", "pk", "uk", "out"}
+
+
+def test_a_foreign_key_into_the_scope_is_had_when_its_other_table_comes(scoped):
+    """The replica could not have it before; the table that refers to it stays as it is."""
+    add(scoped, "u1", KEY)
+    add(scoped, "t1", foreign("src", table="u1"))
+    scoped.replicate()
+    change(scoped, "")
+    scoped.load()
+    assert scoped.target.get_constraints("dst", "t1") == (foreign("dst", table="u1"),)
+
+
+def test_data_of_external_tables_outside_of_the_scope_is_not_copied(scoped):
+    for name in ("te", "ue"):
+        place = scoped.folder / name
+        place.mkdir()
+        (place / "one").write_text(name)
+        external_table(scoped, name, place)
+    base = str(scoped.folder / "ext")
+    report = scoped.dump(external_base=base)
+    assert [line.split("#")[2] for line in dumped_text(report, "_file_list_external").split()] == [
+        "te"
+    ]
+    loader = scoped.loader()
+    loader.run(loader.plan(replace(scoped.load_request, external_base=base)))
+    assert scoped.target.get_tables("dst") == ("t1", "t2", "te")
+
+
+def test_a_bootstrap_that_is_asked_for_keeps_the_scope(scoped):
+    plan = scoped.dumper().plan(scoped.dump_request(is_bootstrap_forced=True))
+    assert plan.tables == ("t1", "t2")
+    assert plan.scope_now == scope_of("'t.*'")

@@ -12,6 +12,7 @@ from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_writes import OF_WRITES
+from tests.simulation.scope_mutations import SCOPE
 
 _READERS = "tests/cleaner/test_waiting_for_readers.py::"
 _ABORTED = "tests/cleaner/test_aborted_writes.py::"
@@ -310,15 +311,15 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump pins nothing",
-        file="hms_bridge/repl/dump/repl_dump.py",
-        old="        late = frozenset(pins.hold(paths.root, files))\n",
-        new="        late = frozenset[str]()\n",
+        file="hms_bridge/repl/dump/named_files.py",
+        old="    late = frozenset(pins.hold(paths.root, files))\n",
+        new="    late = frozenset[str]()\n",
         test="tests/simulation/test_found.py::test_a_purge_keeps_what_an_unloaded_dump_names",
         is_simulated=True,
     ),
     Mutation(
         name="a dump counts on files that a purge has begun to take",
-        file="hms_bridge/repl/dump/repl_dump.py",
+        file="hms_bridge/repl/dump/named_files.py",
         old=" or _is_being_purged(located, late)",
         new="",
         test="tests/repl/test_archive_budget.py::"
@@ -355,9 +356,9 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump may name files that are gone",
-        file="hms_bridge/repl/dump/repl_dump.py",
-        old="        if missing:\n            pins.release",
-        new="        if False:\n            pins.release",
+        file="hms_bridge/repl/dump/named_files.py",
+        old="    if missing:\n        pins.release",
+        new="    if False:\n        pins.release",
         test="tests/repl/test_two_metastores.py::test_a_purge_before_the_dump_is_found_by_the_dump",
     ),
     Mutation(
@@ -816,6 +817,7 @@ MUTATIONS = (
     ),
     *(Mutation(**told) for told in HANDOVER),
     *(Mutation(**told) for told in EDGES),
+    *(Mutation(**told) for told in SCOPE),
     Mutation(
         name="a repair drops a database that no load made",
         file="hms_bridge/repl/repair/plan.py",
@@ -861,7 +863,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a table that comes whole takes data of an external one along",
-        file="hms_bridge/repl/load/bootstrap.py",
+        file="hms_bridge/repl/load/scope.py",
         old="is_data_deleted=not table.is_external",
         new="is_data_deleted=True",
         test="tests/repl/test_tables_anew.py::test_data_of_an_external_table_stays",

@@ -136,9 +136,7 @@ def drop_renamed(context: ReplayContext, event: DumpedEvent) -> None:
     before = table_from_json(payload.text("tableObjBeforeJson"))
     replica = context.replica
     table = replica.find_table(checked_name(before.name, "table"))
-    if table is None or replica.is_newer(table.parameters, event.id):
-        return
-    if is_loaded(table):
-        drop_replicated(replica, table)
-    else:
+    if table is not None and not is_loaded(table):
         note_kept(replica, table)
+    elif table is not None and not replica.is_newer(table.parameters, event.id):
+        drop_replicated(replica, table)
