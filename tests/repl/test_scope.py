@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.errors import ReplError
+from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.format.dump_metadata import DumpMetadata
+from hms_bridge.repl.format.event_payload import message_json
 from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.repl.own_part import Access, set_access
 from tests.repl.test_constraints import KEY, OWN, add, foreign
@@ -267,6 +270,8 @@ def test_a_table_of_somebody_else_is_not_replaced_by_one_that_is_new_in_scope(sc
 def test_a_table_that_is_asked_for_must_be_in_scope(scoped):
     with pytest.raises(ReplError, match="u1 is outside of src"):
         scoped.dump(tables_anew=("u1",))
+    with pytest.raises(ReplError, match="t1 is outside of src"):
+        scoped.dump(tables_anew=("t1",), scope=scope_of("'u.*'"), is_scope_changed=True)
 
 
 def test_a_dump_in_the_place_of_one_that_changes_the_scope_changes_it_too(scoped):
@@ -392,3 +397,36 @@ def test_a_bootstrap_that_is_asked_for_keeps_the_scope(scoped):
     plan = scoped.dumper().plan(scoped.dump_request(is_bootstrap_forced=True))
     assert plan.tables == ("t1", "t2")
     assert plan.scope_now == scope_of("'t.*'")
+
+
+def test_a_hives_dump_tells_write_ids_of_a_table_that_comes_whole_by_a_rename(scoped):
+    """AllocWriteIdHandler does not ask for those tables; the replica has them at the end only."""
+    rename(scoped, "u1", "t9")
+    scoped.insert("t9", (2, "b"))
+    scoped.insert("t1", (2, "b"))
+    report = scoped.dump()
+    (event,) = (
+        event
+        for event in scoped.source.get_next_notification(NotificationRequest(last_event_id=0))
+        if event.type == "ALLOC_WRITE_ID_EVENT"
+        and event.table_name == "t9"
+        and event.id > report.from_event_id
+    )
+    hive = Path(report.directory.removeprefix("file:")) / "hive"
+    for path in (*hive.glob("_hms_bridge_*"), hive / "_finished_dump"):
+        path.unlink()
+    place = hive / "events_batch_1" / str(event.id)
+    place.mkdir()
+    told = DumpMetadata(
+        type="EVENT_ALLOC_WRITE_ID",
+        from_event_id=event.id,
+        to_event_id=event.id,
+        payload=json.dumps(json.loads(message_json(event))),
+    )
+    (place / "_dumpmetadata").write_text(told.format())
+    progress = json.loads((hive / "_events_dump").read_text())
+    progress["eventsDumpedCount"] += 1
+    (hive / "_events_dump").write_text(json.dumps(progress))
+    (hive / "_finished_dump").write_text("")
+    scoped.load()
+    assert_scoped(scoped, "'t.*'")

@@ -118,6 +118,14 @@ SCOPE: tuple[dict[str, Any], ...] = (
         "test_a_hives_dump_of_a_changed_scope_drops_what_a_load_made_and_nothing_else",
     },
     {
+        "name": "write ids of a table that comes into a Hive's scope stop the load",
+        "file": f"{_LOAD}events/txn.py",
+        "old": "    if (is_gone or comes_whole) and replica.find_table(name) is None:\n",
+        "new": "    if is_gone and replica.find_table(name) is None:\n",
+        "test": f"{_SCOPE}"
+        "test_a_hives_dump_tells_write_ids_of_a_table_that_comes_whole_by_a_rename",
+    },
+    {
         "name": "a replica of some tables closes the others of its source",
         "file": "hms_bridge/repl/handover/promote_plan.py",
         "old": "    _require_all_tables(request.policy, source, database)\n",

@@ -151,11 +151,11 @@ def require_told(change: ScopeChange, *, is_told: bool) -> None:
 
 def require_covered(change: ScopeChange, asked: Iterable[str]) -> None:
     """Raises ReplError for tables that are asked for and that the scope leaves out."""
-    outside = sorted(name for name in asked if not change.touches(name))
+    outside = sorted(name for name in asked if not change.now.contains(name))
     if outside:
         raise ReplError(
-            f"{', '.join(outside)} is outside of {change.now.text}, so the replica has none of it; "
-            "leave it out, or change the scope (--change-scope)"
+            f"{', '.join(outside)} is outside of {change.now.text}, so the replica gets none of "
+            "it; leave it out, or change the scope (--change-scope)"
         )
 
 
