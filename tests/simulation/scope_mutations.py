@@ -149,4 +149,11 @@ SCOPE: tuple[dict[str, Any], ...] = (
         "test": "tests/repl/test_promote.py::"
         "test_the_tables_that_were_never_replicated_are_not_dropped_by_a_way_back",
     },
+    {
+        "name": "a pattern that means another thing in Java decides what is dropped",
+        "file": "hms_bridge/model/name_pattern.py",
+        "old": "        if piece is None:\n",
+        "new": "        if piece is None:\n            break\n        if False:\n",
+        "test": "tests/model/test_name_pattern.py::test_what_is_no_pattern_is_refused_by_name",
+    },
 )
