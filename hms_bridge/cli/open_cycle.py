@@ -155,6 +155,8 @@ def _cycle(
             sides.source_settings,
             root=policy.root,
             policy=policy.name,
+            scope=policy.scope,
+            is_scope_changed=True,
             wait=wait,
             is_abort_allowed=is_abort_allowed,
         ),

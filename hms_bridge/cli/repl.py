@@ -34,6 +34,7 @@ from hms_bridge.dml.named import find_database
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
+from hms_bridge.model.repl_scope import ReplScope
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
@@ -59,7 +60,7 @@ def repl() -> None:
 
 
 @repl.command()
-@click.argument("database")
+@click.argument("covered", metavar="DATABASE")
 @click.option("--root", "given_root", metavar="DIR", help="Where dumps go.  [default: setting]")
 @click.option("--policy", default="hms-bridge", show_default=True, help="Name of the replication.")
 @click.option("--bootstrap", "is_forced", is_flag=True, help="Begin anew with a bootstrap dump.")
@@ -70,6 +71,13 @@ def repl() -> None:
     metavar="TABLE",
     help="Bring TABLE whole instead of its events, also in place of a dump that cannot be loaded; "
     "may be given more than once.",
+)
+@click.option(
+    "--change-scope",
+    "is_scope_changed",
+    is_flag=True,
+    help="DATABASE may cover other tables than the dump before did: new ones come whole, the load "
+    "drops the others. Without patterns: all tables from now on.",
 )
 @click.option(
     "--external-base",
@@ -122,11 +130,12 @@ def repl() -> None:
 @format_option
 @settings_options
 def dump(
-    database: str,
+    covered: str,
     given_root: str | None,
     policy: str,
     is_forced: bool,
     tables_anew: tuple[str, ...],
+    is_scope_changed: bool,
     external_base: str | None,
     wait: str | None,
     is_abort_allowed: bool,
@@ -142,6 +151,9 @@ def dump(
 ) -> None:
     """Dump DATABASE: a bootstrap at first, then what happened since the last dump.
 
+    DATABASE may be Hive's "db.'include'.'exclude'": only tables whose whole names the first
+    regular expression fits and the second does not. A name alone goes on as the dump before.
+
     \b
     Examples:
       hms-bridge repl dump sales --metastore sqlite:///source.db --root /dr/dumps
@@ -150,11 +162,15 @@ def dump(
       hms-bridge repl dump sales --dry-run
       hms-bridge repl dump sales --limit 100000
       hms-bridge repl dump sales --table-anew orders --table-anew items
+      hms-bridge repl dump "sales.'orders_.*'.'.*_tmp'"
+      hms-bridge repl dump "sales.'orders_.*|items'.'.*_tmp'" --change-scope
       hms-bridge repl dump sales --discard --dry-run
     """
     from hms_bridge.cli.repl_discard import discard_dump
     from hms_bridge.cli.repl_requests import discard_request, dump_request
 
+    scope = ReplScope.parse(covered)
+    database = scope.database_name
     if discarded is not None:
         if is_forced:
             raise click.UsageError("--discard makes no dump; give --bootstrap to the next one")
@@ -173,6 +189,8 @@ def dump(
         policy=policy,
         is_bootstrap_forced=is_forced,
         tables_anew=tables_anew,
+        scope=None if scope.is_whole_database and not is_scope_changed else scope,
+        is_scope_changed=is_scope_changed,
         is_previous_kept=is_previous_kept,
         has_checksums=not has_no_checksums,
         external_base=external_base,
@@ -241,6 +259,7 @@ def _dump_plan(plan: DumpPlan, size: DumpSize) -> dict[str, object]:
     return {
         "kind": plan.kind.value,
         "reason": plan.reason,
+        "scope": plan.scope_now.text,
         "after event": plan.after_event_id,
         "until event": plan.until_event_id,
         "tables": list(plan.tables or plan.anew),
@@ -261,6 +280,7 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
         "reason": report.reason,
         "dump_dir": report.directory,
         "last_repl_id": report.last_event_id,
+        "scope": None if report.scope is None else report.scope.text,
         "tables": list(report.tables),
         "events": dict(report.events.dumped),
         "passed over": dict(report.events.passed),

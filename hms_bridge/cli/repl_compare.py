@@ -106,6 +106,8 @@ def compare(
     report = _compared(request, source_url, metastore_url, settings)
     rows = [_row(finding) for finding in report.findings]
     print_rows(rows, _COLUMNS, output_format, shown=_COLUMNS)
+    if not report.scope.is_whole_database:
+        say(f"compared is what the replica has, {report.scope.text}")
     _say_verdict(report, has_rows=has_rows)
     if report.exit_code:
         raise SystemExit(report.exit_code)

@@ -18,9 +18,10 @@ from hms_bridge.cli.options import (
 from hms_bridge.cli.output import print_record, print_rows, say
 from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 
-_COLUMNS = ("policy", "source", "database", "target", "into", "root", "paused")
+_COLUMNS = ("policy", "source", "database", "tables", "target", "into", "root", "paused")
 
 
 @click.group()
@@ -85,19 +86,25 @@ def add(
 ) -> None:
     """Keep a policy NAME: that DATABASE (else the one called NAME) of a source is replicated.
 
+    DATABASE may be Hive's "db.'include'.'exclude'": only tables whose whole names the first
+    regular expression fits and the second does not. With --replace the tables of a policy change:
+    its next cycle brings those whole that are new, and drops those that are not meant any more.
+
     No password stands in a policy: write ${NAME} in its place, which 'repl run' takes from the
     environment.
 
     \b
     Examples:
       hms-bridge repl policy add sales --source thrift://source:9083
+      hms-bridge repl policy add orders "sales.'orders_.*'" --source thrift://source:9083
       hms-bridge repl policy add sales-dr sales --into sales_dr --source thrift://source:9083 \\
           --root hdfs://dr:8020/dumps --source-set hive.repl.cmrootdir=hdfs://source:8020/cmroot
     """
     from hms_bridge.cli.repl_requests import repl_root
     from hms_bridge.repl.cycles.policy_text import checked
 
-    database = source_database or name
+    scope = ReplScope.parse(source_database or name)
+    database = scope.database_name
     made = checked(
         ReplicationPolicy(
             name=name,
@@ -112,6 +119,8 @@ def add(
                 metastore=target_url,
                 settings=_assigned("--target-set", target_settings),
             ),
+            included_tables=scope.included_pattern,
+            excluded_tables=scope.excluded_pattern,
         )
     )
     _keep([made], metastore_url, settings, is_replacing=is_replacing, is_dry_run=is_dry_run)
@@ -303,6 +312,7 @@ def _row(found: ReplicationPolicy) -> dict[str, object]:
         "policy": found.name,
         "source": found.source.metastore,
         "database": found.source.database,
+        "tables": found.scope.patterns_text or None,
         "target": found.target.metastore,
         "into": found.target.database,
         "root": found.root,

@@ -12,6 +12,7 @@ from hms_bridge.config.settings import REPL_ROOT, Settings
 from hms_bridge.config.sizes import parse_size
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.table_comparison import Depth
 from hms_bridge.repl.drill.plan import DrillRequest
 from hms_bridge.repl.dump.discard import DiscardRequest
@@ -33,6 +34,8 @@ def dump_request(
     policy: str = "hms-bridge",
     is_bootstrap_forced: bool = False,
     tables_anew: tuple[str, ...] = (),
+    scope: ReplScope | None = None,
+    is_scope_changed: bool = False,
     is_previous_kept: bool = False,
     has_checksums: bool = True,
     external_base: str | None = None,
@@ -41,7 +44,8 @@ def dump_request(
     is_unknown_empty: bool = False,
     event_limit: int | None = None,
 ) -> DumpRequest:
-    """A dump. ``wait`` is a duration; a bare number means hours, as in Hive.
+    """A dump. ``scope`` None: the tables of the dump before. ``wait`` is a duration; a bare number
+    means hours, as in Hive.
 
     Raises ConfigError for a duration that is none, and if data of external tables is wanted
     without a place for it.
@@ -55,6 +59,8 @@ def dump_request(
         policy=policy,
         is_bootstrap_forced=is_bootstrap_forced,
         tables_anew=tables_anew,
+        scope=scope,
+        is_scope_changed=is_scope_changed,
         is_previous_kept=is_previous_kept or repl.is_previous_kept,
         has_checksums=has_checksums and repl.has_checksums,
         external_base=_dumped_external_base(external_base, settings),

@@ -131,6 +131,7 @@ def _record(report: StatusReport) -> dict[str, object]:
     newest, backlog, headroom = report.newest_dump, report.backlog, report.headroom
     return {
         "last_repl_id": report.last_event_id,
+        "tables": report.scope.patterns_text or None,
         "source_event_id": report.source_event_id,
         "commits_behind": backlog.commits if backlog else None,
         "changes_behind": backlog.changes if backlog else None,
@@ -159,6 +160,7 @@ def _shown(report: StatusReport) -> dict[str, object]:
     size = report.bytes_to_copy
     return {
         "last_repl_id": report.last_event_id,
+        "tables": report.scope.patterns_text or "all",
         "source_event_id": report.source_event_id,
         "behind": None if backlog is None else behind_text(backlog),
         "oldest of it": duration_text(report.rpo_seconds) if report.rpo_seconds else None,

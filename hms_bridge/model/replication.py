@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.errors import ConfigError
+from hms_bridge.model.repl_scope import ReplScope
 
 NAME_LENGTH_MAX = 128
 """Of a policy, in characters."""
@@ -30,7 +31,8 @@ class PolicySide:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicationPolicy:
-    """That a database is replicated. ``root``: where its dumps are.
+    """That a database is replicated, or those of its tables that the patterns cover (ReplScope).
+    ``root``: where its dumps are.
 
     Raises ConfigError for a name that could not be told from an option or a path.
     """
@@ -40,6 +42,8 @@ class ReplicationPolicy:
     target: PolicySide
     root: str
     is_paused: bool = False
+    included_tables: str | None = None
+    excluded_tables: str | None = None
 
     def __post_init__(self) -> None:
         if _NAME.fullmatch(self.name) is None or len(self.name) > NAME_LENGTH_MAX:
@@ -47,6 +51,15 @@ class ReplicationPolicy:
                 f"'{self.name}' is no name of a policy; take up to {NAME_LENGTH_MAX} letters, "
                 "digits, dots, hyphens and underscores, a letter or digit first"
             )
+
+    @property
+    def scope(self) -> ReplScope:
+        """The source's tables that are replicated."""
+        return ReplScope(
+            database_name=self.source.database.lower(),
+            included_pattern=self.included_tables,
+            excluded_pattern=self.excluded_tables,
+        )
 
 
 class CycleOutcome(Enum):

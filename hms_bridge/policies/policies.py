@@ -11,6 +11,7 @@ from sqlalchemy import URL, Connection, Row, delete, insert, select, update
 from hms_bridge.backend.schema.replication_tables import (
     HMSB_REPL_CYCLE,
     HMSB_REPL_POLICY,
+    HMSB_REPL_POLICY_TABLES,
     HMSB_REPL_TOTAL,
 )
 from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
@@ -18,6 +19,9 @@ from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 from hms_bridge.policies.same_place import is_same_directory, metastore_key
 
 _ROW = HMSB_REPL_POLICY.c
+_COVERED = HMSB_REPL_POLICY_TABLES.c
+_POLICIES = HMSB_REPL_POLICY.outerjoin(HMSB_REPL_POLICY_TABLES, _COVERED.POLICY_NAME == _ROW.NAME)
+_WITH_TABLES = select(HMSB_REPL_POLICY, _COVERED.INCLUDED, _COVERED.EXCLUDED).select_from(_POLICIES)
 
 
 def add_policies(
@@ -45,6 +49,17 @@ def _add_policy(connection: Connection, policy: ReplicationPolicy, *, is_replaci
         connection.execute(
             update(HMSB_REPL_POLICY).where(_ROW.NAME == policy.name).values(**_values(policy))
         )
+        connection.execute(
+            delete(HMSB_REPL_POLICY_TABLES).where(_COVERED.POLICY_NAME == policy.name)
+        )
+    if not policy.scope.is_whole_database:
+        connection.execute(
+            insert(HMSB_REPL_POLICY_TABLES).values(
+                POLICY_NAME=policy.name,
+                INCLUDED=policy.included_tables,
+                EXCLUDED=policy.excluded_tables,
+            )
+        )
 
 
 def get_policy(connection: Connection, name: str) -> ReplicationPolicy:
@@ -54,7 +69,7 @@ def get_policy(connection: Connection, name: str) -> ReplicationPolicy:
 
 def get_policies(connection: Connection) -> tuple[ReplicationPolicy, ...]:
     """See PolicyStore.get_policies."""
-    rows = connection.execute(select(HMSB_REPL_POLICY))
+    rows = connection.execute(_WITH_TABLES)
     return tuple(sorted((_policy(row) for row in rows), key=lambda policy: policy.name))
 
 
@@ -81,7 +96,7 @@ def set_paused(connection: Connection, name: str, *, is_paused: bool) -> None:
 def remove_policy(connection: Connection, name: str) -> None:
     """See PolicyStore.remove_policy."""
     _need(connection, name)
-    for table in (HMSB_REPL_CYCLE, HMSB_REPL_TOTAL):
+    for table in (HMSB_REPL_CYCLE, HMSB_REPL_TOTAL, HMSB_REPL_POLICY_TABLES):
         connection.execute(delete(table).where(table.c.POLICY_NAME == name))
     connection.execute(delete(HMSB_REPL_POLICY).where(_ROW.NAME == name))
 
@@ -96,8 +111,10 @@ def take_cycle_number(connection: Connection, name: str) -> int:
 
 
 def _need(connection: Connection, name: str, *, is_locked: bool = False) -> Row[*tuple[Any, ...]]:
-    query = select(HMSB_REPL_POLICY).where(_ROW.NAME == name)
-    row = connection.execute(query.with_for_update() if is_locked else query).first()
+    query = _WITH_TABLES.where(_ROW.NAME == name)
+    # PostgreSQL locks no side of an outer join that may be missing.
+    locked = select(HMSB_REPL_POLICY).where(_ROW.NAME == name).with_for_update()
+    row = connection.execute(locked if is_locked else query).first()
     if row is None:
         known = ", ".join(connection.scalars(select(_ROW.NAME).order_by(_ROW.NAME))) or "none"
         raise NoSuchObjectError(f"there is no policy {name}; there are: {known}")
@@ -153,4 +170,6 @@ def _policy(row: Row[*tuple[Any, ...]]) -> ReplicationPolicy:
             settings=json.loads(row.TARGET_SETTINGS),
         ),
         is_paused=bool(row.IS_PAUSED),
+        included_tables=row.INCLUDED,
+        excluded_tables=row.EXCLUDED,
     )

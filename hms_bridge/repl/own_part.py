@@ -31,6 +31,7 @@ from hms_bridge.repl.target_objects import (
     HANDOVER,
     OPENED,
     ORIGIN,
+    SCOPE,
     WAS_OPEN,
     is_fenced,
     is_replica,
@@ -52,6 +53,7 @@ PROPERTIES = (
     FIRST_INCREMENTAL_PENDING,
     FIRST_INCREMENTAL_TABLES,
     ORIGIN,
+    SCOPE,
     INCOMPATIBLE,
     DRILL,
 )

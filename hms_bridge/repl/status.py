@@ -16,6 +16,7 @@ from hms_bridge.model.counted import counted
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.backlog import Backlog, bytes_to_copy, find_backlog
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.origin import require_reached, require_same_log
@@ -23,7 +24,7 @@ from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_du
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.pins import dump_holder, given_up_text, policy_holder
 from hms_bridge.repl.remedies import begin_anew, taken_over
-from hms_bridge.repl.target_objects import has_taken_over, last_event_of
+from hms_bridge.repl.target_objects import has_taken_over, last_event_of, noted_scope
 from hms_bridge.repl.verify import verify_dump
 
 
@@ -82,7 +83,8 @@ class StatusReport:
     ``budget_ends_in_seconds``: until the purge gives up what is pinned for this replica, as far as
     what is archived now tells. ``missing_files`` of that dump are lost already. ``is_pinned`` is
     None where the source's own database, which knows, is not looked at. ``troubles``: why the
-    replica cannot follow as it is, with what to do, a line each.
+    replica cannot follow as it is, with what to do, a line each. ``scope``: which tables of the
+    source the replica has; only they count.
     """
 
     source_database: str
@@ -100,6 +102,7 @@ class StatusReport:
     budget_ends_in_seconds: int | None
     missing_files: int
     is_pinned: bool | None
+    scope: ReplScope
     troubles: tuple[str, ...]
 
     @property
@@ -161,10 +164,11 @@ class ReplStatus:
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
         current = None if self._source is None else self._source.get_current_event_id()
+        scope = _scope(source, parameters, dumps)
         backlog, gap = (
             (None, taken_over(request.target_database or source))
             if has_taken_over(parameters or {})
-            else self._backlog(source, loaded, dumps, current)
+            else self._backlog(scope, loaded, dumps, current)
         )
         is_incompatible = _is_true(parameters, INCOMPATIBLE)
         return StatusReport(
@@ -174,7 +178,8 @@ class ReplStatus:
             source_event_id=current,
             backlog=backlog,
             rpo_seconds=None if backlog is None else self._age_seconds(backlog.oldest_ms),
-            bytes_to_copy=self._bytes_to_copy(request, source, backlog),
+            bytes_to_copy=self._bytes_to_copy(request, scope, backlog),
+            scope=scope,
             is_first_incremental_pending=_is_true(parameters, FIRST_INCREMENTAL_PENDING),
             is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
@@ -201,7 +206,7 @@ class ReplStatus:
 
     def _backlog(
         self,
-        database: str,
+        scope: ReplScope,
         loaded: EventId | None,
         dumps: Sequence[DumpDirectory],
         current: EventId | None,
@@ -217,24 +222,24 @@ class ReplStatus:
             if newest is not None:
                 since_dump = EventRange(after=dumped, until=current)
                 require_same_log(source, self._resolve, newest, since_dump)
-            require_reached(current, loaded, database)
+            require_reached(current, loaded, scope.database_name)
             later = EventRange(after=max(loaded, dumped), until=current)
-            undumped = find_backlog(source, later, database)
+            undumped = find_backlog(source, later, scope)
         except EventGapError as error:
             return None, str(error)
         if dumped <= loaded:
             return undumped, None
         try:
-            return find_backlog(source, EventRange(after=loaded, until=current), database), None
+            return find_backlog(source, EventRange(after=loaded, until=current), scope), None
         except EventGapError:
             return None, None  # a dump has those events; what they were, the log tells no more
 
     def _bytes_to_copy(
-        self, request: StatusRequest, database: str, backlog: Backlog | None
+        self, request: StatusRequest, scope: ReplScope, backlog: Backlog | None
     ) -> int | None:
         if self._source is None or backlog is None or not request.are_bytes_counted:
             return None
-        return bytes_to_copy(self._source, self._resolve, backlog.txns, database)
+        return bytes_to_copy(self._source, self._resolve, backlog.txns, scope)
 
     def _target_parameters(self, request: StatusRequest) -> dict[str, str] | None:
         if self._target is None:
@@ -305,6 +310,15 @@ class ReplStatus:
             finished_ms=None if metadata is None else dump.time_ms,
             loaded_ms=None if loaded is None else loaded.mtime_ms,
         )
+
+
+def _scope(
+    source: str, parameters: Mapping[str, str] | None, dumps: Sequence[DumpDirectory]
+) -> ReplScope:
+    """What the replica has; where it cannot be asked, or notes nothing, what was dumped last."""
+    noted = noted_scope(parameters or {}, source)
+    dumped = (dump.metadata.scope for dump in dumps if dump.metadata is not None)
+    return noted or next(dumped, None) or ReplScope(database_name=source)
 
 
 def _own_pins(

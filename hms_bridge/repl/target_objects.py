@@ -19,6 +19,7 @@ from hms_bridge.model.properties import (
     TARGET_FOR,
     TARGET_LAST_EVENT,
 )
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.statistics_state import without_columns, without_trust
 from hms_bridge.repl.format.external_list import external_target
 
@@ -27,6 +28,10 @@ FIRST_INCREMENTAL_TABLES = "hms.bridge.repl.first.inc.tables"
 
 ORIGIN = "hms.bridge.repl.origin"
 """Of ours, on a database: the source event of the last whole load, and its hash."""
+
+SCOPE = "hms.bridge.repl.scope"
+"""Of ours, on a replica's database: the patterns of the tables that it has, as
+``'include'.'exclude'``; not there: all of the source's."""
 
 BEGUN = "hms.bridge.repl.begun"
 """Of ours, on a table: the dump that brings it whole, until it is."""
@@ -74,6 +79,7 @@ _SOURCE_PROPERTIES = frozenset(
         FIRST_INCREMENTAL_PENDING,
         FIRST_INCREMENTAL_TABLES,
         ORIGIN,
+        SCOPE,
         BEGUN,
         SOURCE_FOR,
         TARGET_FOR,
@@ -119,6 +125,22 @@ def has_taken_over(parameters: Mapping[str, str]) -> bool:
 def is_fenced(database: Database) -> bool:
     """Whether a source is handed over to its replica, or was."""
     return bool(database.parameters.get(FENCED, "").strip())
+
+
+def is_loaded(table: Table) -> bool:
+    """Whether a load made a table, or brought it last: only such may go with what it replicates."""
+    return any(key in table.parameters for key in (LAST_EVENT, CHECKPOINT, BEGUN))
+
+
+def noted_scope(parameters: Mapping[str, str], source_database: str) -> ReplScope | None:
+    """The tables that a replica, whose database has these parameters, has of its source's, as loads
+    of ours noted. None: no load of ours made it, so nobody noted anything.
+
+    Raises ConfigError for a property that somebody changed to what is none."""
+    patterns = parameters.get(SCOPE, "").strip()
+    if not patterns and OPENED not in parameters:
+        return None
+    return ReplScope.parse(f"{source_database}.{patterns}" if patterns else source_database)
 
 
 def diverged_tables(database: Database) -> frozenset[str]:

@@ -98,6 +98,42 @@ def test_a_policy_brings_a_replica_and_keeps_it_there(replication: Replication) 
     assert found[2]["bytes"] > 0
 
 
+def test_the_tables_of_a_policy_are_changed(replication: Replication) -> None:
+    program = replication.program
+    # Tables that come whole wait for writers.
+    for txn_id in (replication.busy.open_txn, replication.busy.waiting_txn):
+        program.ok("txns", "abort", str(txn_id))
+    for name in ("t1", "t2", "u1"):
+        program.ok("sql", "-e", f"CREATE TABLE sales.{name} (a INT)")
+
+    def run() -> tuple[str, list[str]]:
+        (row,) = replication.ok("run", "sales", "--format", "jsonl").json_lines
+        shown = program.ok(
+            "sql", "-e", "SHOW TABLES IN sales", "--format", "jsonl",
+            "--metastore", STORE, *replication.settings,
+        )  # fmt: skip
+        names = [value for line in shown.json_lines for value in line.values()]
+        return str(row["kind"]), sorted(str(name) for name in names if len(str(name)) == 2)
+
+    assert replication.add("sales.'t[0-9]'.'t2'", "--replace").exit_code == 0
+    assert run() == ("bootstrap", ["t1"])
+    assert "'t[0-9]'.'t2'" in replication.ok("policy", "list").out
+    assert "tables = \"'t[0-9]'.'t2'\"" in replication.ok("policy", "export", "sales").out
+    assert replication.add("sales.'t2|u1'", "--replace").exit_code == 0
+    (row,) = replication.ok("run", "--all", "--dry-run", "--format", "jsonl").json_lines
+    assert row["kind"] == "incremental"
+    assert run() == ("incremental", ["t2", "u1"])
+    compared = replication.run(
+        "compare", "sales", "--source", program.url, *replication.settings, "--format", "jsonl"
+    )
+    assert compared.exit_code == 0, compared.err
+    assert replication.add("sales", "--replace").exit_code == 0
+    assert run() == ("incremental", ["t1", "t2", "u1"])
+    refused = replication.add("sales.'('", "--replace")
+    assert refused.exit_code != 0
+    assert "is none that is understood" in refused.err
+
+
 def test_what_a_person_sees(replication: Replication) -> None:
     replication.ok("run", "sales")
     head, row = replication.ok("history").table

@@ -84,6 +84,22 @@ def test_a_policy_is_replaced_only_where_that_is_meant(store: PolicyStore) -> No
     assert store.get_policies() == (other,)
 
 
+def test_the_tables_of_a_policy_are_kept_changed_and_forgotten(store: PolicyStore) -> None:
+    some = replace(SALES, included_tables="t[0-9]+", excluded_tables="t2")
+    store.add_policies([some, SHOP])
+    assert store.get_policies() == (some, SHOP)
+    other = replace(SALES, included_tables="u")
+    store.add_policies([other], is_replacing=True)
+    assert store.get_policy("sales") == other
+    assert store.begin_cycle("sales", "here") == 1
+    store.add_policies([SALES], is_replacing=True)
+    assert store.get_policy("sales") == SALES
+    store.add_policies([some], is_replacing=True)
+    store.remove_policy("sales")
+    store.add_policies([SALES])
+    assert store.get_policy("sales") == SALES
+
+
 def test_of_policies_that_come_together_all_are_kept_or_none(store: PolicyStore) -> None:
     with pytest.raises(AlreadyExistsError):
         store.add_policies([SHOP, SALES, SALES])

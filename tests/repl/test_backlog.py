@@ -6,14 +6,17 @@ from dataclasses import replace
 
 from hms_bridge.model.catalog import Column, Database
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.txn import AllocateWriteIdsRequest
 from hms_bridge.repl.dump.backlog import Backlog, find_backlog
 from hms_bridge.repl.dump.event_source import EventRange
 
+SRC = ReplScope(database_name="src")
+
 
 def behind(world, after: EventId) -> Backlog:
     until = world.source.get_current_event_id()
-    return find_backlog(world.source, EventRange(after=after, until=until), "src")
+    return find_backlog(world.source, EventRange(after=after, until=until), SRC)
 
 
 def test_readers_and_other_databases_are_no_lag(world):
@@ -80,8 +83,8 @@ def test_a_commit_whose_beginning_nobody_knows_any_more_counts(world):
     after = world.source.get_current_event_id()
     world.commit(txn)
     wanted = EventRange(after=after, until=world.source.get_current_event_id())
-    assert find_backlog(world.source, wanted, "src") == Backlog()
-    assert find_backlog(ShortLog(world.source, after), wanted, "src").txns == (txn,)
+    assert find_backlog(world.source, wanted, SRC) == Backlog()
+    assert find_backlog(ShortLog(world.source, after), wanted, SRC).txns == (txn,)
 
 
 class ShortLog:
@@ -94,3 +97,26 @@ class ShortLog:
     def get_next_notification(self, request):
         found = self._store.get_next_notification(request)
         return tuple(event for event in found if event.id > self._purged)
+
+
+def test_tables_outside_of_the_scope_are_no_lag(world):
+    world.create_table("u")
+    before = world.open()
+    world.source.allocate_table_write_ids(
+        AllocateWriteIdsRequest(database_name="src", table_name="u", txn_ids=(before,))
+    )
+    after = world.source.get_current_event_id()
+    world.insert("u", (2, "b"))
+    world.commit(before)
+    world.source.drop_table("src", "u")
+    until = world.source.get_current_event_id()
+    wanted = EventRange(after=after, until=until)
+    scope = ReplScope.parse("src.'t.*'")
+    assert find_backlog(world.source, wanted, scope) == Backlog()
+    world.insert("t", (3, "c"))
+    world.create_table("t2")
+    table = world.describe("t2")
+    world.source.alter_table("src", "t2", replace(table, name="x"))
+    until = world.source.get_current_event_id()
+    found = find_backlog(world.source, EventRange(after=after, until=until), scope)
+    assert (found.commits, found.changes) == (1, 2)

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from hms_bridge.connect import connected
+from hms_bridge.errors import ReplError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.described import Verdict
 from hms_bridge.repl.own_part import Access, set_access
 from hms_bridge.server.serve import MetastoreServer
@@ -216,3 +218,15 @@ def test_the_cleaner_takes_nothing_that_is_compared(busy_world: ReplWorld) -> No
     report = compare(world, "t", source=source)
     assert (told(report), report.compared.rows, passes) == ([], 4, [0])
     assert world.clean() > 0
+
+
+def test_only_what_the_scope_covers_is_compared(busy_world: ReplWorld) -> None:
+    world = busy_world
+    world.dump(scope=ReplScope.parse("src.'t'"))
+    world.load()
+    world.insert("parted", (9, "z"), partition="p=x")
+    report = compare(world)
+    assert (report.exit_code, equal_tables(report)) == (0, ["t"])
+    assert report.scope.text == "src.'t'"
+    with pytest.raises(ReplError, match="parted is outside of src.'t'"):
+        compare(world, "parted")

@@ -8,7 +8,8 @@ import pytest
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.model.repl_scope import ReplScope
+from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,

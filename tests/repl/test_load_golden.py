@@ -425,7 +425,7 @@ def test_a_lost_or_cut_list_of_a_real_bootstrap_is_noticed(target):
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("name", ["_bootstrap", "_tables", "table_diff_complete"])
+@pytest.mark.parametrize("name", ["_bootstrap", "table_diff_complete"])
 def test_a_part_of_a_real_dump_that_nothing_reads_is_refused(target, name):
     target.load_dump("02")
     dump = target.bring("07")
@@ -433,6 +433,27 @@ def test_a_part_of_a_real_dump_that_nothing_reads_is_refused(target, name):
     with pytest.raises(ReplError, match=f"hive/{name}: nothing here reads this part"):
         target.load.plan(target.request)
     assert target.last_event == "203"
+
+
+@pytest.mark.golden
+def test_a_hives_dump_of_a_changed_scope_drops_what_a_load_made_and_nothing_else(target):
+    target.load_dump("02")
+    target.open_to_definitions()
+    table = target.metastore.get_table("dst", "t_base")
+    storage = replace(table.storage, location=None)
+    target.metastore.create_table(replace(table, name="mine", parameters={}, storage=storage))
+    hive = target.bring("07") / "hive"
+    columns = (hive / "_dumpmetadata").read_text().splitlines()[0].split("\t")
+    line = "\t".join([*columns[:6], "true"])
+    (hive / "_dumpmetadata").write_text(f"{line}\nsrc\tt_.*\tt_empty\n")
+    (hive / "_tables").mkdir()
+    (hive / "_tables" / "src").write_text("t_base\n")
+    report = target.load.run(target.load.plan(target.request))
+    names = set(target.metastore.get_tables("dst"))
+    assert "mine" in names and "t_base" in names
+    assert all(name.startswith("t_") and name != "t_empty" for name in names - {"mine"})
+    assert any("dst.mine is outside" in note for note in report.notes)
+    assert target.parameters["hms.bridge.repl.scope"] == "'t_.*'.'t_empty'"
 
 
 def with_table_whole(target, table: str) -> Path:

@@ -33,7 +33,10 @@ POLICIES = st.lists(
         target=SIDES,
         root=TEXT,
         is_paused=st.booleans(),
-    ),
+        included_tables=st.sampled_from(["t[0-9]+", "a|b", r"\w+"]),
+        excluded_tables=st.sampled_from([None, r"t\d{2}"]),
+    )
+    | st.builds(ReplicationPolicy, name=NAMES, source=SIDES, target=SIDES, root=TEXT),
     min_size=1,
     max_size=3,
     unique_by=lambda policy: policy.name,
@@ -126,3 +129,18 @@ def test_a_password_comes_from_the_environment() -> None:
     assert with_environment(url, {"SECRET": "x"}) == "postgresql://hive:x@host/db"
     with pytest.raises(ConfigError, match="asks for .*SECRET"):
         with_environment(url, {})
+
+
+def test_patterns_of_tables_stand_as_hive_writes_them() -> None:
+    text = WRITTEN.replace('dumps"\n', "dumps\"\ntables = \"'t[0-9]+'.'t2'\"\n", 1)
+    (policy,) = parse_policies(text, "x.toml")
+    assert (policy.included_tables, policy.excluded_tables) == ("t[0-9]+", "t2")
+    assert policy.scope.text == "sales.'t[0-9]+'.'t2'"
+    assert format_policies([policy]) == text
+
+
+@pytest.mark.parametrize("patterns", ["t1", "''", "'('", "'a'.'b'.'c'"])
+def test_patterns_that_are_none_are_refused(patterns: str) -> None:
+    text = WRITTEN.replace('dumps"\n', f'dumps"\ntables = "{patterns}"\n', 1)
+    with pytest.raises(ConfigError):
+        parse_policies(text, "x.toml")

@@ -375,3 +375,35 @@ def test_a_commit_that_gets_past_the_fence_is_found_before_the_replica_takes_ove
         sites.promote(replace(found, open_cycle=busy_cycle), is_planned=True, is_quiet=True)
     sites.replicate()
     sites.assert_same()
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_a_replica_of_some_tables_does_not_close_the_others(sites: Sites, is_planned: bool) -> None:
+    """A fence is of the whole database."""
+    policy = replace(sites.policy, included_tables="t")
+    sites.dr.metastore.policies.add_policies([policy], is_replacing=True)
+    sites.replicate()
+    assert sites.dr.metastore.get_tables(POLICY) == ("t",)
+    # Also where the policy was changed back, and nothing was loaded since.
+    for now in (policy, replace(policy, included_tables=None)):
+        sites.dr.metastore.policies.add_policies([now], is_replacing=True)
+        with pytest.raises(ReplError, match=r"has only sales\.'t', and a promotion closes"):
+            sites.promote(is_planned=is_planned)
+    sites.main.insert("u", (3, "c"))
+    sites.replicate()
+    sites.promote(is_planned=True)
+
+
+def test_the_tables_that_were_never_replicated_are_not_dropped_by_a_way_back(sites: Sites) -> None:
+    policy = replace(sites.policy, included_tables="t")
+    sites.dr.metastore.policies.add_policies([policy], is_replacing=True)
+    sites.replicate()
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.find_main()
+    sites.main.insert("u", (3, "c"))
+    for now in (policy, replace(policy, included_tables=None)):
+        sites.dr.metastore.policies.add_policies([now], is_replacing=True)
+        with pytest.raises(ReplError, match="would lose all others"):
+            sites.failback(is_discarded=True)
+    assert ids(sites.main, "u") == [1, 2, 3]

@@ -12,6 +12,7 @@ from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_writes import OF_WRITES
+from tests.simulation.scope_mutations import SCOPE
 
 _READERS = "tests/cleaner/test_waiting_for_readers.py::"
 _ABORTED = "tests/cleaner/test_aborted_writes.py::"
@@ -816,6 +817,7 @@ MUTATIONS = (
     ),
     *(Mutation(**told) for told in HANDOVER),
     *(Mutation(**told) for told in EDGES),
+    *(Mutation(**told) for told in SCOPE),
     Mutation(
         name="a repair drops a database that no load made",
         file="hms_bridge/repl/repair/plan.py",
@@ -861,7 +863,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a table that comes whole takes data of an external one along",
-        file="hms_bridge/repl/load/bootstrap.py",
+        file="hms_bridge/repl/load/scope.py",
         old="is_data_deleted=not table.is_external",
         new="is_data_deleted=True",
         test="tests/repl/test_tables_anew.py::test_data_of_an_external_table_stays",

@@ -150,6 +150,8 @@ class Sites:
                 database=source.database,
                 cm_root=f"file:{source.cmroot}",
                 policy=policy.name,
+                scope=policy.scope,
+                is_scope_changed=True,
                 wait=WaitRules(timeout_seconds=10, poll_seconds=1),
                 lease=LEASE,
             ),

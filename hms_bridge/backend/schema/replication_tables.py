@@ -29,6 +29,16 @@ HMSB_REPL_POLICY = Table(
 )
 """Settings are JSON objects of texts."""
 
+HMSB_REPL_POLICY_TABLES = Table(
+    "HMSB_REPL_POLICY_TABLES",
+    METADATA,
+    Column("POLICY_NAME", _POLICY_NAME, ForeignKey("HMSB_REPL_POLICY.NAME"), primary_key=True),
+    Column("INCLUDED", _TEXT),
+    Column("EXCLUDED", _TEXT),
+    **TABLE_OPTIONS,
+)
+"""Patterns of the tables that a policy covers. No row: all tables."""
+
 HMSB_REPL_CYCLE = Table(
     "HMSB_REPL_CYCLE",
     METADATA,

@@ -8,6 +8,7 @@ from enum import Enum
 
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.model.ids import EventId, WriteId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.compare.definitions import Definition
 from hms_bridge.rows.row_sum import SeenRows
@@ -138,7 +139,8 @@ class Compared:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompareReport:
     """The verdict on a replica. ``event_id``: the source's event at which both were compared at
-    last; ``source_event_id``: the source's newest."""
+    last; ``source_event_id``: the source's newest. ``scope``: the tables that the replica is to
+    have."""
 
     source_database: str
     target_database: str
@@ -146,6 +148,7 @@ class CompareReport:
     source_event_id: EventId
     findings: tuple[Finding, ...]
     compared: Compared
+    scope: ReplScope
 
     def of(self, verdict: Verdict) -> tuple[Finding, ...]:
         """All findings of a kind."""

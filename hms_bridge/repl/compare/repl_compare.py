@@ -13,6 +13,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import CHECKPOINT
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.definitions import database_definition, differing
 from hms_bridge.repl.compare.described import Compared, CompareReport, Finding, Verdict
 from hms_bridge.repl.compare.functions import FunctionComparison
@@ -23,7 +24,7 @@ from hms_bridge.repl.dump.origin import require_reached, require_same_log
 from hms_bridge.repl.format.directories import list_dumps
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import last_event_of
+from hms_bridge.repl.target_objects import last_event_of, noted_scope
 
 _TRIES = 3
 """How often a table is looked at again that a load changes meanwhile."""
@@ -87,6 +88,7 @@ class ReplCompare:
 
     def _run(self, request: CompareRequest) -> CompareReport:
         stands_at = self._require_comparable(request)
+        scope = self._scope(request)
         log = LaterEvents(self._source, request.source_name, stands_at)
         log.read_on()
         functions = self._functions(request, log)
@@ -94,7 +96,7 @@ class ReplCompare:
         compared = Compared(
             functions=sum(finding.verdict is Verdict.EQUAL for finding in functions)
         )
-        for name in self._names(request):
+        for name in self._names(request, scope):
             self._on_table(name)
             of_table, amount = self._table(request, log, name)
             findings += of_table
@@ -106,7 +108,16 @@ class ReplCompare:
             source_event_id=log.until,
             findings=tuple(findings),
             compared=compared,
+            scope=scope,
         )
+
+    def _scope(self, request: CompareRequest) -> ReplScope:
+        """The tables that the replica has, as its loads noted; else what was dumped last."""
+        target = self._target.get_database(request.target_name)
+        noted = noted_scope(target.parameters, request.source_name)
+        dumps = list_dumps(self._resolve, request.root, request.source_name)
+        dumped = (dump.metadata.scope for dump in dumps if dump.metadata is not None)
+        return noted or next(dumped, None) or ReplScope(database_name=request.source_name)
 
     def _require_comparable(self, request: CompareRequest) -> EventId:
         """The event that the replica stands at."""
@@ -172,8 +183,8 @@ class ReplCompare:
         )
         return tuple(comparison.findings(source, replica))
 
-    def _names(self, request: CompareRequest) -> Sequence[str]:
-        """Of both sides, or those asked for."""
+    def _names(self, request: CompareRequest, scope: ReplScope) -> Sequence[str]:
+        """Of both sides, as far as the replica is to have them, or those asked for."""
         there = {
             *self._source.get_tables(request.source_name),
             *self._target.get_tables(request.target_name),
@@ -185,7 +196,12 @@ class ReplCompare:
                 f"neither {request.source_name} of the source nor {request.target_name} of the "
                 f"replica has a table {', '.join(unknown)}; look at the names given by --table"
             )
-        return sorted(wanted or there)
+        outside = sorted(name for name in wanted if not scope.contains(name))
+        if outside:
+            raise ReplError(
+                f"{', '.join(outside)} is outside of {scope.text}, which is what is replicated"
+            )
+        return sorted(wanted or filter(scope.contains, there))
 
     def _table(
         self, request: CompareRequest, log: LaterEvents, name: str

@@ -11,12 +11,13 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from hms_bridge.errors import ConfigError
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 from hms_bridge.repl.format.untrusted import checked_name
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET = re.compile(r"password|secret", re.IGNORECASE)
-_POLICY_KEYS = frozenset({"name", "root", "is_paused", "source", "target"})
+_POLICY_KEYS = frozenset({"name", "root", "tables", "is_paused", "source", "target"})
 _SIDE_KEYS = frozenset({"metastore", "database", "settings"})
 
 
@@ -44,8 +45,11 @@ def parse_policies(text: str, place: str) -> tuple[ReplicationPolicy, ...]:
 
 def checked(policy: ReplicationPolicy) -> ReplicationPolicy:
     """The policy with database names as Hive has them. Raises ConfigError for a password in clear
-    text and for settings that are empty, ReplError for what is no name of a database."""
-    return replace(policy, source=_checked(policy.source), target=_checked(policy.target))
+    text, for settings that are empty and for patterns of tables that are none, ReplError for what
+    is no name of a database."""
+    policy = replace(policy, source=_checked(policy.source), target=_checked(policy.target))
+    ReplScope.parse(policy.scope.text)
+    return policy
 
 
 def with_environment(text: str, environment: Mapping[str, str]) -> str:
@@ -95,6 +99,8 @@ def _parsed(entry: object, place: str) -> ReplicationPolicy:
     is_paused = given.get("is_paused", False)
     if not isinstance(is_paused, bool):
         raise ConfigError(f"{place}: is_paused is true or false")
+    patterns = _text(given, "tables", place) if "tables" in given else ""
+    scope = ReplScope.parse(f"db.{patterns}" if patterns else "db")
     return checked(
         ReplicationPolicy(
             name=_text(given, "name", place),
@@ -102,6 +108,8 @@ def _parsed(entry: object, place: str) -> ReplicationPolicy:
             source=_side(given.get("source"), f"{place}, source"),
             target=_side(given.get("target"), f"{place}, target"),
             is_paused=is_paused,
+            included_tables=scope.included_pattern,
+            excluded_tables=scope.excluded_pattern,
         )
     )
 
@@ -138,6 +146,8 @@ def _text(given: Mapping[str, Any], key: str, place: str) -> str:
 
 def _format(policy: ReplicationPolicy) -> str:
     lines = ["[[policy]]", _line("name", policy.name), _line("root", policy.root)]
+    if not policy.scope.is_whole_database:
+        lines.append(_line("tables", policy.scope.patterns_text))
     if policy.is_paused:
         lines.append("is_paused = true")
     for title, side in (("source", policy.source), ("target", policy.target)):

@@ -8,6 +8,7 @@ from enum import Enum
 
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.described import CompareReport
 from hms_bridge.repl.compare.table_comparison import Depth
 from hms_bridge.repl.drill.chain import Chain
@@ -49,8 +50,9 @@ class Scratch:
 class DrillPlan:
     """``dumps`` are copied to the scratch place and loaded from there, oldest first; none: a
     bootstrap dump is made there. ``reason`` says why that. ``last_event_id``: where the newest dump
-    of the replication ends, loaded or not. ``left_behind``: of a drill that died, and goes first.
-    ``file_count`` and ``byte_count`` are None where only the dump to be made will tell."""
+    of the replication ends, loaded or not; ``scope``: what that is of. ``left_behind``: of a drill
+    that died, and goes first. ``file_count`` and ``byte_count`` are None where only the dump to be
+    made will tell."""
 
     kind: DrillKind
     reason: str
@@ -58,6 +60,7 @@ class DrillPlan:
     scratch: Scratch
     dumps: tuple[str, ...]
     last_event_id: EventId
+    scope: ReplScope
     file_count: int | None
     byte_count: int | None
     left_behind: Scratch | None
@@ -91,6 +94,7 @@ def plan_drill(
     chain: Chain,
     verified: Sequence[VerifyReport],
     last_event_id: EventId,
+    scope: ReplScope,
     scratch: Scratch,
     left_behind: Scratch | None,
 ) -> DrillPlan:
@@ -111,6 +115,7 @@ def plan_drill(
         scratch=scratch,
         dumps=chain.directories if is_chain else (),
         last_event_id=last_event_id,
+        scope=scope,
         file_count=sum(len(report.files) for report in verified) if is_chain else None,
         byte_count=sum(report.size_bytes for report in verified) if is_chain else None,
         left_behind=left_behind,

@@ -17,6 +17,7 @@ from changemanager.manifest import ArchiveManifest
 from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import EventGapError, HmsBridgeError, ReplError
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.described import CompareReport
 from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
 from hms_bridge.repl.drill.chain import Chain, newest_chain
@@ -115,6 +116,7 @@ class ReplDrill:
             chain=chain,
             verified=() if chain.broken else self._verified(request, chain),
             last_event_id=newest.metadata.last_event_id,
+            scope=newest.metadata.scope or ReplScope(database_name=source),
             scratch=Scratch(
                 database=request.scratch_database,
                 place=self._resolve(scratch_place(request.load.root, source, token)).uri,
@@ -191,7 +193,7 @@ class ReplDrill:
         current = self._source.get_current_event_id()
         later = EventRange(after=plan.last_event_id, until=max(current, plan.last_event_id))
         try:
-            backlog = find_backlog(self._source, later, plan.request.load.names.source_database)
+            backlog = find_backlog(self._source, later, plan.scope)
         except EventGapError:
             return None
         if backlog.oldest_ms is None:
@@ -213,6 +215,7 @@ class ReplDrill:
         asked = replace(
             wanted,
             root=plan.scratch.place,
+            scope=plan.scope,
             is_bootstrap_forced=True,
             is_apart=True,
             tables_anew=(),

@@ -16,6 +16,7 @@ from hms_bridge.errors import EventGapError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.event_source import (
     EventRange,
     concerns,
@@ -23,7 +24,9 @@ from hms_bridge.repl.dump.event_source import (
     read_events,
     txn_step,
 )
+from hms_bridge.repl.dump.tables_anew import names_of_event
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
+from hms_bridge.repl.format.event_payload import CommitTxnPayload, message_json
 
 WITHOUT_A_CHANGE = frozenset(
     {
@@ -60,20 +63,21 @@ class Backlog:
 
 @dataclass(slots=True)
 class _Writers:
-    """Which transactions write to the database, as far as the events until now tell."""
+    """Which transactions write to tables of a scope, as far as the events until now tell."""
 
     store: NotificationStore
-    database: str
+    scope: ReplScope
     opened: set[TxnId] = field(default_factory=set)
     touched: set[TxnId] = field(default_factory=set)
 
     def note(self, event: NotificationEvent) -> TxnId | None:
         """Take an event in; returns the transaction if it is the commit of one that wrote."""
-        step = txn_step(event, self.database)
+        step = txn_step(event, self.scope.database_name)
         if step is None:
             return None
         self.opened.update(step.opened)
-        self.touched.update(step.touched)
+        if self._is_touching(event):
+            self.touched.update(step.touched)
         txn_id = step.ended
         if txn_id is None or event.type != EventType.COMMIT_TXN.value:
             return None
@@ -84,24 +88,42 @@ class _Writers:
         self.touched.discard(txn_id)
         return txn_id if is_ours else None
 
+    def _is_touching(self, event: NotificationEvent) -> bool:
+        """Not for tables that are not covered. A commit may name a database and no table of it;
+        then it counts by its write ids, which it has from an event."""
+        if self.scope.is_whole_database:
+            return True
+        if event.type != EventType.COMMIT_TXN.value:
+            return _is_covered(event, self.scope)
+        commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
+        return any(
+            write.target.database == self.scope.database_name
+            and self.scope.contains(write.target.table)
+            for write in commit.writes or ()
+        )
+
     def _had_write_ids(self, event: NotificationEvent, txn_id: TxnId) -> bool:
         """Of a transaction that was opened before the range. True where the log is too short to
         tell: rather a commit too many than one that nobody waits for."""
-        allocations = earlier_allocations(self.store, self.database, txn_id, event.id)
+        database = self.scope.database_name
+        allocations = earlier_allocations(self.store, database, txn_id, event.id)
         try:
             return any(
-                pair.txn_id == txn_id for _, payload in allocations for pair in payload.allocated
+                pair.txn_id == txn_id and self.scope.contains(payload.table_name)
+                for _, payload in allocations
+                for pair in payload.allocated
             )
         except EventGapError:
             return True
 
 
-def find_backlog(store: NotificationStore, wanted: EventRange, database: str) -> Backlog:
-    """What a range of events does to a database.
+def find_backlog(store: NotificationStore, wanted: EventRange, scope: ReplScope) -> Backlog:
+    """What a range of events does to the tables of a scope, and to their database.
 
     Raises EventGapError if any event of the range is gone: no incremental dump can carry it.
     """
-    writers = _Writers(store, database)
+    database = scope.database_name
+    writers = _Writers(store, scope)
     txns: list[TxnId] = []
     changes, oldest_seconds = 0, None
     for event in read_events(store, wanted):
@@ -110,7 +132,7 @@ def find_backlog(store: NotificationStore, wanted: EventRange, database: str) ->
         txn_id = writers.note(event)
         if txn_id is not None:
             txns.append(txn_id)
-        elif _is_change(event, database):
+        elif _is_change(event, database) and _is_covered(event, scope):
             changes += 1
         else:
             continue
@@ -124,20 +146,29 @@ def find_backlog(store: NotificationStore, wanted: EventRange, database: str) ->
 
 
 def bytes_to_copy(
-    store: NotificationStore, resolve: Resolver, txns: Iterable[TxnId], database: str
+    store: NotificationStore, resolve: Resolver, txns: Iterable[TxnId], scope: ReplScope
 ) -> int:
     """The size of the files that commits wrote, where they are now: in their table or in the
     archive. Each file is looked at; lost ones and those that no client reported count nothing."""
     return sum(
         locate(decode_uri(text), resolve, is_content_checked=False).size_bytes or 0
-        for text in _written(store, txns, database)
+        for text in _written(store, txns, scope)
     )
 
 
-def _written(store: NotificationStore, txns: Iterable[TxnId], database: str) -> Iterator[str]:
+def _written(store: NotificationStore, txns: Iterable[TxnId], scope: ReplScope) -> Iterator[str]:
     for txn_id in txns:
-        for write in store.get_write_events(txn_id, database):
-            yield from write.files
+        for write in store.get_write_events(txn_id, scope.database_name):
+            if scope.contains(write.target.table):
+                yield from write.files
+
+
+def _is_covered(event: NotificationEvent, scope: ReplScope) -> bool:
+    """Whether an event is of a table in scope, or of no table. A rename is of two."""
+    if scope.is_whole_database:
+        return True
+    names = names_of_event(event, scope.database_name)
+    return not names or any(scope.contains(name) for name in names)
 
 
 def _is_change(event: NotificationEvent, database: str) -> bool:

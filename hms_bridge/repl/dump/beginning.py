@@ -9,6 +9,7 @@ from changemanager.durable import settle_names, settle_tree
 from changemanager.location import Resolver
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.origin import write_origin
 from hms_bridge.repl.dump.plain_tables import plain_places, write_plain
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
@@ -55,7 +56,8 @@ def ensure_beginning(
     write_origin(source, texts, paths, event_id, event_id)
     progress = EventsDump(last_event_id=event_id, event_count=0, is_batched=False)
     texts.write({paths.events_dump: progress.format(), paths.beginning: f"{database}\n"})
-    texts.write_metadata(DumpType.INCREMENTAL, database, cm_root, event_id, event_id)
+    scope = ReplScope(database_name=database)
+    texts.write_metadata(DumpType.INCREMENTAL, scope, cm_root, event_id, event_id)
     mark = FinishMark(manifest_digest=texts.manifest(0), time_ms=time_ms)
     # Before the finish marker: no load ever takes it for one that waits.
     write_text(resolve(paths.finished_load), "")

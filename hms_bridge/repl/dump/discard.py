@@ -14,6 +14,7 @@ from changemanager.location import Location
 from hms_bridge.errors import ReplError
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.origin import read_origin
 from hms_bridge.repl.dump.verb import DumpVerb, what_is_strange
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
@@ -21,6 +22,7 @@ from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FinishMark
 from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.scope_note import read_scope_note
 from hms_bridge.repl.format.texts import child_directories, ensure_content, write_text
 from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins, dump_holder
@@ -128,7 +130,7 @@ class ReplDiscard(DumpVerb):
             from_event_id=at,
             to_event_id=at,
             cm_root=None if old is None else old.cm_root,
-            scope=None if old is None else old.scope,
+            scope=self._scope_before(plan),
         )
         origin = read_origin(self._resolve, DumpPaths(plan.directory))
         if origin is not None:
@@ -140,6 +142,13 @@ class ReplDiscard(DumpVerb):
         write_text(self._resolve(paths.finished_load), "")
         mark = FinishMark(time_ms=self._clock.now_ms())
         ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
+
+    def _scope_before(self, plan: DiscardPlan) -> ReplScope | None:
+        """What the replica has, from which the next dump goes on."""
+        scope = None if plan.metadata is None else plan.metadata.scope
+        if scope is None:
+            return None
+        return read_scope_note(self._resolve, DumpPaths(plan.directory), scope).before
 
     def _time_after(self, event_id: EventId) -> int | None:
         """When the first event after this one happened."""

@@ -18,6 +18,7 @@ from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.dump.incremental import EventCounts
 from hms_bridge.repl.dump.origin import require_same_log, write_origin
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest, blocked_by
+from hms_bridge.repl.dump.scope_change import scope_of
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.event_payload import Payload, message_json
@@ -76,6 +77,7 @@ def plan_dropped(
         events=_COUNTS,
         removed=older or replaced,
         previous_event_id=previous.metadata.last_event_id,
+        scope=scope_of(previous, request.database_name),
     )
 
 
@@ -124,7 +126,7 @@ def write_dropped(
             paths.events_dump: progress.format(),
         }
     )
-    texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
+    texts.write_metadata(DumpType.INCREMENTAL, plan.scope_now, request.cm_root, after, until)
     return DumpReport(
         kind=plan.kind,
         reason=plan.reason,

@@ -144,6 +144,10 @@ class EventWriter:
             return None
         raise refusal(_where(event), event.type, "an event of this kind")
 
+    def rename_away(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
+        """The texts of a RENAME of a table that comes whole, or goes: a load drops the old name."""
+        return self._payload_only(event, paths, DumpType.RENAME_DROP_TABLE.value)
+
     def _texts(
         self,
         event: NotificationEvent,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from changemanager.location import Resolver, path_below
 from hms_bridge.errors import NoSuchObjectError
@@ -52,15 +52,16 @@ def external_directories(
 
 
 def list_external(
-    source: Metastore, resolve: Resolver, database: str, base: str
+    source: Metastore, resolve: Resolver, tables: Iterable[Table], base: str
 ) -> tuple[ExternalDirectory, ...]:
-    """The directories of all external tables of a database, as they are now.
+    """The directories of the external ones of some tables, as they are now.
 
     An incremental dump lists them all: no event tells of their data.
     """
     return tuple(
         directory
-        for table in _external_tables(source, database)
+        for table in tables
+        if table.is_external
         for directory in external_directories(resolve, table, _partitions_now(source, table), base)
     )
 
@@ -70,12 +71,6 @@ def external_list_text(
 ) -> Mapping[str, str]:
     """The list by its path; nothing for no directories."""
     return {paths.external_file_list: format_external_list(directories)} if directories else {}
-
-
-def _external_tables(source: Metastore, database: str) -> Iterator[Table]:
-    names = source.get_tables(database)
-    tables = source.get_tables_by_names(database, names) if names else ()
-    return (table for table in tables if table.is_external)
 
 
 def _partitions_now(source: Metastore, table: Table) -> tuple[Partition, ...]:

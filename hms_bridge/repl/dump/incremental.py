@@ -23,6 +23,7 @@ from hms_bridge.repl.dump.partition_changes import (
     WriteVisibility,
     changed_under_writer,
 )
+from hms_bridge.repl.dump.scope_change import LeftOutTables, is_renamed_away
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.table_writes import Archive
 from hms_bridge.repl.dump.tables_anew import names_of_event
@@ -76,7 +77,7 @@ class EventCounts:
 
 
 class IncrementalDump:
-    """The events of one range, for one database; without those of tables that come ``anew``."""
+    """The events of one range, for one database; without those of tables ``left_out``."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class IncrementalDump:
         wanted: EventRange,
         cm_root: str | None,
         rules: IncrementalRules,
-        anew: frozenset[str] = frozenset(),
+        left_out: LeftOutTables,
         has_checksums: bool = True,
         manifest: ArchiveManifest | None = None,
         txns_before: OpenTxns | None = None,
@@ -103,7 +104,7 @@ class IncrementalDump:
         self._database_name = database_name
         self._wanted = wanted
         self._rules = rules
-        self._anew = anew
+        self._left_out = left_out
         self._has_checksums = has_checksums
         self._manifest = manifest
         self._writer = EventWriter(
@@ -150,7 +151,7 @@ class IncrementalDump:
             Archive(cmroot=self._writer.cm_root, manifest=self._manifest),
             TableNames(self._source, self._database_name, self._wanted.after),
             self._partition_changes,
-            self._anew,
+            self._left_out,
         )
         with FilePool() as pool:
             noted = self._noted(self._texts(paths, unreported), dumped, files)
@@ -200,23 +201,33 @@ class IncrementalDump:
             if event.id in left_out or not concerns(event, self._database_name):
                 self._left_out_count += 1
                 continue
-            if self._anew and names_of_event(event, self._database_name) & self._anew:
+            is_renamed = is_renamed_away(event, self._left_out)
+            if not is_renamed and self._is_left_out(event):
                 self._left_out_count += 1
                 continue
-            batch = None if size is None else written // size + 1
+            place = paths.event(int(event.id), None if size is None else written // size + 1)
             writes = self._writes(event, unreported)
-            texts = self._writer.write(
-                event,
-                paths.event(int(event.id), batch),
-                writes,
-                self._emptied(event, writes, unreported),
-                self._created(event),
+            texts = (
+                self._writer.rename_away(event, place)
+                if is_renamed
+                else self._writer.write(
+                    event,
+                    place,
+                    writes,
+                    self._emptied(event, writes, unreported),
+                    self._created(event),
+                )
             )
             if texts is None:
                 self._passed[event.type] += 1
                 continue
             written += 1
             yield texts
+
+    def _is_left_out(self, event: NotificationEvent) -> bool:
+        if not self._left_out.is_any:
+            return False
+        return any(name in self._left_out for name in names_of_event(event, self._database_name))
 
     def _writes(
         self, event: NotificationEvent, unreported: UnreportedWrites | None
@@ -228,7 +239,7 @@ class IncrementalDump:
         commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
         self._ended.add(commit.txn_id)
         notified = self._source.get_write_events(commit.txn_id, self._database_name)
-        reported = tuple(write for write in notified if write.target.table not in self._anew)
+        reported = tuple(write for write in notified if write.target.table not in self._left_out)
         if unreported is None:
             return reported
         if commit.txn_id not in self._opened:
@@ -240,7 +251,7 @@ class IncrementalDump:
             if self._is_of_table(event, commit.txn_id, write, unreported)
             and self._is_seen(event, commit.txn_id, write, unreported)
         )
-        return (*shown, *(write for write in traced if write.target.table not in self._anew))
+        return (*shown, *(write for write in traced if write.target.table not in self._left_out))
 
     def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
         """Transactions that an event opens, aborts or allocates write ids for."""
@@ -278,7 +289,7 @@ class IncrementalDump:
         name = unreported.name_at(write.target.table, allocated, event.id)
         if name in (None, write.target.table):
             return name is not None
-        if name in self._anew:
+        if name in self._left_out:
             return False
         raise changed_under_writer(event, write.target.database, write.target.table, str(name))
 

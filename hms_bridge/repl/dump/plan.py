@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.event_limit import limited_end
 from hms_bridge.repl.dump.incremental import EventCounts, IncrementalRules
+from hms_bridge.repl.dump.scope_change import ScopeChange
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.untrusted import checked_name
 from hms_bridge.repl.lease import LeaseRules
@@ -29,7 +31,9 @@ class DumpRequest:
     ``external_base``: copy data of external tables to this place of the target, with each dump;
     None dumps their metadata only. ``is_previous_kept`` keeps older dumps. ``tables_anew``: tables
     that an incremental dump brings whole instead of their events. ``event_limit``: how many events
-    of the log an incremental dump covers at most; None: all that there are.
+    of the log an incremental dump covers at most; None: all that there are. ``scope``: which
+    tables, None: those of the dump before, else all; another one than that of the dump before needs
+    ``is_scope_changed``, or a bootstrap.
     """
 
     root: str
@@ -45,6 +49,8 @@ class DumpRequest:
     external_base: str | None = None
     tables_anew: tuple[str, ...] = ()
     event_limit: int | None = None
+    scope: ReplScope | None = None
+    is_scope_changed: bool = False
     wait: WaitRules = field(default_factory=WaitRules)
     lease: LeaseRules = field(default_factory=LeaseRules)
     events: IncrementalRules = field(default_factory=IncrementalRules)
@@ -79,9 +85,11 @@ class DumpPlan:
     ``previous``: the dump it follows on. ``tables``: names, for a bootstrap. ``events``: what an
     incremental dump holds now. ``removed``: older dump directories that go when it is finished.
     ``waits_for``: open writers that a bootstrap will have to wait for, in words. ``anew``: names of
-    tables that are brought whole beside the events. ``previous_event_id``: where ``previous`` ends.
-    ``event_limit``: how many events it covers at most, but to ``at_least`` in any case; None: all
-    that there are. ``left_event_count``: events of the log after it, for the next dump.
+    tables that are brought whole beside the events, or go; ``asked`` those of them for which
+    somebody asked. ``previous_event_id``: where ``previous`` ends. ``event_limit``: how many events
+    it covers at most, but to ``at_least`` in any case; None: all that there are.
+    ``left_event_count``: events of the log after it, for the next dump. ``scope``: what the dump is
+    of, ``scope_before``: what the replica has.
     """
 
     kind: DumpKind
@@ -95,10 +103,23 @@ class DumpPlan:
     removed: tuple[str, ...] = ()
     waits_for: str = ""
     anew: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     previous_event_id: EventId | None = None
     event_limit: int | None = None
     at_least: EventId | None = None
     left_event_count: int = 0
+    scope: ReplScope | None = None
+    scope_before: ReplScope | None = None
+
+    @property
+    def scope_now(self) -> ReplScope:
+        """What the dump is of."""
+        return self.scope or ReplScope(database_name=self.request.database_name)
+
+    @property
+    def scope_change(self) -> ScopeChange:
+        """From what the replica has to what the dump is of."""
+        return ScopeChange(before=self.scope_before or self.scope_now, now=self.scope_now)
 
     def end(self, newest: EventId) -> EventId:
         """The last event of an incremental dump, where the log's newest is this one."""
@@ -111,7 +132,8 @@ class DumpReport:
     """What a dump did. ``directory`` and ``last_event_id`` are what REPL DUMP answers.
 
     ``idle_txn_ids``: transactions that were open at the bootstrap without a trace in the database.
-    ``left_event_count``: events of the log after it that were there, for the next dump.
+    ``left_event_count``: events of the log after it that were there, for the next dump. ``scope``:
+    what it is of, None for none that was made.
     """
 
     kind: DumpKind
@@ -126,6 +148,7 @@ class DumpReport:
     idle_txn_ids: tuple[TxnId, ...] = ()
     removed: tuple[str, ...] = ()
     left_event_count: int = 0
+    scope: ReplScope | None = None
 
 
 def blocked_by(request: DumpRequest, directory: str) -> DumpPlan:

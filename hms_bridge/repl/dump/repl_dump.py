@@ -6,27 +6,21 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from changemanager.durable import settle_names
 from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri
-from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
-from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, SOURCE_FOR, TARGET_FOR
-from hms_bridge.model.txn import OpenTxns
-from hms_bridge.repl.dump.archive import named_archive
-from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped, write_dropped
-from hms_bridge.repl.dump.event_limit import ended_within, limited_end
+from hms_bridge.errors import ReplError
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.properties import SOURCE_FOR
+from hms_bridge.repl.dump.dropped import write_dropped
+from hms_bridge.repl.dump.event_limit import ended_within
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
-from hms_bridge.repl.dump.incremental import IncrementalDump
 from hms_bridge.repl.dump.named_files import hold_named
-from hms_bridge.repl.dump.origin import require_same_log, write_origin
-from hms_bridge.repl.dump.place import require_lasting
+from hms_bridge.repl.dump.origin import write_origin
 from hms_bridge.repl.dump.plain_tables import (
     PLAIN_TABLES,
     plain_places,
@@ -34,32 +28,34 @@ from hms_bridge.repl.dump.plain_tables import (
     require_reported,
     write_plain,
 )
-from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest, blocked_by
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
+from hms_bridge.repl.dump.planner import DumpPlanner, require_source
+from hms_bridge.repl.dump.scope_change import (
+    AnewNames,
+    LeftOutTables,
+    table_list,
+    tables_in,
+)
 from hms_bridge.repl.dump.settled import settle_dump
-from hms_bridge.repl.dump.size import DumpSize, dump_size
-from hms_bridge.repl.dump.snapshot_wait import try_snapshot
-from hms_bridge.repl.dump.tables import TablesDump, WrittenTables, transactional_names
+from hms_bridge.repl.dump.size import DumpSize
+from hms_bridge.repl.dump.tables import TablesDump, WrittenTables
 from hms_bridge.repl.dump.tables_anew import (
-    is_replaceable,
-    linked_names,
-    read_names,
-    require_known_names,
     without_tables,
 )
 from hms_bridge.repl.dump.verb import DumpVerb
-from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.directories import DumpDirectory, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FinishMark
 from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.scope_note import ScopeNote
 from hms_bridge.repl.format.side_texts import format_names
-from hms_bridge.repl.format.texts import ensure_content, is_there
+from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.non_recoverable import marking_dump
 from hms_bridge.repl.pins import DumpPins
-from hms_bridge.repl.remedies import begin_anew, handed_over
-from hms_bridge.repl.target_objects import is_replica, require_files_of_hive, with_parameters
+from hms_bridge.repl.target_objects import with_parameters
 
 
 class ReplDump(DumpVerb):
@@ -71,7 +67,7 @@ class ReplDump(DumpVerb):
         Raises EventGapError if events are gone, ReplError if the database cannot be dumped.
         """
         try:
-            return self._plan(request)
+            return self._planner.plan(request)
         except (OSError, ChangeManagerError) as error:
             raise _unreachable(request, error) from error
 
@@ -94,17 +90,7 @@ class ReplDump(DumpVerb):
 
     def size(self, plan: DumpPlan) -> DumpSize:
         """How much a plan would name now. Changes nothing."""
-        if plan.kind is DumpKind.DROP:
-            return DumpSize()
-        name = plan.request.database_name
-        whole = {*plan.tables, *plan.anew}
-        tables = [table for table in self._tables(name) if table.name in whole]
-        named: Iterable[EncodedUri] = ()
-        if plan.kind is DumpKind.INCREMENTAL:
-            after, until = plan.after_event_id or EventId(0), plan.until_event_id or EventId(0)
-            wanted = EventRange(after=after, until=until)
-            named = self._incremental(plan.request, wanted, frozenset(plan.anew)).files()
-        return dump_size(self._source, self._resolve, name, tables, named)
+        return self._planner.size(plan)
 
     def marking(self, request: DumpRequest) -> AbstractContextManager[None]:
         """Where plan and run are to leave Hive's mark of what no further dump ends."""
@@ -112,155 +98,9 @@ class ReplDump(DumpVerb):
             self._resolve, request.root, request.database_name, self._clock, self._new_name
         )
 
-    def _plan(self, request: DumpRequest) -> DumpPlan:
-        name = request.database_name
-        try:
-            database = self._source.get_database(name)
-        except NoSuchObjectError:
-            dropped = plan_dropped(self._source, self._resolve, request)
-            if dropped is None:
-                raise
-            return dropped
-        _require_source(database)
-        if request.is_apart and not database.is_replication_source:
-            raise ReplError(
-                f"database {name} is no replication source any more, so nothing archives what is "
-                f"replaced there; 'repl dump {name}' makes it one"
-            )
-        require_lasting(self._source, self._resolve, request)
-        request = self._with_archive(request, database)
-        dumps = list_dumps(self._resolve, request.root, name)
-        previous = newest_finished(dumps, is_mark_ignored=request.is_bootstrap_forced)
-        removed = () if request.is_previous_kept else tuple(dump.paths.root for dump in dumps)
-        if previous is None:
-            return self._plan_bootstrap(request, None, removed)
-        if previous.state is DumpState.FINISHED:
-            is_begun_anew = request.is_bootstrap_forced and request.is_waiting_replaced
-            if not (is_begun_anew or (request.anew and is_replaceable(previous))):
-                return blocked_by(request, previous.paths.root)
-            # Also where older dumps are kept: all that it has is in the new one, and nobody loads
-            # it.
-            removed = removed or (previous.paths.root,)
-        if request.is_bootstrap_forced or is_drop_loaded(self._resolve, previous):
-            return self._plan_bootstrap(request, previous, removed)
-        return self._plan_incremental(request, previous, removed)
-
-    def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
-        cm_root = named_archive(
-            self._resolve,
-            request.cm_root,
-            database,
-            is_elsewhere_allowed=request.is_archive_elsewhere_allowed or not request.has_checksums,
-        )
-        return replace(request, cm_root=cm_root)
-
-    def _plan_bootstrap(
-        self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
-    ) -> DumpPlan:
-        tables = self._tables(request.database_name)
-        for table in tables:
-            require_files_of_hive(table)
-        _, writers = try_snapshot(self._source, request.database_name, transactional_names(tables))
-        return DumpPlan(
-            kind=DumpKind.BOOTSTRAP,
-            request=request,
-            reason="a bootstrap was asked for"
-            if request.is_bootstrap_forced
-            else "there is no earlier dump to go on from"
-            if previous is None
-            else f"{previous.paths.root} told of a drop, and the database is there again",
-            previous=None if previous is None else previous.paths.root,
-            tables=tuple(listed.name for listed in tables),
-            removed=removed,
-            waits_for="" if writers is None else writers.text,
-        )
-
-    def _plan_incremental(
-        self, request: DumpRequest, previous: DumpDirectory, removed: tuple[str, ...]
-    ) -> DumpPlan:
-        if previous.metadata is None:
-            raise ReplError(
-                f"{previous.paths.metadata} is missing. " + begin_anew(request.database_name)
-            )
-        after = previous.metadata.last_event_id
-        newest = self._source.get_current_event_id()
-        wanted = EventRange(after=after, until=newest)
-        try:
-            require_same_log(self._source, self._resolve, previous, wanted)
-        except EventGapError as error:
-            if is_there(self._resolve(previous.paths.beginning)):
-                raise ReplError(handed_over(request.database_name)) from error
-            raise
-        anew = request.anew
-        if newest == after and not anew:
-            return DumpPlan(
-                kind=DumpKind.NOTHING,
-                request=request,
-                reason=f"no event since the last dump, which ended at {after}",
-                previous=previous.paths.root,
-                after_event_id=after,
-                until_event_id=newest,
-            )
-        reason = f"events after {after}"
-        if previous.state is DumpState.FINISHED:
-            after = previous.metadata.from_event_id
-            anew |= read_names(self._resolve, previous.paths)
-            reason = f"in place of {previous.paths.root}: events after {after}"
-        # Write ids of what comes whole may be there already in the next load, and in no later one.
-        is_limited = not (anew or read_names(self._resolve, previous.paths))
-        limit = request.event_limit if is_limited else None
-        at_least = previous.metadata.to_event_id
-        until = limited_end(after, newest, limit, at_least=at_least)
-        wanted = EventRange(after=after, until=until)
-        if anew:
-            require_known_names(self._source, request.database_name, wanted, anew)
-            reason += f", and anew {', '.join(sorted(anew))}"
-        dump = self._incremental(
-            request, wanted, linked_names(self._source, request.database_name, wanted, anew)
-        )
-        return DumpPlan(
-            kind=DumpKind.INCREMENTAL,
-            request=request,
-            reason=reason,
-            previous=previous.paths.root,
-            after_event_id=after,
-            until_event_id=until,
-            events=dump.count(),
-            removed=removed,
-            anew=tuple(sorted(anew)),
-            previous_event_id=previous.metadata.last_event_id,
-            event_limit=limit,
-            at_least=at_least,
-            left_event_count=newest - until,
-        )
-
-    def _incremental(
-        self,
-        request: DumpRequest,
-        wanted: EventRange,
-        anew: frozenset[str],
-        *,
-        txns_before: OpenTxns | None = None,
-        replays_before: Replays | None = None,
-        ended_later: frozenset[TxnId] = frozenset(),
-    ) -> IncrementalDump:
-        return IncrementalDump(
-            self._source,
-            database_name=request.database_name,
-            wanted=wanted,
-            cm_root=request.cm_root,
-            rules=request.events,
-            anew=anew,
-            has_checksums=request.has_checksums,
-            manifest=self._manifest,
-            txns_before=txns_before,
-            replays_before=replays_before,
-            ended_later=ended_later,
-        )
-
-    def _tables(self, database: str) -> tuple[Table, ...]:
-        names = self._source.get_tables(database)
-        return self._source.get_tables_by_names(database, names) if names else ()
+    @property
+    def _planner(self) -> DumpPlanner:
+        return DumpPlanner(source=self._source, resolve=self._resolve, manifest=self._manifest)
 
     def _run(self, plan: DumpPlan, lease: Lease) -> DumpReport:
         request = plan.request
@@ -353,7 +193,7 @@ class ReplDump(DumpVerb):
     def _mark_source(self, request: DumpRequest) -> None:
         """From now on replaced files of the database are archived (I4)."""
         database = self._source.get_database(request.database_name)
-        _require_source(database)
+        require_source(database)
         if not database.is_replication_source:
             self._source.alter_database(
                 request.database_name, with_parameters(database, {SOURCE_FOR: request.policy})
@@ -366,14 +206,17 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         event_id = self._source.get_current_event_id()
-        tables = self._tables(name)
+        tables = tables_in(plan.scope_now, self._planner.tables(name))
         write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
         work = self._tables_dump(request, paths, texts, event_id)
         work.write_database()
         written = work.write(tables, request.external_base)
         files = [*written.all_files, *work.write_functions()]
         write_origin(self._source, texts, paths, event_id, written.until)
-        texts.write_metadata(DumpType.BOOTSTRAP, name, request.cm_root, event_id, written.until)
+        texts.write(table_list(plan.scope_now, self._planner.tables(name), paths))
+        texts.write_metadata(
+            DumpType.BOOTSTRAP, plan.scope_now, request.cm_root, event_id, written.until
+        )
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -385,6 +228,7 @@ class ReplDump(DumpVerb):
             file_count=len(files),
             idle_txn_ids=written.idle_txn_ids,
             removed=plan.removed,
+            scope=plan.scope_now,
         )
         return report, files
 
@@ -401,20 +245,23 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         after = plan.after_event_id or EventId(0)
-        now = plain_places(self._source, self._resolve, self._tables(name))
+        change = plan.scope_change
+        covered = tables_in(change.now, self._planner.tables(name))
+        now = plain_places(self._source, self._resolve, covered)
         write_plain(texts, paths, now)
         # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
         newest = self._source.get_current_event_id()
-        until = plan.end(newest)
+        anew = self._planner.names_anew(change, EventRange(after=after, until=newest), plan.asked)
+        # What comes whole is as it is now.
+        until = newest if anew.all else plan.end(newest)
         beyond = EventRange(after=until, until=newest)
         wanted = EventRange(after=after, until=until)
-        anew = linked_names(self._source, name, wanted, plan.anew)
         previous = None if plan.previous is None else DumpPaths(plan.previous)
-        dump = self._incremental(
+        dump = self._planner.events(
             request,
             wanted,
-            anew,
+            LeftOutTables(anew.all, change),
             txns_before=txns_before,
             replays_before=None if previous is None else Replays.read(self._resolve, previous),
             ended_later=ended_within(self._source, beyond),
@@ -423,16 +270,25 @@ class ReplDump(DumpVerb):
             before = read_plain(self._resolve, previous)
             # The next dump tells the events beyond; these tables are as they are now.
             seen = EventRange(after=plan.previous_event_id or after, until=newest)
-            require_reported(self._source, name, before, without_tables(now, anew), seen)
+            require_reported(self._source, name, before, without_tables(now, anew.all), seen)
         write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
-        written = self._write_anew(request, paths, texts, until, anew)
+        written = self._write_anew(plan, paths, texts, until, anew)
         if written is not None:
             files += written.all_files
         if request.external_base is not None:
-            directories = list_external(self._source, self._resolve, name, request.external_base)
+            tables = tables_in(change.now, self._planner.tables(name))
+            directories = list_external(self._source, self._resolve, tables, request.external_base)
             texts.write(external_list_text(paths, directories))
-        texts.write_metadata(DumpType.INCREMENTAL, name, request.cm_root, after, until)
+        texts.write(table_list(change.now, self._planner.tables(name), paths))
+        texts.write_metadata(
+            DumpType.INCREMENTAL,
+            change.now,
+            request.cm_root,
+            after,
+            until,
+            is_scope_modified=change.is_modified,
+        )
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -445,41 +301,27 @@ class ReplDump(DumpVerb):
             file_count=len(files),
             removed=plan.removed,
             left_event_count=newest - until,
+            scope=change.now,
         )
         return report, files
 
     def _write_anew(
-        self,
-        request: DumpRequest,
-        paths: DumpPaths,
-        texts: NotedTexts,
-        until: EventId,
-        names: frozenset[str],
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts, until: EventId, names: AnewNames
     ) -> WrittenTables | None:
         """The tables that the dump brings whole; None if there are none."""
-        if not names:
+        change = plan.scope_change
+        if change.is_limited:
+            note = ScopeNote(before=change.before, names=names.by_scope)
+            texts.write({paths.scope_note: note.format()})
+        if not names.all:
             return None
-        work = self._tables_dump(request, paths.tables_anew, texts, until)
-        there = self._tables(request.database_name)
-        others = tuple(table.name for table in there if table.name not in names)
-        tables = [table for table in there if table.name in names]
+        work = self._tables_dump(plan.request, paths.tables_anew, texts, until)
+        there = tables_in(change.now, self._planner.tables(plan.request.database_name))
+        others = tuple(table.name for table in there if table.name not in names.all)
+        tables = [table for table in there if table.name in names.all]
         written = work.write(tables, None, others)
-        texts.write({paths.names_anew: format_names(names)})
+        texts.write({paths.names_anew: format_names(names.all)})
         return written
-
-
-def _require_source(database: Database) -> None:
-    """Raises ReplError for a replica whose first incremental load has not come yet, or any."""
-    if database.parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true":
-        raise ReplError(
-            f"database {database.name} was bootstrapped itself and waits for its first "
-            "incremental load; load it, then dump"
-        )
-    if is_replica(database.parameters):
-        raise ReplError(
-            f"database {database.name} is a replica ({TARGET_FOR}); dump its source instead, or, "
-            f"after a failover, make it a database of its own: repl end {database.name}"
-        )
 
 
 def _unreachable(request: DumpRequest, error: Exception) -> ReplError:

@@ -9,7 +9,7 @@ Where the two cannot be told apart, the dump refuses.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from changemanager.location import Resolver
@@ -114,7 +114,7 @@ class UnreportedWrites:
         archive: Archive,
         names: TableNames,
         partition_changes: PartitionChanges,
-        anew: frozenset[str] = frozenset(),
+        left_out: Container[str] = frozenset(),
     ) -> None:
         self._source = source
         self._resolve = resolve
@@ -122,7 +122,7 @@ class UnreportedWrites:
         self._archive = archive
         self._names = names
         self._partition_changes = partition_changes
-        self._anew = anew
+        self._left_out = left_out
         self._allocated: dict[TxnId, list[_Allocated]] = {}
         self._tables: dict[str, _Listing | None] = {}
         self.unknown_writes: list[str] = []
@@ -221,7 +221,7 @@ class UnreportedWrites:
         The replica knows the table by the name that it has when the commit is replayed.
         """
         name = self._names.name_at(allocated.table_name, allocated.event_id, commit.id)
-        if name is None or name in known or name in self._anew:
+        if name is None or name in known or name in self._left_out:
             return
         listing = self._writes_to(name, commit.id, allocated.write_id)
         if listing is None:

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.repl_scope import ReplScope
 
 _NULL = "NULL"
 _COLUMNS = 7
@@ -42,6 +43,7 @@ class DumpType(StrEnum):
     CREATE_TABLE = "EVENT_CREATE_TABLE"
     ALTER_TABLE = "EVENT_ALTER_TABLE"
     RENAME_TABLE = "EVENT_RENAME_TABLE"
+    RENAME_DROP_TABLE = "EVENT_RENAME_DROP_TABLE"
     TRUNCATE_TABLE = "EVENT_TRUNCATE_TABLE"
     DROP_TABLE = "EVENT_DROP_TABLE"
     ADD_PARTITION = "EVENT_ADD_PARTITION"
@@ -51,20 +53,6 @@ class DumpType(StrEnum):
     DROP_PARTITION = "EVENT_DROP_PARTITION"
     INSERT = "EVENT_INSERT"
     UNKNOWN = "EVENT_UNKNOWN"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ReplScope:
-    """What a policy covers: a database, or those of its tables that match the patterns."""
-
-    database_name: str
-    included_pattern: str | None = None
-    excluded_pattern: str | None = None
-
-    @property
-    def is_whole_database(self) -> bool:
-        """Whether no table is left out."""
-        return self.included_pattern is None and self.excluded_pattern is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

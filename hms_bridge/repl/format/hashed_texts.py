@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType, ReplScope
+from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.manifest import DumpManifest, FinishMark, text_digest
 from hms_bridge.repl.format.texts import (
@@ -46,15 +47,24 @@ class NotedTexts:
             self._digests[path.removeprefix(self._prefix)] = text_digest(text)
 
     def write_metadata(
-        self, kind: DumpType, database: str, cm_root: str | None, first: EventId, last: EventId
+        self,
+        kind: DumpType,
+        scope: ReplScope,
+        cm_root: str | None,
+        first: EventId,
+        last: EventId,
+        *,
+        is_scope_modified: bool = False,
     ) -> None:
-        """What the dump holds, at its top."""
+        """What the dump holds, at its top. ``is_scope_modified``: the replica has another scope,
+        so a Hive that loads the dump drops what is not of this one."""
         metadata = DumpMetadata(
             type=kind.value,
             from_event_id=first,
             to_event_id=last,
             cm_root=cm_root,
-            scope=ReplScope(database_name=database),
+            is_scope_modified=is_scope_modified,
+            scope=scope,
         )
         self.write({self._paths.metadata: metadata.format()})
 

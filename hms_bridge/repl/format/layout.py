@@ -24,6 +24,7 @@ CONSTRAINTS = "_constraints"
 FUNCTIONS = "_functions"
 BATCH_PREFIX = "events_batch_"
 ANEW_DIRECTORY = "_bootstrap"
+TABLES_DIRECTORY = "_tables"
 BOOTSTRAP_DIRECTORIES = ("metadata", "data")
 
 
@@ -64,6 +65,16 @@ class DumpPaths:
     def names_anew(self) -> str:
         """Names that the replica gets anew, or not any more, in dumps of ours."""
         return f"{self.hive}/_hms_bridge_tables_anew"
+
+    @property
+    def scope_note(self) -> str:
+        """Which scope the replica has before an incremental dump of ours, and names of tables that
+        come or go because of it."""
+        return f"{self.hive}/_hms_bridge_scope"
+
+    def table_list(self, database: str) -> str:
+        """Names of the tables of a limited scope (Hive: ReplUtils.REPL_TABLE_LIST_DIR_NAME)."""
+        return f"{self.hive}/{TABLES_DIRECTORY}/{database}"
 
     @property
     def non_recoverable(self) -> str:

@@ -15,6 +15,7 @@ from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.function import Function, Resource
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.format.constraints import FOREIGN_PREFIX, OWN_PREFIX, parse_constraints
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.events_dump import EventsDump
@@ -28,6 +29,7 @@ from hms_bridge.repl.format.layout import (
     CONSTRAINTS,
     FILES_LIST,
     FUNCTIONS,
+    TABLES_DIRECTORY,
     DumpPaths,
     EventPaths,
 )
@@ -38,6 +40,7 @@ from hms_bridge.repl.format.object_metadata import (
     TableMetadata,
 )
 from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.scope_note import ScopeNote
 from hms_bridge.repl.format.side_texts import parse_names, parse_origin, parse_table_names
 from hms_bridge.repl.format.texts import child_directories, is_there
 from hms_bridge.repl.format.untrusted import (
@@ -135,6 +138,7 @@ class DumpReader:
         self.rules = rules
         self._texts = CheckedTexts(resolve, paths, rules.text_bytes_max)
         self._names_anew: frozenset[str] | None = None
+        self._scope_note: ScopeNote | None = None
         self.metadata = DumpMetadata.parse(self._read(paths.metadata), paths.metadata)
 
     @property
@@ -185,6 +189,25 @@ class DumpReader:
                 self._names_anew = parse_table_names(text, path)
         return self._names_anew
 
+    @property
+    def scope(self) -> ReplScope:
+        """Which tables the dump is of."""
+        return self.metadata.scope or ReplScope(database_name=self.source_database)
+
+    @property
+    def scope_note(self) -> ScopeNote:
+        """From which scope it goes on, and what comes or goes by that; read once. A Hive's dump has
+        none, and goes on from its own."""
+        if self._scope_note is None:
+            path = self.paths.scope_note
+            text = self._texts.read_if_there(path)
+            self._scope_note = (
+                ScopeNote(before=self.scope)
+                if text is None
+                else ScopeNote.parse(text, path, self.source_database)
+            )
+        return self._scope_note
+
     def origin(self) -> dict[EventId, str]:
         """Hashes of the source's events at which a dump of ours begins and ends."""
         path = self.paths.origin
@@ -215,7 +238,7 @@ class DumpReader:
         for name in child_directories(hive):
             if name in BOOTSTRAP_DIRECTORIES if self.is_bootstrap else _is_of_events(name):
                 continue
-            if name == ANEW_DIRECTORY and self.names_anew:
+            if name == TABLES_DIRECTORY or (name == ANEW_DIRECTORY and self.names_anew):
                 continue
             raise ReplError(
                 f"{hive.child(name).uri}: nothing here reads this part of a dump of Hive's, and "

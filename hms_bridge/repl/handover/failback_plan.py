@@ -19,6 +19,7 @@ from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import (
     FENCED,
+    SCOPE,
     diverged_tables,
     is_fenced,
     is_replica,
@@ -94,6 +95,7 @@ class FailbackPlan:
 def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> FailbackPlan:
     """Raises ReplError for a state from which nothing leads back, and for what would be lost."""
     handover = _require_promoted(request.policy.name, new.database)
+    _require_all_tables(request.policy, new.database)
     if old.database is None:
         return FailbackPlan(
             request=request,
@@ -178,6 +180,19 @@ def _require_promoted(name: str, database: Database) -> Handover:
             f"{handover.policy}'"
         )
     return handover
+
+
+def _require_all_tables(policy: ReplicationPolicy, database: Database) -> None:
+    """Raises ReplError where the former source has tables that were never to be replicated: what
+    the other side never had would be dropped there."""
+    if policy.scope.is_whole_database and not database.parameters.get(SCOPE):
+        return
+    patterns = policy.scope.patterns_text or database.parameters.get(SCOPE, "")
+    raise ReplError(
+        f"database {database.name} has only the tables {patterns} of its former source, which "
+        "would lose all others by becoming its replica. Replicate into an empty database there: "
+        f"'repl policy add' with --into, from database {database.name}"
+    )
 
 
 def _require_free(name: str, database: Database) -> None:

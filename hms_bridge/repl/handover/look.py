@@ -43,7 +43,7 @@ def look_at_source(side: Side, stands_at: EventId | None) -> SourceState:
             until = side.metastore.get_current_event_id()
             require_reached(until, stands_at, side.database_name)
             later = EventRange(after=stands_at, until=until)
-            backlog = find_backlog(side.metastore, later, side.database_name)
+            backlog = find_backlog(side.metastore, later, side.all_tables)
         except EventGapError as error:
             gap = str(error)
     return SourceState(

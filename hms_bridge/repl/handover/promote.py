@@ -45,6 +45,7 @@ from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.target_objects import (
     HANDOVER,
     OPENED,
+    SCOPE,
     is_fenced,
     is_of_loads_only,
     last_event_of,
@@ -167,7 +168,7 @@ class Promotion:
         """Raises ReplError if the source has anything that the replica lacks."""
         stands_at = last_event_of(self._target.database().parameters) or EventId(0)
         later = EventRange(after=stands_at, until=source.metastore.get_current_event_id())
-        lacking = find_backlog(source.metastore, later, source.database_name)
+        lacking = find_backlog(source.metastore, later, source.all_tables)
         if lacking.txns or lacking.changes:
             raise ReplError(
                 f"database {source.database_name} was changed though it is fenced "
@@ -193,6 +194,7 @@ class Promotion:
         )
         check_lease()
         changes: dict[str, str | None] = dict.fromkeys(PROPERTIES, None)
+        del changes[SCOPE]  # by it a failback sees that the other side has more
         changes[SOURCE_FOR] = sides.policy.name
         changes[HANDOVER] = replace(handover, own_event=own_event).format()
         target.set_parameters(changes)

@@ -14,7 +14,13 @@ from hms_bridge.repl.dump.backlog import Backlog
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import FENCED, is_fenced, is_replica, last_event_of
+from hms_bridge.repl.target_objects import (
+    FENCED,
+    is_fenced,
+    is_replica,
+    last_event_of,
+    noted_scope,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,6 +131,7 @@ def plan_promotion(
         )
     stands_at = _require_replica(name, replica)
     _require_reachable(request, source, unreachable)
+    _require_all_tables(request.policy, source, database)
     if request.is_planned and source is not None:
         return _plan_switch(request, source, replica, stands_at)
     return _plan_failover(request, source, replica, stands_at)
@@ -173,6 +180,24 @@ def _require_replica(name: str, replica: ReplicaState) -> EventId:
             "--definitions', then DROP TABLE)"
         )
     return stands_at
+
+
+def _require_all_tables(
+    policy: ReplicationPolicy, source: SourceState | None, replica: Database
+) -> None:
+    """Raises ReplError where a fence would close tables of the source that no replica has."""
+    if source is None:
+        return
+    scopes = (policy.scope, noted_scope(replica.parameters, policy.source.database))
+    limited = next((scope for scope in scopes if scope and not scope.is_whole_database), None)
+    if limited is not None:
+        raise ReplError(
+            f"database {replica.name} has only {limited.text}, and a promotion closes the whole "
+            f"database {policy.source.database}: its other tables would have no writers any more, "
+            f"and no replica. Replicate all of them first ('repl policy add {policy.name} "
+            f"{policy.source.database} --replace …' without patterns, 'repl run {policy.name}'), "
+            "or move the others to another database"
+        )
 
 
 def _require_reachable(

@@ -12,6 +12,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.errors import HmsBridgeError, MetaError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import CycleOutcome, CycleResult, ReplicationPolicy
 from hms_bridge.model.txn import AbortReason, AllocateWriteIdsRequest
 from hms_bridge.policy_store import PolicyStore
@@ -32,6 +33,11 @@ class Side:
     resolve: Resolver
     manifest: ArchivePins | None
     cm_root: str | None
+
+    @property
+    def all_tables(self) -> ReplScope:
+        """What is handed over: only a replica of all tables takes its source's place."""
+        return ReplScope(database_name=self.database_name)
 
     def database(self) -> Database:
         """Raises NoSuchObjectError."""

@@ -16,6 +16,7 @@ from hms_bridge.repl.load.constraints import load_constraints
 from hms_bridge.repl.load.functions import put_function
 from hms_bridge.repl.load.own_source import METASTORE_HINT
 from hms_bridge.repl.load.replica import Replica
+from hms_bridge.repl.load.scope import drop_outside, drop_replicated, is_kept, note_kept
 from hms_bridge.repl.load.whole_tables import load_tables, write_ids_of
 from hms_bridge.repl.target_objects import (
     BEGUN,
@@ -112,14 +113,15 @@ def replace_tables(reader: DumpReader, replica: Replica) -> None:
         table = replica.find_table(name)
         if table is None:
             continue
+        if is_kept(reader, table):
+            note_kept(replica, table)
+            continue
         # What this dump has brought, or begun to, before a stop stays.
         if checkpoint not in (table.parameters.get(CHECKPOINT), table.parameters.get(BEGUN)):
-            # Also with external.table.purge: nothing here brings an external table's data again.
-            replica.metastore.drop_table(
-                replica.names.target_database, name, is_data_deleted=not table.is_external
-            )
+            drop_replicated(replica, table)
     load_tables(checkpoint, replica, dumped_tables)
     load_constraints(replica, reader.constraints())
+    drop_outside(reader, replica)
 
 
 def lacks_tables(reader: DumpReader, replica: Replica) -> bool:
@@ -131,6 +133,7 @@ def lacks_tables(reader: DumpReader, replica: Replica) -> bool:
         (table is None) == (name in names)
         or (table is not None and table.parameters.get(CHECKPOINT) != reader.paths.hive)
         for name, table in tables.items()
+        if table is None or not is_kept(reader, table)
     )
 
 

@@ -51,6 +51,7 @@ _REPLAYS: Mapping[str, _Replay] = {
     DumpType.RENAME_TABLE.value: table.rename_table,
     DumpType.TRUNCATE_TABLE.value: table.truncate_table,
     DumpType.DROP_TABLE.value: table.drop_table,
+    DumpType.RENAME_DROP_TABLE.value: table.drop_renamed,
     DumpType.ADD_PARTITION.value: partition.add_partition,
     DumpType.ALTER_PARTITION.value: partition.alter_partition,
     DumpType.RENAME_PARTITION.value: partition.rename_partition,
@@ -74,6 +75,7 @@ _RECORDED_AT_ONCE = frozenset(
         DumpType.CREATE_TABLE.value,
         DumpType.RENAME_TABLE.value,
         DumpType.DROP_TABLE.value,
+        DumpType.RENAME_DROP_TABLE.value,
         DumpType.RENAME_PARTITION.value,
         DumpType.DROP_PARTITION.value,
     }
@@ -163,6 +165,10 @@ def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, O
     if event.type == DumpType.DROP_TABLE.value:
         payload = Payload.parse(event.payload, event.where)
         return ((checked_name(payload.text("table"), "table"), ObjectChange.GONE),)
+    if event.type == DumpType.RENAME_DROP_TABLE.value:
+        payload = Payload.parse(event.payload, event.where)
+        before = table_from_json(payload.text("tableObjBeforeJson"))
+        return ((checked_name(before.name, "table"), ObjectChange.GONE),)
     if event.type == DumpType.RENAME_TABLE.value:
         payload = Payload.parse(event.payload, event.where)
         before = table_from_json(payload.text("tableObjBeforeJson"))

@@ -24,9 +24,9 @@ class LoadRequest:
     ``functions_root``: where files of functions do. ``preflight``: which files are read before
     anything is changed; all are checked as they are copied. ``bandwidth``: bytes a second that are
     copied at most; None: as many as can be. ``copy_limits``: above which a job copies, if there is
-    one. ``retain_ms``: the source's hive.repl.cm.retain, for
-    forecasts. ``lease``: how one load of the database is kept alone. ``is_drop_allowed``: the replica
-    goes if its source has dropped the database.
+    one. ``retain_ms``: the source's hive.repl.cm.retain, for forecasts. ``lease``: how one load of
+    the database is kept alone. ``is_drop_allowed``: the replica goes if its source has dropped the
+    database.
     """
 
     root: str

@@ -57,6 +57,7 @@ from hms_bridge.repl.load.own_source import (
 from hms_bridge.repl.load.plan import LoadKind, LoadPlan, LoadReport, LoadRequest
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.load.same_source import origin_note, require_same_source
+from hms_bridge.repl.load.scope import refuse_foreign, require_scope, scope_parameter
 from hms_bridge.repl.non_recoverable import marking_load
 from hms_bridge.repl.remedies import begin_anew
 from hms_bridge.repl.target_objects import DIVERGED, FIRST_INCREMENTAL_TABLES, last_event_of
@@ -281,6 +282,7 @@ class ReplLoad:
             return self._plan_markers(request, reader, stands_at)
         self._require_external(request, reader)
         check_tables_anew(reader, request.external_base)
+        refuse_foreign(reader, self._replica(request))
         events = plan_incremental(reader, stands_at)
         require_root(events.functions, request.functions_root)
         return LoadPlan(
@@ -332,6 +334,7 @@ class ReplLoad:
                 + begin_anew(request.names.source_database, target)
             )
         require_whole(request.names, reader, database)
+        require_scope(request.names, reader, database)
         first = reader.metadata.from_event_id
         # Hive does not ask (docs/hive/replication.md §18). What lies before is passed over.
         if first > stands_at:
@@ -394,6 +397,7 @@ class ReplLoad:
                 LAST_EVENT: str(plan.last_event_id),
                 TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
                 **origin_note(reader),
+                **scope_parameter(reader),
             }
         )
 
@@ -413,6 +417,7 @@ class ReplLoad:
                 LAST_EVENT: str(_reached(plan)),
                 TARGET_LAST_EVENT: str(self._target.get_current_event_id()),
                 **origin_note(reader),
+                **scope_parameter(reader),
                 FIRST_INCREMENTAL_PENDING: None,
                 FIRST_INCREMENTAL_TABLES: ",".join(sorted(reader.names_anew)) or None,
                 DIVERGED: None,

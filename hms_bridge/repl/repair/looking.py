@@ -221,6 +221,9 @@ class RepairLooking:
         """The tables that are asked for by name or pattern."""
         names = {checked_name(name, "table") for name in request.tables}
         there = self._sides.source.get_tables(self._source) if request.patterns else ()
+        scope = self._sides.cycle.dump.scope
+        if scope is not None:
+            there = tuple(name for name in there if scope.contains(name))
         for pattern in request.patterns:
             fitting = _fitting(pattern, there)
             if not fitting:

@@ -12,7 +12,9 @@ from hms_bridge.repl.format.untrusted import checked_name
 from hms_bridge.repl.load.events.context import ReplayContext
 from hms_bridge.repl.load.events.place import moved_place
 from hms_bridge.repl.load.events.truncate import truncate_directory
+from hms_bridge.repl.load.scope import drop_replicated, note_kept
 from hms_bridge.repl.target_objects import (
+    is_loaded,
     last_event_of,
     replay_environment,
     target_table,
@@ -125,3 +127,16 @@ def drop_table(context: ReplayContext, event: DumpedEvent) -> None:
     table = replica.find_table(checked_name(payload.text("table"), "table"))
     if table is not None and not replica.is_newer(table.parameters, event.id):
         replica.metastore.drop_table(replica.names.target_database, table.name)
+
+
+def drop_renamed(context: ReplayContext, event: DumpedEvent) -> None:
+    """Drop what its source renamed to a name outside of the scope, or what comes whole by the new
+    one (Hive: DropTableHandler), unless it is of a later incarnation or no load made it."""
+    payload = Payload.parse(event.payload, event.where)
+    before = table_from_json(payload.text("tableObjBeforeJson"))
+    replica = context.replica
+    table = replica.find_table(checked_name(before.name, "table"))
+    if table is not None and not is_loaded(table):
+        note_kept(replica, table)
+    elif table is not None and not replica.is_newer(table.parameters, event.id):
+        drop_replicated(replica, table)

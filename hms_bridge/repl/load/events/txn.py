@@ -60,7 +60,10 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
         return
     target, name = replica.names.target_database, payload.table_name
     is_gone = context.changes.next_change(name, event.id) is ObjectChange.GONE
-    if is_gone and replica.find_table(name) is None:
+    # A Hive's dump tells ids of a table that a rename brought into its scope, and that is made,
+    # whole and with all of them, after the last event (AllocWriteIdHandler).
+    comes_whole = name in context.reader.names_anew
+    if (is_gone or comes_whole) and replica.find_table(name) is None:
         return
     known = replica.metastore.get_max_allocated_write_id(target, name)
     old = tuple(pair for pair in payload.allocated if pair.write_id <= known)

@@ -1,0 +1,264 @@
+"""What a dump is to be: a bootstrap, the events since the last one, nothing; decided by reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from changemanager.location import Resolver
+from changemanager.manifest import ArchiveManifest
+from changemanager.uri import EncodedUri
+from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Database, Table
+from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, TARGET_FOR
+from hms_bridge.model.txn import OpenTxns
+from hms_bridge.repl.dump.archive import named_archive
+from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped
+from hms_bridge.repl.dump.event_limit import limited_end
+from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.incremental import IncrementalDump
+from hms_bridge.repl.dump.origin import require_same_log
+from hms_bridge.repl.dump.place import require_lasting
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpRequest, blocked_by
+from hms_bridge.repl.dump.scope_change import (
+    AnewNames,
+    LeftOutTables,
+    ScopeChange,
+    names_anew,
+    require_covered,
+    require_told,
+    scope_of,
+    tables_in,
+)
+from hms_bridge.repl.dump.size import DumpSize, dump_size
+from hms_bridge.repl.dump.snapshot_wait import try_snapshot
+from hms_bridge.repl.dump.tables import transactional_names
+from hms_bridge.repl.dump.tables_anew import (
+    is_replaceable,
+    read_names,
+    require_known_names,
+)
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.scope_note import read_scope_note
+from hms_bridge.repl.format.texts import is_there
+from hms_bridge.repl.remedies import begin_anew, handed_over
+from hms_bridge.repl.target_objects import is_replica, require_files_of_hive
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DumpPlanner:
+    """Plans dumps of one metastore, and reads what a plan and its execution both ask for."""
+
+    source: Metastore
+    resolve: Resolver
+    manifest: ArchiveManifest | None
+
+    def plan(self, request: DumpRequest) -> DumpPlan:
+        """See ReplDump.plan; what the file systems say comes as it is."""
+        name = request.database_name
+        try:
+            database = self.source.get_database(name)
+        except NoSuchObjectError:
+            dropped = plan_dropped(self.source, self.resolve, request)
+            if dropped is None:
+                raise
+            return dropped
+        require_source(database)
+        if request.is_apart and not database.is_replication_source:
+            raise ReplError(
+                f"database {name} is no replication source any more, so nothing archives what is "
+                f"replaced there; 'repl dump {name}' makes it one"
+            )
+        require_lasting(self.source, self.resolve, request)
+        request = self._with_archive(request, database)
+        dumps = list_dumps(self.resolve, request.root, name)
+        previous = newest_finished(dumps, is_mark_ignored=request.is_bootstrap_forced)
+        removed = () if request.is_previous_kept else tuple(dump.paths.root for dump in dumps)
+        if previous is None:
+            return self._plan_bootstrap(request, None, removed)
+        if previous.state is DumpState.FINISHED:
+            is_begun_anew = request.is_bootstrap_forced and request.is_waiting_replaced
+            if not (is_begun_anew or (request.anew and is_replaceable(previous))):
+                return blocked_by(request, previous.paths.root)
+            # Also where older dumps are kept: all that it has is in the new one, and nobody loads
+            # it.
+            removed = removed or (previous.paths.root,)
+        if request.is_bootstrap_forced or is_drop_loaded(self.resolve, previous):
+            return self._plan_bootstrap(request, previous, removed)
+        return self._plan_incremental(request, previous, removed)
+
+    def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
+        cm_root = named_archive(
+            self.resolve,
+            request.cm_root,
+            database,
+            is_elsewhere_allowed=request.is_archive_elsewhere_allowed or not request.has_checksums,
+        )
+        return replace(request, cm_root=cm_root)
+
+    def _plan_bootstrap(
+        self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
+    ) -> DumpPlan:
+        scope = request.scope or scope_of(previous, request.database_name)
+        tables = tables_in(scope, self.tables(request.database_name))
+        for table in tables:
+            require_files_of_hive(table)
+        _, writers = try_snapshot(self.source, request.database_name, transactional_names(tables))
+        return DumpPlan(
+            kind=DumpKind.BOOTSTRAP,
+            request=request,
+            reason="a bootstrap was asked for"
+            if request.is_bootstrap_forced
+            else "there is no earlier dump to go on from"
+            if previous is None
+            else f"{previous.paths.root} told of a drop, and the database is there again",
+            previous=None if previous is None else previous.paths.root,
+            tables=tuple(listed.name for listed in tables),
+            removed=removed,
+            waits_for="" if writers is None else writers.text,
+            scope=scope,
+        )
+
+    def _plan_incremental(
+        self, request: DumpRequest, previous: DumpDirectory, removed: tuple[str, ...]
+    ) -> DumpPlan:
+        if previous.metadata is None:
+            raise ReplError(
+                f"{previous.paths.metadata} is missing. " + begin_anew(request.database_name)
+            )
+        after = previous.metadata.last_event_id
+        newest = self.source.get_current_event_id()
+        wanted = EventRange(after=after, until=newest)
+        try:
+            require_same_log(self.source, self.resolve, previous, wanted)
+        except EventGapError as error:
+            if is_there(self.resolve(previous.paths.beginning)):
+                raise ReplError(handed_over(request.database_name)) from error
+            raise
+        asked = request.anew
+        scope = scope_of(previous, request.database_name)
+        change = ScopeChange(before=scope, now=request.scope or scope)
+        require_told(change, is_told=request.is_scope_changed)
+        if newest == after and not asked and not change.is_modified:
+            return DumpPlan(
+                kind=DumpKind.NOTHING,
+                request=request,
+                reason=f"no event since the last dump, which ended at {after}",
+                previous=previous.paths.root,
+                after_event_id=after,
+                until_event_id=newest,
+                scope=scope,
+            )
+        reason = f"events after {after}"
+        if previous.state is DumpState.FINISHED:
+            after = previous.metadata.from_event_id
+            note = read_scope_note(self.resolve, previous.paths, scope)
+            change = replace(change, before=note.before)
+            # What comes by the scope is found anew: the range begins where that one's does.
+            asked |= read_names(self.resolve, previous.paths) - note.names
+            reason = f"in place of {previous.paths.root}: events after {after}"
+        require_covered(change, request.anew)
+        whole = EventRange(after=after, until=newest)
+        if asked:
+            require_known_names(self.source, request.database_name, whole, asked)
+        anew = self.names_anew(change, whole, asked)
+        # Write ids of what comes whole may be there already in the next load, and in no later one.
+        is_limited = not (anew.all or change.is_modified)
+        is_limited &= not read_names(self.resolve, previous.paths)
+        limit = request.event_limit if is_limited else None
+        at_least = previous.metadata.to_event_id
+        until = limited_end(after, newest, limit, at_least=at_least)
+        wanted = EventRange(after=after, until=until)
+        if anew.all:
+            reason += f", and anew {', '.join(sorted(asked | anew.by_scope))}"
+        if change.is_modified:
+            reason += f"; the scope was {change.before.text}, and becomes {change.now.text}"
+        dump = self.events(request, wanted, LeftOutTables(anew.all, change))
+        return DumpPlan(
+            kind=DumpKind.INCREMENTAL,
+            request=request,
+            reason=reason,
+            previous=previous.paths.root,
+            after_event_id=after,
+            until_event_id=until,
+            events=dump.count(),
+            removed=removed,
+            anew=tuple(sorted(asked | anew.by_scope)),
+            asked=tuple(sorted(asked)),
+            previous_event_id=previous.metadata.last_event_id,
+            event_limit=limit,
+            at_least=at_least,
+            left_event_count=newest - until,
+            scope=change.now,
+            scope_before=change.before,
+        )
+
+    def names_anew(
+        self, change: ScopeChange, wanted: EventRange, asked: Iterable[str]
+    ) -> AnewNames:
+        """See scope_change.names_anew; all tables of the source are looked at where it matters."""
+        tables = self.tables(change.now.database_name) if change.is_limited else ()
+        return names_anew(self.source, change, wanted, asked, tables)
+
+    def events(
+        self,
+        request: DumpRequest,
+        wanted: EventRange,
+        left_out: LeftOutTables,
+        *,
+        txns_before: OpenTxns | None = None,
+        replays_before: Replays | None = None,
+        ended_later: frozenset[TxnId] = frozenset(),
+    ) -> IncrementalDump:
+        """The events of a range as a dump writes them (IncrementalDump)."""
+        return IncrementalDump(
+            self.source,
+            database_name=request.database_name,
+            wanted=wanted,
+            cm_root=request.cm_root,
+            rules=request.events,
+            left_out=left_out,
+            has_checksums=request.has_checksums,
+            manifest=self.manifest,
+            txns_before=txns_before,
+            replays_before=replays_before,
+            ended_later=ended_later,
+        )
+
+    def tables(self, database: str) -> tuple[Table, ...]:
+        """All of a database, views too."""
+        names = self.source.get_tables(database)
+        return self.source.get_tables_by_names(database, names) if names else ()
+
+    def size(self, plan: DumpPlan) -> DumpSize:
+        """See ReplDump.size."""
+        if plan.kind is DumpKind.DROP:
+            return DumpSize()
+        name = plan.request.database_name
+        whole = {*plan.tables, *plan.anew}
+        covered = tables_in(plan.scope_now, self.tables(name))
+        tables = [table for table in covered if table.name in whole]
+        named: Iterable[EncodedUri] = ()
+        if plan.kind is DumpKind.INCREMENTAL:
+            after, until = plan.after_event_id or EventId(0), plan.until_event_id or EventId(0)
+            wanted = EventRange(after=after, until=until)
+            left_out = LeftOutTables(frozenset(plan.anew), plan.scope_change)
+            named = self.events(plan.request, wanted, left_out).files()
+        return dump_size(self.source, self.resolve, name, tables, named)
+
+
+def require_source(database: Database) -> None:
+    """Raises ReplError for a replica whose first incremental load has not come yet, or any."""
+    if database.parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true":
+        raise ReplError(
+            f"database {database.name} was bootstrapped itself and waits for its first "
+            "incremental load; load it, then dump"
+        )
+    if is_replica(database.parameters):
+        raise ReplError(
+            f"database {database.name} is a replica ({TARGET_FOR}); dump its source instead, or, "
+            f"after a failover, make it a database of its own: repl end {database.name}"
+        )
