@@ -13,7 +13,7 @@ from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
-from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.errors import HmsBridgeError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.replication import ReplicationPolicy
 
@@ -141,6 +141,12 @@ def _cycle(
 
     policy, manifest, clock = sides.policy, sides.manifest, SystemClock()
     at_source = file_systems(sides.source_settings)
+
+    def release() -> None:
+        if manifest is not None:
+            release_loaded_dumps(at_source, manifest)
+        _remove_expired(sides)
+
     return OpenCycle(
         dumper=ReplDump(sides.source, at_source, clock, _new_name, manifest, on_waiting=say),
         loader=ReplLoad(
@@ -167,10 +173,28 @@ def _cycle(
             root=policy.root,
             copying=copying,
         ),
-        release=lambda: manifest and release_loaded_dumps(at_source, manifest),
+        release=release,
         given_up=lambda: given_up_of(manifest, policy.source.database),
     )
 
 
 def _new_name() -> str:
     return str(uuid4())
+
+
+def _remove_expired(sides: _Sides) -> None:
+    """Loaded dumps of the policy that are old, if the settings of its source ask for it. The cycle
+    has done its work: what stays here now goes with a later one."""
+    from hms_bridge.cli.repl_requests import expiry_request
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.repl.dump.expiry import ReplExpiry
+
+    settings, policy = sides.source_settings, sides.policy
+    if settings.repl.dump_clean_interval_ms == 0:
+        return
+    job = ReplExpiry(sides.source, file_systems(settings), SystemClock(), _new_name, sides.manifest)
+    request = expiry_request(policy.source.database, settings, root=policy.root)
+    try:
+        job.run(job.plan(request))
+    except (HmsBridgeError, OSError) as error:
+        say(f"{policy.name}: expired dumps stay: {error}")

@@ -19,6 +19,7 @@ from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_compare import compare
 from hms_bridge.cli.repl_drill import drill
+from hms_bridge.cli.repl_expire import expire
 from hms_bridge.cli.repl_handover import failback, promote
 from hms_bridge.cli.repl_lag import lag
 from hms_bridge.cli.repl_part import end_part, open_replica
@@ -417,6 +418,7 @@ repl.add_command(history)
 repl.add_command(status)
 repl.add_command(lag)
 repl.add_command(compare)
+repl.add_command(expire)
 repl.add_command(drill)
 repl.add_command(promote)
 repl.add_command(failback)

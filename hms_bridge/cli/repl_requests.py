@@ -16,6 +16,7 @@ from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.table_comparison import Depth
 from hms_bridge.repl.drill.plan import DrillRequest
 from hms_bridge.repl.dump.discard import DiscardRequest
+from hms_bridge.repl.dump.expiry import ExpiryRequest
 from hms_bridge.repl.dump.incremental import IncrementalRules
 from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
@@ -111,6 +112,21 @@ def discard_request(
         root=repl_root(root, settings),
         database_name=checked_name(database, "database"),
         dump=absolute_location(dump) if dump is not None and "/" in dump else dump,
+        lease=lease_rules(settings),
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+    )
+
+
+def expiry_request(
+    database: str, settings: Settings, *, root: str | None = None, ttl: str | None = None
+) -> ExpiryRequest:
+    """Dumps that are old. ``ttl``: a duration; a bare number means days, as in Hive. Raises
+    ConfigError for one that is none."""
+    return ExpiryRequest(
+        root=repl_root(root, settings),
+        database_name=checked_name(database, "database"),
+        ttl_ms=settings.repl.dump_ttl_ms if ttl is None else parse_duration_ms(ttl, "d"),
         lease=lease_rules(settings),
         user=getpass.getuser(),
         host=socket.gethostname(),

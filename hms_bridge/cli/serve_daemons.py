@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from hms_bridge.periodic import PeriodicTask
 from hms_bridge.spark.request import SparkRequest
@@ -47,6 +48,9 @@ def _tasks(
 ) -> list[PeriodicTask]:
     settings = store.settings.compactor
     tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
+    clean_ms = store.settings.repl.dump_clean_interval_ms
+    if clean_ms > 0:
+        tasks.append(PeriodicTask("dump-cleaner", dump_cleaner(store), clean_ms / 1000))
     if asked.is_worker or settings.worker_threads > 0:
         from hms_bridge.cli.worker import spark_workers
 
@@ -96,6 +100,19 @@ def _purge(store: LocalStore) -> Callable[[], object]:
             return None
 
     return purge
+
+
+def dump_cleaner(store: LocalStore) -> Callable[[], None]:
+    """Removes loaded dumps below the root of dumps that are old (Hive: DumpDirCleanerTask)."""
+    from hms_bridge.cli.repl_requests import expiry_request
+    from hms_bridge.repl.dump.expiry import ReplExpiry, remove_expired
+
+    job = ReplExpiry(
+        store.metastore, store.resolver, store.clock, lambda: str(uuid4()), store.manifest
+    )
+    return lambda: remove_expired(
+        store.metastore, job, lambda name: expiry_request(name, store.settings)
+    )
 
 
 def _stop_tasks(tasks: Sequence[PeriodicTask]) -> None:

@@ -270,6 +270,13 @@ class ReplSettings:
         "hive.repl.replica.external.table.base.dir, which the dump needs too.")
     is_previous_kept: bool = setting(Given.flag, "hive.repl.retain.prev.dump.dir", "false",
         "Whether older dumps stay when a new one is finished; all of them do.")
+    dump_ttl_ms: int = setting(Given.duration_ms, "hive.repl.dumpdir.ttl", "7d",
+        "How long a loaded dump stays at least. Older ones are removed, but for the newest and "
+        "those that it follows on, from their bootstrap dump on (Hive removes those that are not "
+        "loaded, too).", unit="d")
+    dump_clean_interval_ms: int = setting(Given.duration_ms, "hive.repl.dumpdir.clean.freq", "0s",
+        "How often hms-bridge serve removes loaded dumps that are older than "
+        "hive.repl.dumpdir.ttl; cycles of policies do so each time. 0 means never.", unit="s")
     is_filtered: bool = setting(Given.flag, "hive.repl.filter.transactions", "true",
         "Whether incremental dumps leave out transactions that wrote to other databases only "
         "(Hive's default is false).")

@@ -358,3 +358,22 @@ def test_a_dump_has_a_limit_by_option_and_by_setting(sides: Sides) -> None:
     assert answer["events left"] == 1
     sides.load()
     assert sides.program.run("repl", "dump", "s", "--limit", "0").exit_code == 2
+
+
+def test_old_dumps_go_by_a_verb_that_shows_them_first(sides: Sides) -> None:
+    old = sides.dump()
+    sides.load()
+    new = sides.dump("--bootstrap", "--keep-previous")
+    sides.program.ok("sql", "-e", "DROP DATABASE s CASCADE", *sides.replica)
+    sides.load()
+    assert "0 dumps gone" in sides.program.ok("repl", "expire", "s").err
+    expire = ("repl", "expire", "s", "--ttl", "0s", "--format", "jsonl")
+    shown = sides.program.ok(*expire, "--dry-run")
+    assert "1 dump would go" in shown.err
+    assert [(row["dump"], row["what"]) for row in shown.json_lines] == [
+        (f"file:{new}", "kept"),
+        (f"file:{old}", "removed"),
+    ]
+    assert old.exists()
+    assert "1 dump gone" in sides.program.ok(*expire).err
+    assert (old.exists(), new.exists()) == (False, True)

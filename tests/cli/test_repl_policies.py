@@ -412,3 +412,25 @@ def test_a_source_that_drops_its_database_takes_the_replica_along_if_that_is_set
     assert "sales" not in replication.program.ok(*there).out
     (idle,) = replication.ok("run", "sales", "--format", "jsonl").json_lines
     assert idle["outcome"] == "nothing new"
+
+
+def test_a_cycle_removes_old_dumps_if_that_is_set(replication: Replication) -> None:
+    kept = ("--source-set", "hive.repl.retain.prev.dump.dir=true")
+    replication.ok("policy", "remove", "sales")
+    assert replication.add(*kept).exit_code == 0
+    replication.ok("run", "sales")
+    old = set(replication.program.dumps.glob("*/*"))
+    replication.program.ok(
+        "repl", "dump", "sales", "--bootstrap", "--keep-previous", "--wait", "0s", "--abort-writers"
+    )
+    there = ("--metastore", STORE, *replication.settings)
+    replication.program.ok("sql", "-e", "DROP DATABASE sales CASCADE", *there)
+    replication.ok("run", "sales")
+    assert all(dump.exists() for dump in old)
+    replication.ok("policy", "remove", "sales")
+    ends = ("hive.repl.dumpdir.ttl=0s", "hive.repl.dumpdir.clean.freq=1h")
+    words = [word for end in ends for word in ("--source-set", end)]
+    assert replication.add(*kept, *words).exit_code == 0
+    replication.ok("run", "sales")
+    assert not any(dump.exists() for dump in old)
+    assert list(replication.program.dumps.glob("*/*"))

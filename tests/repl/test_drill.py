@@ -11,10 +11,10 @@ from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.compare.described import Verdict
 from hms_bridge.repl.compare.table_comparison import Depth
-from hms_bridge.repl.drill.chain import newest_chain
 from hms_bridge.repl.drill.plan import DrillKind, DrillReport, DrillRequest
 from hms_bridge.repl.drill.repl_drill import ReplDrill
 from hms_bridge.repl.drill.scratch import DIRECTORY
+from hms_bridge.repl.format.chain import newest_chain
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
 from hms_bridge.repl.format.layout import DumpPaths

@@ -7,6 +7,7 @@ _COMPARED = "tests/repl/test_compare_constraints.py::"
 _STATISTICS = "tests/repl/test_compare_statistics.py::test_"
 _DROPPED = "tests/repl/test_dropped.py::test_"
 _LIMIT = "tests/repl/test_event_limit.py::test_"
+_EXPIRY = "tests/repl/test_expiry.py::test_"
 _MARK = "tests/repl/test_non_recoverable.py::test_"
 
 CARRIED: tuple[dict[str, str], ...] = (
@@ -245,5 +246,47 @@ CARRIED: tuple[dict[str, str], ...] = (
         "old": "            if dump.left_event_count == 0:\n",
         "new": "            if True:\n",
         "test": f"{_LIMIT}a_cycle_goes_on_until_nothing_is_left",
+    },
+    {
+        "name": "a dump that is not loaded expires",
+        "file": "hms_bridge/repl/dump/expiry.py",
+        "old": "    if dump.state is not DumpState.LOADED:\n",
+        "new": "    if False:\n",
+        "test": f"{_EXPIRY}what_is_not_loaded_stays",
+    },
+    {
+        "name": "the newest chain of dumps expires",
+        "file": "hms_bridge/repl/dump/expiry.py",
+        "old": "    if dump.paths.root in chain:\n",
+        "new": "    if False:\n",
+        "test": f"{_EXPIRY}a_long_chain_stays_whole",
+    },
+    {
+        "name": "the loaded chain expires while a bootstrap waits",
+        "file": "hms_bridge/repl/dump/expiry.py",
+        "old": ", *newest_chain(loaded).directories)\n",
+        "new": ",)\n",
+        "test": f"{_EXPIRY}the_newest_loaded_chain_stays_while_a_newer_bootstrap_waits",
+    },
+    {
+        "name": "what is no dump expires",
+        "file": "hms_bridge/repl/dump/expiry.py",
+        "old": "        if not why and (what := strange(dump)):\n",
+        "new": "        if False and (what := strange(dump)):\n",
+        "test": f"{_EXPIRY}what_is_no_dump_stays",
+    },
+    {
+        "name": "a plan of expired dumps is not looked at again",
+        "file": "hms_bridge/repl/dump/expiry.py",
+        "old": "            if not now.issuperset(plan.removed):\n",
+        "new": "            if False:\n",
+        "test": f"{_EXPIRY}dumps_that_came_since_the_plan_are_looked_at_again",
+    },
+    {
+        "name": "a server removes dumps of others",
+        "file": "hms_bridge/repl/dump/expiry.py",
+        "old": "            if metastore.get_database(name).is_replication_source:\n",
+        "new": "            if True:\n",
+        "test": f"{_EXPIRY}a_server_removes_those_of_its_own_sources_only",
     },
 )

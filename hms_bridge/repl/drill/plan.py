@@ -11,8 +11,8 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.described import CompareReport
 from hms_bridge.repl.compare.table_comparison import Depth
-from hms_bridge.repl.drill.chain import Chain
 from hms_bridge.repl.dump.plan import DumpRequest
+from hms_bridge.repl.format.chain import Chain
 from hms_bridge.repl.load.plan import LoadRequest
 from hms_bridge.repl.verify import VerifyReport
 

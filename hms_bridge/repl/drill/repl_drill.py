@@ -20,7 +20,6 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.described import CompareReport
 from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
-from hms_bridge.repl.drill.chain import Chain, newest_chain
 from hms_bridge.repl.drill.plan import (
     DrillKind,
     DrillPlan,
@@ -43,6 +42,7 @@ from hms_bridge.repl.dump.backlog import find_backlog
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.format.chain import Chain, newest_chain
 from hms_bridge.repl.format.directories import DumpDirectory, list_dumps, newest_finished
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.reader import DumpReader

@@ -1,0 +1,88 @@
+"""``hms-bridge repl expire``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import click
+
+from hms_bridge.cli.options import (
+    dry_run_option,
+    format_option,
+    metastore_option,
+    settings_options,
+)
+from hms_bridge.cli.output import print_rows, say
+from hms_bridge.cli.sides import source_side
+from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import Settings
+from hms_bridge.model.counted import counted
+
+if TYPE_CHECKING:
+    from hms_bridge.repl.dump.expiry import ExpiryDecision
+
+_COLUMNS = ("dump", "state", "finished", "what", "why")
+
+
+@click.command()
+@click.argument("database")
+@click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@click.option(
+    "--ttl", metavar="DURATION", help="How old a loaded dump has to be.  [default: setting]"
+)
+@dry_run_option
+@metastore_option
+@format_option
+@settings_options
+def expire(
+    database: str,
+    given_root: str | None,
+    ttl: str | None,
+    is_dry_run: bool,
+    metastore_url: str,
+    output_format: str,
+    settings: Settings,
+) -> None:
+    """Remove loaded dumps of DATABASE that are older than hive.repl.dumpdir.ttl.
+
+    The newest dump stays, with those that it follows on from their bootstrap dump on; so does each
+    that is not loaded, and what does not look like a dump. hms-bridge serve does the same every
+    hive.repl.dumpdir.clean.freq, cycles of policies each time, if that is set.
+
+    \b
+    Examples:
+      hms-bridge repl expire sales --dry-run
+      hms-bridge repl expire sales --ttl 30d --root /dr/dumps
+    """
+    from hms_bridge.cli.repl_requests import expiry_request
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.repl.dump.expiry import ReplExpiry
+
+    request = expiry_request(database, settings, root=given_root, ttl=ttl)
+    with source_side(metastore_url, settings) as (metastore, manifest):
+        job = ReplExpiry(
+            metastore,
+            file_systems(settings),
+            SystemClock(),
+            lambda: str(uuid4()),
+            manifest,
+            on_waiting=say,
+        )
+        plan = job.plan(request)
+        if not is_dry_run:
+            job.run(plan)
+    print_rows([_row(decision) for decision in plan.decisions], _COLUMNS, output_format)
+    say(f"{counted(len(plan.removed), 'dump')} {'would go' if is_dry_run else 'gone'}")
+
+
+def _row(decision: ExpiryDecision) -> dict[str, object]:
+    finished = datetime.fromtimestamp(decision.finished_at_ms / 1000, UTC)
+    return {
+        "dump": decision.directory,
+        "state": decision.state.value,
+        "finished": finished.isoformat(" ", "seconds"),
+        "what": "removed" if decision.is_removed else "kept",
+        "why": decision.why,
+    }
