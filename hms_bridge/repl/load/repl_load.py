@@ -363,7 +363,8 @@ class ReplLoad:
     def _run(self, plan: LoadPlan, check_lease: Callable[[], None]) -> LoadReport:
         """Under the lease, so that what is checked now stays as it is."""
         request = plan.request
-        replica = self._replica(request, check_lease, plan.sizes)
+        sizes = None if self._job is None else plan.sizes
+        replica = self._replica(request, check_lease, sizes)
         refuse_successor(replica.find_database())
         dump = self._newest(request)
         if dump.paths.root != plan.directory or dump.state is not plan.state:
