@@ -36,6 +36,7 @@ from hms_bridge.model.lock import (
     LockInfo,
     LockLevel,
     LockRequest,
+    LockResponse,
     LockState,
     LockType,
 )
@@ -205,7 +206,7 @@ class _Acquisition:
                 has_broken |= self._take_from_dead(lock_id)
                 self._clock.sleep_seconds(pause_seconds)
                 pause_seconds = min(2 * pause_seconds, self._rules.heartbeat_seconds)
-                answer = self._metastore.check_lock(lock_id)
+                answer = self._look_again(lock_id)
             if answer.state is not LockState.ACQUIRED:
                 raise ReplError(
                     f"the metastore does not let this {self._request.kind.verb} be alone: lock "
@@ -218,6 +219,17 @@ class _Acquisition:
             _give_back(self._metastore, lock_id)
             raise
         return lock_id
+
+    def _look_again(self, lock_id: LockId) -> LockResponse:
+        try:
+            return self._metastore.check_lock(lock_id)
+        except NoSuchLockError as error:
+            verb = self._request.kind.verb
+            raise ReplError(
+                f"this {verb} of {self._request.name} waited in vain: the metastore took its "
+                f"request for dead ({error}), as where its clock was set forward. Nothing was "
+                f"changed; {verb} again"
+            ) from error
 
     def _lock_request(self) -> LockRequest:
         request = self._request

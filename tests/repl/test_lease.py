@@ -233,6 +233,23 @@ def test_where_the_metastores_clock_was_set_back_a_dead_one_gives_way_all_the_sa
         pass
 
 
+def test_one_that_waits_and_is_taken_for_dead_itself_is_told_so(world):
+    """The metastore's clock went forward: the holder beats, the request in line is gone."""
+    world.replicate()
+    with held_lease(world.target, world.clock, wanted(world)):
+
+        def forgotten():
+            for lock in leases(world.target)[1:]:
+                world.target.unlock(lock.lock_id)
+
+        world.clock.on_sleep = forgotten
+        with (
+            pytest.raises(ReplError, match=r"waited in vain.*Nothing was changed; repl load again"),
+            held_lease(world.target, world.clock, wanted(world)),
+        ):
+            pytest.fail("two at once")
+
+
 def test_a_time_that_is_set_back_during_the_watch_does_not_prolong_it(world):
     held_by_a_dead_one(world)
     steps = iter([3_600_000])
