@@ -173,11 +173,7 @@ def dump(
     scope = ReplScope.parse(covered)
     database = scope.database_name
     if discarded is not None:
-        if is_forced:
-            raise click.UsageError("--discard makes no dump; give --bootstrap to the next one")
-        if not discarded:
-            raise click.UsageError("--discard '' names no dump; for the newest leave '' out")
-        named = None if discarded == _NEWEST else discarded
+        named = _named_dump(discarded, is_forced=is_forced)
         discard = discard_request(database, settings, root=given_root, dump=named)
         discard_dump(discard, metastore_url, settings, output_format, is_dry_run=is_dry_run)
         return
@@ -201,6 +197,15 @@ def dump(
         event_limit=event_limit,
     )
     _dump(request, metastore_url, settings, output_format, is_dry_run=is_dry_run)
+
+
+def _named_dump(discarded: str, *, is_forced: bool) -> str | None:
+    """The dump that --discard names; None for the newest. Raises UsageError for none."""
+    if is_forced:
+        raise click.UsageError("--discard makes no dump; give --bootstrap to the next one")
+    if not discarded:
+        raise click.UsageError("--discard '' names no dump; for the newest leave '' out")
+    return None if discarded == _NEWEST else discarded
 
 
 def _dump(

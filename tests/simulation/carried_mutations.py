@@ -228,8 +228,8 @@ CARRIED: tuple[dict[str, str], ...] = (
     },
     {
         "name": "a dump with tables that come whole has a limit",
-        "file": "hms_bridge/repl/dump/repl_dump.py",
-        "old": "        limit = request.event_limit if is_limited else None\n",
+        "file": "hms_bridge/repl/dump/planner.py",
+        "old": "        limit = None if is_whole or change.is_modified else request.event_limit\n",
         "new": "        limit = request.event_limit\n",
         "test": f"{_LIMIT}tables_that_come_whole_know_no_limit",
     },

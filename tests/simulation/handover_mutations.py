@@ -86,8 +86,8 @@ HANDOVER: tuple[dict[str, Any], ...] = (
     },
     {
         "name": "a dump of a former source tells people to drop what took its place",
-        "file": "hms_bridge/repl/dump/repl_dump.py",
-        "old": "            if is_there(self._resolve(previous.paths.beginning)):\n",
+        "file": "hms_bridge/repl/dump/planner.py",
+        "old": "            if is_there(self.resolve(previous.paths.beginning)):\n",
         "new": "            if False:\n",
         "test": f"{_PROMOTE}test_nobody_is_told_to_drop_what_took_the_sources_place",
     },

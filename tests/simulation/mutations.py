@@ -68,8 +68,8 @@ MUTATIONS = (
     ),
     Mutation(
         name="dumps go into the directory of a table",
-        file="hms_bridge/repl/dump/repl_dump.py",
-        old="        require_lasting(self._source, self._resolve, request)\n",
+        file="hms_bridge/repl/dump/planner.py",
+        old="        require_lasting(self.source, self.resolve, request)\n",
         new="",
         test="tests/repl/test_dump_place.py::test_a_table",
     ),

@@ -53,7 +53,7 @@ SCOPE: tuple[dict[str, Any], ...] = (
     },
     {
         "name": "a dump in the place of one that changes the scope goes on from that",
-        "file": f"{_DUMP}repl_dump.py",
+        "file": f"{_DUMP}planner.py",
         "old": "            change = replace(change, before=note.before)\n",
         "new": "",
         "test": f"{_SCOPE}test_a_dump_in_the_place_of_one_that_changes_the_scope_changes_it_too",
@@ -68,8 +68,8 @@ SCOPE: tuple[dict[str, Any], ...] = (
     {
         "name": "plain tables outside of the scope stop the dump",
         "file": f"{_DUMP}repl_dump.py",
-        "old": "        covered = tables_in(change.now, self._tables(name))\n        now",
-        "new": "        covered = self._tables(name)\n        now",
+        "old": "        covered = tables_in(change.now, self._planner.tables(name))\n        now",
+        "new": "        covered = self._planner.tables(name)\n        now",
         "test": f"{_SCOPE}test_plain_tables_outside_of_the_scope_are_not_looked_at",
     },
     {

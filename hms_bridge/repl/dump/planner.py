@@ -41,6 +41,7 @@ from hms_bridge.repl.dump.tables_anew import (
     require_known_names,
 )
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.dump_metadata import DumpMetadata
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.scope_note import read_scope_note
 from hms_bridge.repl.format.texts import is_there
@@ -125,19 +126,9 @@ class DumpPlanner:
     def _plan_incremental(
         self, request: DumpRequest, previous: DumpDirectory, removed: tuple[str, ...]
     ) -> DumpPlan:
-        if previous.metadata is None:
-            raise ReplError(
-                f"{previous.paths.metadata} is missing. " + begin_anew(request.database_name)
-            )
-        after = previous.metadata.last_event_id
-        newest = self.source.get_current_event_id()
-        wanted = EventRange(after=after, until=newest)
-        try:
-            require_same_log(self.source, self.resolve, previous, wanted)
-        except EventGapError as error:
-            if is_there(self.resolve(previous.paths.beginning)):
-                raise ReplError(handed_over(request.database_name)) from error
-            raise
+        metadata = self._known(previous, request.database_name)
+        after, newest = metadata.last_event_id, self.source.get_current_event_id()
+        self._require_going_on(request, previous, EventRange(after=after, until=newest))
         asked = request.anew
         scope = scope_of(previous, request.database_name)
         change = ScopeChange(before=scope, now=request.scope or scope)
@@ -154,29 +145,22 @@ class DumpPlanner:
             )
         reason = f"events after {after}"
         if previous.state is DumpState.FINISHED:
-            after = previous.metadata.from_event_id
+            after = metadata.from_event_id
             note = read_scope_note(self.resolve, previous.paths, scope)
             change = replace(change, before=note.before)
             # What comes by the scope is found anew: the range begins where that one's does.
             asked |= read_names(self.resolve, previous.paths) - note.names
             reason = f"in place of {previous.paths.root}: events after {after}"
-        require_covered(change, request.anew)
-        whole = EventRange(after=after, until=newest)
-        if asked:
-            require_known_names(self.source, request.database_name, whole, asked)
-        anew = self.names_anew(change, whole, asked)
-        # Write ids of what comes whole may be there already in the next load, and in no later one.
-        is_limited = not (anew.all or change.is_modified)
-        is_limited &= not read_names(self.resolve, previous.paths)
-        limit = request.event_limit if is_limited else None
-        at_least = previous.metadata.to_event_id
-        until = limited_end(after, newest, limit, at_least=at_least)
-        wanted = EventRange(after=after, until=until)
+        anew = self._checked_anew(request, change, EventRange(after=after, until=newest), asked)
         if anew.all:
             reason += f", and anew {', '.join(sorted(asked | anew.by_scope))}"
         if change.is_modified:
             reason += f"; the scope was {change.before.text}, and becomes {change.now.text}"
-        dump = self.events(request, wanted, LeftOutTables(anew.all, change))
+        # Write ids of what comes whole may be there already in the next load, and in no later one.
+        is_whole = bool(anew.all or read_names(self.resolve, previous.paths))
+        limit = None if is_whole or change.is_modified else request.event_limit
+        until = limited_end(after, newest, limit, at_least=metadata.to_event_id)
+        wanted = EventRange(after=after, until=until)
         return DumpPlan(
             kind=DumpKind.INCREMENTAL,
             request=request,
@@ -184,17 +168,40 @@ class DumpPlanner:
             previous=previous.paths.root,
             after_event_id=after,
             until_event_id=until,
-            events=dump.count(),
+            events=self.events(request, wanted, LeftOutTables(anew.all, change)).count(),
             removed=removed,
             anew=tuple(sorted(asked | anew.by_scope)),
             asked=tuple(sorted(asked)),
-            previous_event_id=previous.metadata.last_event_id,
+            previous_event_id=metadata.last_event_id,
             event_limit=limit,
-            at_least=at_least,
+            at_least=metadata.to_event_id,
             left_event_count=newest - until,
             scope=change.now,
             scope_before=change.before,
         )
+
+    def _known(self, previous: DumpDirectory, database: str) -> DumpMetadata:
+        if previous.metadata is None:
+            raise ReplError(f"{previous.paths.metadata} is missing. " + begin_anew(database))
+        return previous.metadata
+
+    def _require_going_on(
+        self, request: DumpRequest, previous: DumpDirectory, wanted: EventRange
+    ) -> None:
+        try:
+            require_same_log(self.source, self.resolve, previous, wanted)
+        except EventGapError as error:
+            if is_there(self.resolve(previous.paths.beginning)):
+                raise ReplError(handed_over(request.database_name)) from error
+            raise
+
+    def _checked_anew(
+        self, request: DumpRequest, change: ScopeChange, wanted: EventRange, asked: frozenset[str]
+    ) -> AnewNames:
+        require_covered(change, request.anew)
+        if asked:
+            require_known_names(self.source, request.database_name, wanted, asked)
+        return self.names_anew(change, wanted, asked)
 
     def names_anew(
         self, change: ScopeChange, wanted: EventRange, asked: Iterable[str]
