@@ -143,9 +143,8 @@ def require_told(change: ScopeChange, *, is_told: bool) -> None:
         raise ReplError(
             f"the dump before is of {change.before.text}, this one would be of {change.now.text}: "
             "tables that are new in the scope would be copied whole, tables outside of it dropped "
-            f"on the replica. If that is meant: 'repl dump \"{change.now.text}\" --change-scope'; "
-            f"else leave the patterns out, which goes on as before: 'repl dump "
-            f"{change.now.database_name}'"
+            "on the replica. If that is meant, say so with --change-scope. Else leave the patterns "
+            f"out, which goes on as before: 'repl dump {change.now.database_name}'"
         )
 
 
