@@ -230,7 +230,8 @@ class ReplDump(DumpVerb):
         require_covered(change, request.anew)
         if asked:
             require_known_names(self._source, request.database_name, wanted, asked)
-        anew = self._anew(change, wanted, asked)
+        tables = self._tables(request.database_name) if change.is_limited else ()
+        anew = names_anew(self._source, change, wanted, asked, tables)
         if anew.all:
             reason += f", and anew {', '.join(sorted(asked | anew.by_scope))}"
         if change.is_modified:
@@ -251,10 +252,6 @@ class ReplDump(DumpVerb):
             scope=change.now,
             scope_before=change.before,
         )
-
-    def _anew(self, change: ScopeChange, wanted: EventRange, asked: Iterable[str]) -> AnewNames:
-        tables = self._tables(change.now.database_name) if change.is_limited else ()
-        return names_anew(self._source, change, wanted, asked, tables)
 
     def _incremental(
         self,
@@ -396,14 +393,16 @@ class ReplDump(DumpVerb):
         name = request.database_name
         after = plan.after_event_id or EventId(0)
         change = plan.scope_change
-        covered = tables_in(change.now, self._tables(name))
+        # Before the end of the range: what is dropped or renamed after it has no event in it.
+        listed = self._tables(name)
+        covered = tables_in(change.now, listed)
         now = plain_places(self._source, self._resolve, covered)
         write_plain(texts, paths, now)
         # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
         until = self._source.get_current_event_id()
         wanted = EventRange(after=after, until=until)
-        anew = self._anew(change, wanted, plan.asked)
+        anew = names_anew(self._source, change, wanted, plan.asked, listed)
         previous = None if plan.previous is None else DumpPaths(plan.previous)
         dump = self._incremental(
             request,
@@ -459,13 +458,14 @@ class ReplDump(DumpVerb):
             texts.write({paths.scope_note: note.format()})
         if not names.all:
             return None
-        work = self._tables_dump(plan.request, paths.tables_anew, texts, until)
+        texts.write({paths.names_anew: format_names(names.all)})
         there = tables_in(change.now, self._tables(plan.request.database_name))
         others = tuple(table.name for table in there if table.name not in names.all)
         tables = [table for table in there if table.name in names.all]
-        written = work.write(tables, None, others)
-        texts.write({paths.names_anew: format_names(names.all)})
-        return written
+        if not tables:
+            return None
+        work = self._tables_dump(plan.request, paths.tables_anew, texts, until)
+        return work.write(tables, None, others)
 
 
 def _require_source(database: Database) -> None:

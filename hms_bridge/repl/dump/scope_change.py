@@ -93,7 +93,9 @@ def names_anew(
     tables: Iterable[Table],
 ) -> AnewNames:
     """What has to come whole, or go, for events of all other names to suffice. ``tables``: all of
-    the source, read after the end of the range was chosen."""
+    the source, read before the end of the range was chosen: a name that is lost between has an
+    event in the range then, while one that is lost after its end had none and would stay on the
+    replica for good."""
     database = change.now.database_name
     of_asked = linked_names(source, database, wanted, asked)
     if not change.is_limited:
