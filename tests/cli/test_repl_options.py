@@ -377,3 +377,30 @@ def test_old_dumps_go_by_a_verb_that_shows_them_first(sides: Sides) -> None:
     assert old.exists()
     assert "1 dump gone" in sides.program.ok(*expire).err
     assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_patterns_of_tables_are_told_once_and_changed_when_that_is_meant(sides: Sides) -> None:
+    program = sides.program
+    for name in ("t1", "t2"):
+        program.ok("sql", "-e", f"CREATE TABLE s.{name} (a INT)")
+    planned = program.ok("repl", "dump", "s.'t.*'.'t2'", "--dry-run", "--format", "json").json
+    assert (planned["scope"], planned["tables"]) == ("s.'t.*'.'t2'", ["t1"])
+    program.ok("repl", "dump", "s.'t.*'.'t2'")
+    sides.load()
+    refused = program.run("repl", "dump", "s.'t2'")
+    assert refused.exit_code == 1
+    assert "the dump before is of s.'t.*'.'t2'" in refused.err
+    assert "--change-scope" in refused.err
+    made = program.ok("repl", "dump", "s.'t2'", "--change-scope", "--format", "json").json
+    assert (made["kind"], made["scope"], made["tables"]) == ("incremental", "s.'t2'", ["t2"])
+    sides.load()
+    program.ok("sql", "-e", "CREATE TABLE s.t3 (a INT)")
+    assert program.ok("repl", "dump", "s", "--format", "json").json["scope"] == "s.'t2'"
+    sides.load()
+    status = program.ok("repl", "status", "s", *sides.replica, "--format", "json").json
+    assert status["tables"] == "'t2'"
+    tables = program.ok("sql", "-e", "SHOW TABLES IN s", *sides.replica, "--format", "jsonl")
+    assert [list(line.values()) for line in tables.json_lines] == [["t2"]]
+    unclear = program.run("repl", "dump", "s.t2")
+    assert unclear.exit_code == 1
+    assert "write db, db.'include'" in unclear.err

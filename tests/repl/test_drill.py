@@ -9,6 +9,7 @@ import pytest
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.described import Verdict
 from hms_bridge.repl.compare.table_comparison import Depth
 from hms_bridge.repl.drill.plan import DrillKind, DrillReport, DrillRequest
@@ -101,6 +102,25 @@ def test_a_chain_that_is_kept_is_loaded_and_nothing_else_is_touched(busy_world: 
     assert_nothing_left(world)
     world.load()
     assert world.replica.rows("t") != world.rows("t")
+
+
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_a_drill_is_of_the_tables_that_the_replication_covers(
+    busy_world: ReplWorld, is_kept: bool
+) -> None:
+    world = busy_world
+    world.dump(scope=ReplScope.parse("src.'parted'"), is_previous_kept=is_kept)
+    world.load()
+    scope = ReplScope.parse("src.'t'")
+    world.dump(scope=scope, is_scope_changed=True, is_previous_kept=is_kept)
+    world.load()
+    world.insert("parted", (9, "z"), partition="p=x")
+    report = drill(world)
+    assert report.plan.kind is (DrillKind.CHAIN if is_kept else DrillKind.BOOTSTRAP)
+    assert (report.rpo_seconds, report.compared.exit_code) == (0, 0)
+    assert report.compared.scope == scope
+    assert [found.table for found in report.compared.of(Verdict.EQUAL)] == ["t"]
+    assert_nothing_left(world)
 
 
 def test_a_bootstrap_is_made_where_the_chain_is_not_kept(busy_world: ReplWorld) -> None:

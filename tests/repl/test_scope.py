@@ -430,3 +430,39 @@ def test_a_hives_dump_tells_write_ids_of_a_table_that_comes_whole_by_a_rename(sc
     (hive / "_finished_dump").write_text("")
     scoped.load()
     assert_scoped(scoped, "'t.*'")
+
+
+class Racing:
+    """A source to which something happens just after a dump has chosen its last event."""
+
+    def __init__(self, metastore, happens) -> None:
+        self._metastore = metastore
+        self._happens = [happens]
+
+    def get_current_event_id(self):
+        event_id = self._metastore.get_current_event_id()
+        if self._happens:
+            self._happens.pop()()
+        return event_id
+
+    def __getattr__(self, verb):
+        return getattr(self._metastore, verb)
+
+
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_a_table_that_is_lost_as_it_leaves_the_scope_goes_too(scoped, is_renamed):
+    """The next dump is not of it, so that no event would ever tell."""
+
+    def happens():
+        if is_renamed:
+            rename(scoped, "t1", "x1")
+        else:
+            scoped.source.drop_table("src", "t1")
+
+    plan = scoped.dumper().plan(scoped.dump_request(scope=scope_of("'t2'"), is_scope_changed=True))
+    scoped.dumper(Racing(scoped.source, happens)).run(plan)
+    scoped.load()
+    assert_scoped(scoped, "'t2'")
+    scoped.insert("t2", (7, "later"))
+    scoped.replicate()
+    assert_scoped(scoped, "'t2'")

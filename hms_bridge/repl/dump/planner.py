@@ -201,13 +201,7 @@ class DumpPlanner:
         require_covered(change, request.anew)
         if asked:
             require_known_names(self.source, request.database_name, wanted, asked)
-        return self.names_anew(change, wanted, asked)
-
-    def names_anew(
-        self, change: ScopeChange, wanted: EventRange, asked: Iterable[str]
-    ) -> AnewNames:
-        """See scope_change.names_anew; all tables of the source are looked at where it matters."""
-        tables = self.tables(change.now.database_name) if change.is_limited else ()
+        tables = self.tables(request.database_name) if change.is_limited else ()
         return names_anew(self.source, change, wanted, asked, tables)
 
     def events(

@@ -33,6 +33,7 @@ from hms_bridge.repl.dump.planner import DumpPlanner, require_source
 from hms_bridge.repl.dump.scope_change import (
     AnewNames,
     LeftOutTables,
+    names_anew,
     table_list,
     tables_in,
 )
@@ -246,13 +247,16 @@ class ReplDump(DumpVerb):
         name = request.database_name
         after = plan.after_event_id or EventId(0)
         change = plan.scope_change
-        covered = tables_in(change.now, self._planner.tables(name))
+        # Before the end of the range: what is dropped or renamed after it has no event in it.
+        listed = self._planner.tables(name)
+        covered = tables_in(change.now, listed)
         now = plain_places(self._source, self._resolve, covered)
         write_plain(texts, paths, now)
         # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
         newest = self._source.get_current_event_id()
-        anew = self._planner.names_anew(change, EventRange(after=after, until=newest), plan.asked)
+        whole = EventRange(after=after, until=newest)
+        anew = names_anew(self._source, change, whole, plan.asked, listed)
         # What comes whole is as it is now.
         until = newest if anew.all else plan.end(newest)
         beyond = EventRange(after=until, until=newest)
@@ -315,13 +319,14 @@ class ReplDump(DumpVerb):
             texts.write({paths.scope_note: note.format()})
         if not names.all:
             return None
-        work = self._tables_dump(plan.request, paths.tables_anew, texts, until)
+        texts.write({paths.names_anew: format_names(names.all)})
         there = tables_in(change.now, self._planner.tables(plan.request.database_name))
         others = tuple(table.name for table in there if table.name not in names.all)
         tables = [table for table in there if table.name in names.all]
-        written = work.write(tables, None, others)
-        texts.write({paths.names_anew: format_names(names.all)})
-        return written
+        if not tables:
+            return None
+        work = self._tables_dump(plan.request, paths.tables_anew, texts, until)
+        return work.write(tables, None, others)
 
 
 def _unreachable(request: DumpRequest, error: Exception) -> ReplError:

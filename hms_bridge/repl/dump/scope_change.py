@@ -93,7 +93,9 @@ def names_anew(
     tables: Iterable[Table],
 ) -> AnewNames:
     """What has to come whole, or go, for events of all other names to suffice. ``tables``: all of
-    the source, read after the end of the range was chosen."""
+    the source, read before the end of the range was chosen: a name that is lost between has an
+    event in the range then, while one that is lost after its end had none and would stay on the
+    replica for good."""
     database = change.now.database_name
     of_asked = linked_names(source, database, wanted, asked)
     if not change.is_limited:
@@ -143,9 +145,8 @@ def require_told(change: ScopeChange, *, is_told: bool) -> None:
         raise ReplError(
             f"the dump before is of {change.before.text}, this one would be of {change.now.text}: "
             "tables that are new in the scope would be copied whole, tables outside of it dropped "
-            f"on the replica. If that is meant: 'repl dump \"{change.now.text}\" --change-scope'; "
-            f"else leave the patterns out, which goes on as before: 'repl dump "
-            f"{change.now.database_name}'"
+            "on the replica. If that is meant, say so with --change-scope. Else leave the patterns "
+            f"out, which goes on as before: 'repl dump {change.now.database_name}'"
         )
 
 
