@@ -17,7 +17,7 @@ from hms_bridge.wire.convert_constraint import (
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
-_COLUMNS_MAX = 1000
+CONSTRAINED_COLUMNS_MAX = 1000
 """Of constraints in a call: what one table can have, and more."""
 
 
@@ -106,8 +106,10 @@ class ConstraintCalls:
         """What a request asks to add."""
         field = METHODS[kind].add_field
         structs = given(getattr(request, field), field)
-        if len(structs) > _COLUMNS_MAX:
-            raise MetaError(f"{field} has {len(structs)} entries; send at most {_COLUMNS_MAX}")
+        if len(structs) > CONSTRAINED_COLUMNS_MAX:
+            raise MetaError(
+                f"{field} has {len(structs)} entries; send at most {CONSTRAINED_COLUMNS_MAX}"
+            )
         wanted = constraints_from_structs(kind, structs)
         if len(wanted) != 1:
             raise MetaError(f"{field} is of {len(wanted)} tables; send those of one")

@@ -13,6 +13,7 @@ from hms_bridge.metastore import CatalogStore, Metastore
 from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_PARTITION_VALUE, Partition
 from hms_bridge.model.expression import Condition, ConditionToDrop
 from hms_bridge.model.target import TableName
+from hms_bridge.server.served_tables import ServedTables
 
 
 class ServedPartitions(CatalogStore, Protocol):
@@ -105,5 +106,5 @@ class ServedPartitions(CatalogStore, Protocol):
         ...
 
 
-class ServedMetastore(Metastore, ServedPartitions, Protocol):
+class ServedMetastore(Metastore, ServedPartitions, ServedTables, Protocol):
     """Everything that the server answers from."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics import HIVE, StatisticsQuery
@@ -16,6 +16,7 @@ from hms_bridge.model.statistics_state import accurate_columns, seen_table
 from hms_bridge.model.target import TableName
 from hms_bridge.server.access_types import access_type
 from hms_bridge.server.answers import answers
+from hms_bridge.server.constraint_calls import CONSTRAINED_COLUMNS_MAX
 from hms_bridge.server.names import (
     context_of,
     environment_of,
@@ -24,6 +25,7 @@ from hms_bridge.server.names import (
     pattern_of,
     table_name,
 )
+from hms_bridge.server.served_partitions import ServedMetastore
 from hms_bridge.server.table_filter import parse_table_filter
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.convert_catalog import (
@@ -31,23 +33,20 @@ from hms_bridge.wire.convert_catalog import (
     table_to_struct,
     take_trusted_columns,
 )
+from hms_bridge.wire.convert_constraint import METHODS, constraints_from_structs
 from hms_bridge.wire.convert_statistics import object_to_struct
 from hms_bridge.wire.received import received_table
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 _INSERT_ONLY_TABLES = 2
-_CONSTRAINTS = (
-    "primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints",
-    "defaultConstraints", "checkConstraints",
-)  # fmt: skip
 
 
 class TableCalls:
     """Tables. ``is_capability_checked``: refuse to show insert-only tables to clients that do
     not say that they understand them; they would read aborted rows."""
 
-    def __init__(self, store: Metastore, is_capability_checked: bool) -> None:
+    def __init__(self, store: ServedMetastore, is_capability_checked: bool) -> None:
         self._store = store
         self._is_capability_checked = is_capability_checked
 
@@ -166,16 +165,14 @@ class TableCalls:
 
     @answers("create_table_with_constraints")
     def create_table_with_constraints(self, args: Struct) -> None:
-        """Create one without constraints."""
-        _refuse_constraints(args)
-        self._create(args.tbl, None)
+        """Create one with its constraints, in one step."""
+        self._create(args.tbl, None, args)
 
     @answers("create_table_req")
     def create_table_req(self, args: Struct) -> None:
-        """Create one without constraints."""
+        """Create one, with constraints or without, in one step."""
         request = given(args.request, "request")
-        _refuse_constraints(request)
-        self._create(request.table, request.envContext)
+        self._create(request.table, request.envContext, request)
 
     @answers("translate_table_dryrun")
     def translate_table(self, args: Struct) -> Struct:
@@ -264,14 +261,20 @@ class TableCalls:
                 engine=engine,
             )
 
-    def _create(self, struct: Struct | None, context: Struct | None) -> None:
+    def _create(
+        self, struct: Struct | None, context: Struct | None, request: Struct | None = None
+    ) -> None:
         sent = given(struct, "the new table")
         trusted = take_trusted_columns(sent)
         table = received_table(sent)
         if environment_of(context).get(DO_NOT_UPDATE, "").lower() == "true":
             # Hive takes this word from either place; as a parameter it is not stored.
             table = replace(table, parameters={**table.parameters, DO_NOT_UPDATE: "true"})
-        self._store.create_table(table, trusted_columns=trusted)
+        constraints = () if request is None else _constraints_of(table, request)
+        if constraints:
+            self._store.create_constrained_table(table, constraints, trusted_columns=trusted)
+        else:
+            self._store.create_table(table, trusted_columns=trusted)
 
     def _names(
         self, database: str | None, pattern: str | None, table_type: str | None
@@ -349,10 +352,23 @@ def _table_meta(table: Table) -> Struct:
     )
 
 
-def _refuse_constraints(struct: Struct) -> None:
-    for kind in _CONSTRAINTS:
-        if getattr(struct, kind):
+def _constraints_of(table: Table, request: Struct) -> tuple[ColumnConstraint, ...]:
+    """Those that a new table is to have. Raises MetaError for one of another table, and for more
+    than a table can have."""
+    found: list[ColumnConstraint] = []
+    for kind, method in METHODS.items():
+        structs = getattr(request, method.field) or ()
+        if len(structs) > CONSTRAINED_COLUMNS_MAX:
             raise MetaError(
-                f"a table is made without constraints here, but was sent with {kind}; create it "
-                "without, then add them (ALTER TABLE … ADD CONSTRAINT)"
+                f"{method.field} has {len(structs)} entries; send at most {CONSTRAINED_COLUMNS_MAX}"
             )
+        for of_table in constraints_from_structs(kind, structs):
+            named = (of_table.database_name or table.database_name).lower()
+            own = (table.database_name.lower(), table.name.lower())
+            if (named, (of_table.table_name or table.name).lower()) != own:
+                raise MetaError(
+                    f"{method.field} is of {named}.{of_table.table_name}, but {'.'.join(own)} is "
+                    "made; add it with a call of its own (ALTER TABLE … ADD CONSTRAINT)"
+                )
+            found += of_table.constraints
+    return tuple(found)

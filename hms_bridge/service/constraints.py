@@ -14,7 +14,7 @@ from hms_bridge.catalog.constraints import ConstrainedTable, NewConstraint
 from hms_bridge.catalog.limits import check_constraint
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import InvalidObjectError, MetaError
-from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind, ReferredColumn
 from hms_bridge.notification import object_events
 from hms_bridge.service.foundation import VerbFamily
@@ -29,6 +29,14 @@ _PREFIXES = {
     ConstraintKind.CHECK: "ck",
 }
 _KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
+_IN_HIVES_ORDER = (
+    ConstraintKind.PRIMARY_KEY,
+    ConstraintKind.FOREIGN_KEY,
+    ConstraintKind.UNIQUE,
+    ConstraintKind.NOT_NULL,
+    ConstraintKind.DEFAULT,
+    ConstraintKind.CHECK,
+)
 
 
 def _get_constraints(
@@ -38,13 +46,14 @@ def _get_constraints(
     return constraints.of_table(connection, stored.id) if stored is not None else ()
 
 
-def _add_constraints(
+def add_constraints(
     unit: UnitOfWork,
     database: str,
     table: str,
     wanted: Sequence[ColumnConstraint],
     catalog: str = DEFAULT_CATALOG,
 ) -> None:
+    """Of one kind, with their event. Raises InvalidObjectError, MetaError, NoSuchObjectError."""
     if len({constraint.kind for constraint in wanted}) != 1:
         raise InvalidObjectError(
             f"{database}.{table}: constraints of one kind are added at a time; send others apart"
@@ -64,6 +73,25 @@ def _add_constraints(
             unit.connection, NewConstraint(owner=own, constraint=one, other=others.get(one))
         )
     unit.events.append(object_events.constraints_added(owner.table, named, unit.now_seconds))
+
+
+def add_with_table(unit: UnitOfWork, table: Table, wanted: Sequence[ColumnConstraint]) -> None:
+    """Those of a table that is made in the same transaction, kind by kind, after its own event
+    (HMSHandler.create_table_core; docs/hive/replication.md §30). Keys come first where one of them
+    is referred to by the table itself: whoever replays the events needs it there."""
+    kinds = sorted(_IN_HIVES_ORDER, key=lambda kind: _refers_to_itself(table, wanted, kind))
+    for kind in kinds:
+        of_kind = [constraint for constraint in wanted if constraint.kind is kind]
+        if of_kind:
+            add_constraints(unit, table.database_name, table.name, of_kind, table.catalog_name)
+
+
+def _refers_to_itself(
+    table: Table, wanted: Sequence[ColumnConstraint], kind: ConstraintKind
+) -> bool:
+    own = (table.database_name.lower(), table.name.lower())
+    referred = [one.refers_to for one in wanted if one.kind is kind and one.refers_to is not None]
+    return any((one.database_name.lower(), one.table_name.lower()) == own for one in referred)
 
 
 def _drop_constraint(
@@ -86,7 +114,7 @@ class ConstraintVerbs(VerbFamily):
     """The ConstraintStore."""
 
     get_constraints = reads(sql(_get_constraints))
-    add_constraints = writes(_add_constraints)
+    add_constraints = writes(add_constraints)
     drop_constraint = writes(_drop_constraint)
 
 

@@ -22,8 +22,10 @@ from hms_bridge.model.catalog import (
     asks_to_keep,
     without_keep_request,
 )
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
+from hms_bridge.service.constraints import add_with_table
 from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
 
@@ -51,6 +53,16 @@ class TableVerbs(VerbFamily):
     get_tables_by_names = reads(sql(_get_tables_by_names))
 
     def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
+        self.create_constrained_table(table, (), trusted_columns=trusted_columns)
+
+    def create_constrained_table(
+        self,
+        table: Table,
+        constraints: Sequence[ColumnConstraint],
+        *,
+        trusted_columns: Sequence[str] = (),
+    ) -> None:
+        """What only servers ask for: with constraints, in one step."""
         is_kept = asks_to_keep(table.parameters)
         request = replace(table, parameters=without_keep_request(table.parameters))
         wanted = with_acid_properties(normal_table(request))
@@ -70,10 +82,13 @@ class TableVerbs(VerbFamily):
             wanted = replace(wanted, parameters=parameters)
             if not is_made and not wanted.is_external and not wanted.is_transactional:
                 files = self._files.references(location)
+
+        def work(unit: UnitOfWork) -> None:
+            self._insert_table(unit, wanted, files, is_kept=is_kept)
+            add_with_table(unit, wanted, constraints)
+
         try:
-            self._transactions.write(
-                lambda unit: self._insert_table(unit, wanted, files, is_kept=is_kept)
-            )
+            self._transactions.write(work)
         except BaseException:
             if is_made and location is not None:
                 self._files.undo_made([location])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind, ReferredColumn
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
@@ -252,3 +252,61 @@ def test_files_of_real_hive_are_read_and_come_back(cycle):
         assert len(found) == kinds
         constraints = [one for of_table in found for one in of_table.constraints]
         assert format_constraints("src", name[2:], constraints, 1795301876) == text
+
+
+def made_at_once(world: ReplWorld, *constraints: ColumnConstraint, name: str = "born") -> Path:
+    """A table that comes with its constraints in one call; where its directory is."""
+    table = replace(world.describe("t"), id=None, name=name)
+    table = replace(table, storage=replace(table.storage, location=None))
+    world.source.create_constrained_table(table, constraints)
+    return world.path(name)
+
+
+def test_a_table_that_is_made_with_constraints_brings_them(world):
+    world.replicate()
+    before = world.source.get_current_event_id()
+    own_key = replace(foreign("src", "fkb", "born"), column="id")
+    made_at_once(world, *OWN, own_key)
+    told = world.source.get_next_notification(NotificationRequest(last_event_id=before))
+    assert [event.type for event in told] == [
+        "CREATE_TABLE",
+        "ADD_PRIMARYKEY",
+        "ADD_UNIQUECONSTRAINT",
+        "ADD_NOTNULLCONSTRAINT",
+        "ADD_DEFAULTCONSTRAINT",
+        "ADD_CHECKCONSTRAINT",
+        "ADD_FOREIGNKEY",
+    ]
+    world.replicate()
+    there = of(world, "born")
+    assert [one.name for one in there] == [
+        one.name for one in world.source.get_constraints("src", "born")
+    ]
+    assert {one.name for one in there} == {*(one.name for one in OWN), "fkb"}
+
+
+def test_a_table_whose_constraint_is_refused_is_not_made(world):
+    """Neither in the database nor as a directory; and no event tells of it."""
+    before = world.source.get_current_event_id()
+    with pytest.raises(MetaError):
+        made_at_once(world, KEY, foreign("src", table="t"))
+    assert "born" not in world.source.get_tables("src")
+    assert not (world.folder / "source" / "src.db" / "born").exists()
+    assert world.source.get_current_event_id() == before
+
+
+def test_events_of_a_table_with_constraints_are_in_hives_order(world):
+    """As a real Hive 4.0.1 wrote them (tests/golden/wire)."""
+    add(world, "t", KEY)
+    before = world.source.get_current_event_id()
+    made_at_once(world, *OWN, foreign("src", "fkt", "t"))
+    told = world.source.get_next_notification(NotificationRequest(last_event_id=before))
+    assert [event.type for event in told] == [
+        "CREATE_TABLE",
+        "ADD_PRIMARYKEY",
+        "ADD_FOREIGNKEY",
+        "ADD_UNIQUECONSTRAINT",
+        "ADD_NOTNULLCONSTRAINT",
+        "ADD_DEFAULTCONSTRAINT",
+        "ADD_CHECKCONSTRAINT",
+    ]

@@ -402,13 +402,30 @@ def test_create_table_in_all_forms(rig: Rig) -> None:
     assert rig.asked == []
 
 
-def test_constraints_are_refused_and_not_dropped_silently(rig: Rig) -> None:
-    keys = [hive.SQLPrimaryKey(table_db="db", table_name="t", column_name="id")]
+def test_a_table_comes_with_its_constraints(rig: Rig) -> None:
+    keys = [hive.SQLPrimaryKey(table_db="db", table_name="T", column_name="id", pk_name="pk")]
+    checks = [hive.SQLCheckConstraint(check_expression="id > 0", dc_name="ck", enable_cstr=True)]
     struct = table_to_struct(TABLE)
-    with pytest.raises(MetaError, match="primaryKeys"):
+    expected = (
+        ColumnConstraint(name="pk", kind=ConstraintKind.PRIMARY_KEY, column="id", is_enabled=False),
+        ColumnConstraint(name="ck", kind=ConstraintKind.CHECK, column=None, expression="id > 0"),
+    )
+    rig("create_table_with_constraints", tbl=struct, primaryKeys=keys, checkConstraints=checks)
+    asked = ("create_constrained_table", TABLE, expected, {"trusted_columns": ()})
+    assert rig.asked == [asked]
+    request = hive.CreateTableRequest(table=struct, primaryKeys=keys, checkConstraints=checks)
+    rig("create_table_req", request=request)
+    assert rig.asked == [asked]
+
+
+def test_constraints_of_another_table_and_too_many_are_refused(rig: Rig) -> None:
+    struct = table_to_struct(TABLE)
+    keys = [hive.SQLPrimaryKey(table_db="db", table_name="other", column_name="id")]
+    with pytest.raises(MetaError, match=r"primaryKeys is of db\.other"):
         rig("create_table_with_constraints", tbl=struct, primaryKeys=keys)
-    request = hive.CreateTableRequest(table=struct, primaryKeys=keys)
-    with pytest.raises(MetaError, match="create it without"):
+    many = [hive.SQLNotNullConstraint(column_name=f"c{number}") for number in range(1_001)]
+    request = hive.CreateTableRequest(table=struct, notNullConstraints=many)
+    with pytest.raises(MetaError, match="send at most"):
         rig("create_table_req", request=request)
     assert rig.asked == []
 

@@ -289,4 +289,19 @@ CARRIED: tuple[dict[str, str], ...] = (
         "new": "            if True:\n",
         "test": f"{_EXPIRY}a_server_removes_those_of_its_own_sources_only",
     },
+    {
+        "name": "a table is made without the constraints that came with it",
+        "file": "hms_bridge/service/tables.py",
+        "old": "            add_with_table(unit, wanted, constraints)\n",
+        "new": "",
+        "test": f"{_CONSTRAINTS}a_table_that_is_made_with_constraints_brings_them",
+    },
+    {
+        "name": "constraints of another table come with a new one",
+        "file": "hms_bridge/server/table_calls.py",
+        "old": "(of_table.table_name or table.name).lower()) != own:\n",
+        "new": "table.name.lower()) != own:\n",
+        "test": "tests/server/test_calls.py::"
+        "test_constraints_of_another_table_and_too_many_are_refused",
+    },
 )
