@@ -17,6 +17,8 @@ from hms_bridge.repl.load.copy import Copier, CopyGroup
 from hms_bridge.repl.load.distributed import CopyLimits, DistributedCopier
 from hms_bridge.spark.copy_job import SparkCopyJob
 
+pytestmark = pytest.mark.spark
+
 DELTA = "delta_0000001_0000001_0000"
 FILES = 8
 

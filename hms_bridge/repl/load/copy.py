@@ -187,16 +187,18 @@ def directories_of(
     places: Iterable[CopyPlace],
 ) -> Iterator[tuple[TargetDirectory, tuple[DumpedFile, ...]]]:
     """The directories that files go to, with their files; one that several places name, once."""
-    found: dict[str, tuple[Location, Location | None, list[DumpedFile]]] = {}
+    found: dict[str, tuple[Location, list[DumpedFile]]] = {}
+    marked: dict[str, Location] = {}
     for files, root in places:
         bases = _compacted_bases(files)
         for file in files:
             place = root.child(file.sub_directory) if file.sub_directory else root
             base = file.sub_directory.partition("/")[0]
-            marked = root.child(base) if base in bases else None
-            found.setdefault(place.uri, (place, marked, []))[2].append(file)
-    for place, marked, files_there in found.values():
-        yield TargetDirectory(place, marked, len(files_there)), tuple(files_there)
+            if base in bases:
+                marked[place.uri] = root.child(base)
+            found.setdefault(place.uri, (place, []))[1].append(file)
+    for uri, (place, files_there) in found.items():
+        yield TargetDirectory(place, marked.get(uri), len(files_there)), tuple(files_there)
 
 
 def _compacted_bases(files: tuple[DumpedFile, ...]) -> frozenset[str]:

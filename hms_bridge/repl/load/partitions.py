@@ -39,17 +39,17 @@ def places_of(
 ) -> tuple[CopyPlace, ...]:
     """Where their files go: below the table's directory, unless the target's is elsewhere. Raises
     ReplError for files without a place."""
-    places: tuple[CopyPlace, ...] = ()
+    places: list[CopyPlace] = []
     for part in parts:
         if not part.files:
             continue
         there = known.get(part.partition.values)
         if there is None:
-            places += ((part.files, replica.table_root(table).child(part.name)),)
+            places.append((part.files, replica.table_root(table).child(part.name)))
         else:
             what = f"{table.full_name}/{part.name}"
             places += replica.places(part.files, there.storage.location, what)
-    return places
+    return tuple(places)
 
 
 def add_partitions(
