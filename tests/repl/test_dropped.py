@@ -16,6 +16,7 @@ from hms_bridge.repl.load.plan import LoadKind, LoadReport
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.pins import policy_holder
 from hms_bridge.repl.verify import verify_dump
+from tests.repl.test_scope import change, scope_of
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import Interrupted
 
@@ -91,6 +92,20 @@ def test_made_anew_before_the_drop_was_dumped_it_is_refused_as_before(
     world.source.create_database(Database(name="src", parameters={"repl.source.for": "policy"}))
     with pytest.raises(ReplError, match=r"was dropped.*To begin anew"):
         world.dump()
+
+
+def test_a_drop_in_place_of_a_changed_scope_goes_on_from_what_the_replica_has(
+    busy_world: ReplWorld,
+) -> None:
+    """The dump that changes it was never loaded, and makes way for the drop."""
+    world = busy_world
+    world.dump(scope=scope_of("'t.*'"))
+    world.load()
+    change(world, "'t'")
+    drop(world)
+    assert world.dump().kind is DumpKind.DROP
+    assert load(world).kind is LoadKind.DROP
+    assert "dst" not in world.target.get_databases()
 
 
 def test_a_database_that_never_was_is_no_drop(busy_world: ReplWorld) -> None:

@@ -10,6 +10,14 @@ _LOAD = "hms_bridge/repl/load/"
 
 SCOPE: tuple[dict[str, Any], ...] = (
     {
+        "name": "a drop goes on from a scope that the replica never got",
+        "file": f"{_DUMP}dropped.py",
+        "old": "        scope = read_scope_note(resolve, previous.paths, scope).before\n",
+        "new": "        pass\n",
+        "test": "tests/repl/test_dropped.py::"
+        "test_a_drop_in_place_of_a_changed_scope_goes_on_from_what_the_replica_has",
+    },
+    {
         "name": "another scope is taken for meant",
         "file": f"{_DUMP}scope_change.py",
         "old": "    if change.is_modified and not is_told:\n",

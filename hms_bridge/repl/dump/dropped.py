@@ -26,6 +26,7 @@ from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.replays import Replays
+from hms_bridge.repl.format.scope_note import read_scope_note
 from hms_bridge.repl.format.texts import is_there
 
 _COUNTS = EventCounts(dumped={DumpType.DROP_DATABASE.value: 1})
@@ -52,7 +53,10 @@ def plan_dropped(
     if is_there(resolve(previous.paths.dropped)):
         return _known_already(request, previous, after)
     is_waiting = previous.state is DumpState.FINISHED
+    scope = scope_of(previous, name)
     if is_waiting:
+        # What the replica has, where that dump changes it.
+        scope = read_scope_note(resolve, previous.paths, scope).before
         # Its files may have gone with the database, and nobody needs them any more.
         after = previous.metadata.from_event_id
     wanted = EventRange(after=after, until=source.get_current_event_id())
@@ -77,7 +81,7 @@ def plan_dropped(
         events=_COUNTS,
         removed=older or replaced,
         previous_event_id=previous.metadata.last_event_id,
-        scope=scope_of(previous, request.database_name),
+        scope=scope,
     )
 
 
