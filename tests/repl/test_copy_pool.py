@@ -18,6 +18,7 @@ from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.load import partitions
 from hms_bridge.repl.load.copy import Copier, CopyGroup
 from hms_bridge.repl.load.repl_load import ReplLoad
+from tests.repl.test_edges import external_table, load_external
 from tests.support.copying import copy_below
 from tests.support.repl_world import ReplWorld
 
@@ -257,3 +258,24 @@ def test_what_one_transaction_wrote_is_copied_together(empty_world: ReplWorld) -
     loader = ReplLoad(world.target, resolver_over(WaitingVolume(wait)), clock=world.clock)
     loader.run(loader.plan(world.load_request))
     world.assert_same()
+
+
+def test_directories_that_external_tables_share_are_copied_once(
+    world: ReplWorld, tmp_path: Path
+) -> None:
+    """A second look would take half copied files of the first for what the source has not."""
+    place = tmp_path / "data"
+    below = place / "sub"
+    below.mkdir(parents=True)
+    for number in range(100):
+        (below / f"f{number}").write_bytes(b"x" * 100_000)
+    external_table(world, "upper", place)
+    for number in range(6):
+        external_table(world, f"same{number}", below)
+    world.dump(external_base=str(world.folder / "ext"))
+    copied = load_external(world).copied
+    assert copied.bytes < 11_000_000
+    target = world.folder / "ext" / str(below).lstrip("/")
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == {
+        path.name: path.read_bytes() for path in below.iterdir()
+    }

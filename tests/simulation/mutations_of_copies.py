@@ -137,6 +137,14 @@ OF_COPIES = (
         test=f"{_JOB}test_each_file_is_told_of_once",
     ),
     Mutation(
+        name="directories of external tables that lie in each other are copied side by side",
+        file="hms_bridge/repl/load/external.py",
+        old="        for directory in _outermost(directories):\n",
+        new="        for directory in directories:\n",
+        test="tests/repl/test_copy_pool.py::"
+        "test_directories_that_external_tables_share_are_copied_once",
+    ),
+    Mutation(
         name="a file that only a job's hosts do not see counts as lost",
         file="hms_bridge/repl/load/distributed.py",
         old="    lost = tuple(file.uri for file in missing if is_lost(file))\n",

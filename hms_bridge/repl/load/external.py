@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.location import Location, Resolver
+from changemanager.location import Location, Resolver, path_below
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.format.data_tree import list_data
 from hms_bridge.repl.format.external_list import ExternalDirectory, external_target
@@ -27,7 +27,7 @@ def copy_external(
     kept: list[CopyReport] = []
 
     def groups() -> Iterator[CopyGroup]:
-        for directory in directories:
+        for directory in _outermost(directories):
             if base is None:
                 raise ReplError(
                     f"the dump asks to copy data of the external table {directory.table_name}: "
@@ -42,6 +42,17 @@ def copy_external(
 
     copied = copier.copy(groups())
     return sum(kept, copied)
+
+
+def _outermost(directories: tuple[ExternalDirectory, ...]) -> tuple[ExternalDirectory, ...]:
+    """Those that lie in no other; of several tables over one directory the first. What comes with
+    another one is not looked at while that is on its way: its half copied files would be removed.
+    """
+    kept: dict[str, ExternalDirectory] = {}
+    for directory in sorted(directories, key=lambda directory: len(directory.source)):
+        if all(path_below(directory.source, upper) is None for upper in kept):
+            kept[directory.source] = directory
+    return tuple(kept.values())
 
 
 def require_there(resolve: Resolver, directories: tuple[ExternalDirectory, ...]) -> None:
