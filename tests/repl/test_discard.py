@@ -15,6 +15,7 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.format.directories import DumpState, list_dumps
+from tests.repl.test_edges import plain_table
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.repl_world import LEASE, ReplWorld
 from tests.support.simulated_clock import DAY_MS
@@ -224,3 +225,26 @@ def _remove_tables(directory: str) -> None:
     hive = Path(directory.removeprefix("file:")) / "hive"
     for place in (*hive.glob("events_batch_*/*/src.t"), *hive.glob("_bootstrap/*/src/t")):
         shutil.rmtree(place)
+
+
+def test_a_write_unseen_is_noticed_after_a_dump_was_discarded(world: ReplWorld) -> None:
+    place = plain_table(world, "plain")
+    (place / "one").write_text("1")
+    world.replicate()
+    world.insert("t", (3, "c"))
+    world.dump()
+    discard(world)
+    (place / "two").write_text("2")
+    with pytest.raises(ReplError, match="a write to plain, "):
+        world.dump()
+    # What came whole with a dump that is discarded never reached the replica.
+    for _ in range(2):
+        world.dump(tables_anew=("plain",))
+        discard(world)
+        with pytest.raises(ReplError, match="a write to plain, "):
+            world.dump()
+    world.dump(tables_anew=("plain",))
+    world.load()
+    world.insert("t", (4, "d"))
+    world.replicate()
+    world.assert_same()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.compare.described import Verdict
 from hms_bridge.repl.cycles.cycle import OpenCycle
@@ -15,6 +16,7 @@ from hms_bridge.repl.dump.plan import DumpKind, DumpReport
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.replays import Replays
 from tests.repl.test_constraints import KEY, add
+from tests.repl.test_discard import discard
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import Interrupted, compare, told
 
@@ -169,3 +171,47 @@ def test_a_plan_tells_what_is_left(busy_world: ReplWorld) -> None:
 def test_where_a_dump_ends(limit: int | None, at_least: int, end: int) -> None:
     ended = limited_end(EventId(10), EventId(90), limit, at_least=EventId(at_least))
     assert ended == end
+
+
+def test_a_discarded_dump_leaves_what_comes_together_together(busy_world: ReplWorld) -> None:
+    """What a bootstrap saw beside its event, and write ids of a table that came whole, are let be
+    there in one load only, whatever was discarded between."""
+    world = busy_world
+
+    def change() -> None:
+        for number in range(5):
+            world.insert("t", (100 + number, "meanwhile"))
+
+    world.dump(Interrupted(world.source, change, before="open_txns"))
+    world.load()
+    for _ in range(2):
+        world.dump(event_limit=1)
+        discard(world)
+    world.dump(event_limit=1)
+    world.load()
+    in_parts(world, 1)
+    world.dump(Interrupted(world.source, change, before="open_txns"), tables_anew=("t",))
+    world.load()
+    world.insert("t", (200, "later"))
+    world.dump(event_limit=1)
+    discard(world)
+    world.dump(event_limit=1)
+    world.load()
+    in_parts(world, 1)
+    world.assert_same()
+
+
+def test_a_write_unseen_after_a_dump_with_a_limit_is_noticed(busy_world: ReplWorld) -> None:
+    """The event that the dump left explains what the table held then, and nothing later."""
+    world = busy_world
+    world.create_table("plain", transactional="false", is_partitioned=True)
+    world.add_partition("plain", "x")
+    world.add_partition("plain", "y")
+    world.replicate()
+    world.insert("t", (9, "i"))
+    world.source.drop_partitions("src", "plain", ["p=y"])
+    assert world.dump(event_limit=1).left_event_count > 0
+    world.load()
+    (world.path("plain", "p=x") / "000000_0").write_bytes(b"rows")
+    with pytest.raises(ReplError, match="a write to plain/p=x, "):
+        world.dump(event_limit=1)

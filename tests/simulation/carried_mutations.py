@@ -227,6 +227,36 @@ CARRIED: tuple[dict[str, str], ...] = (
         "test": f"{_LIMIT}what_a_bootstrap_saw_beside_its_event_comes_with_the_first_dump",
     },
     {
+        "name": "after a discarded dump a limit parts what comes together",
+        "file": "hms_bridge/repl/dump/planner.py",
+        "old": "max(metadata.to_event_id, going_on.together_until)",
+        "new": "metadata.to_event_id",
+        "test": f"{_LIMIT}a_discarded_dump_leaves_what_comes_together_together",
+    },
+    {
+        "name": "an event that a limit left explains later writes",
+        "file": "hms_bridge/repl/dump/repl_dump.py",
+        "old": "EventRange(after=plan.files_seen_at or after, until=newest)",
+        "new": "EventRange(after=after, until=newest)",
+        "test": f"{_LIMIT}a_write_unseen_after_a_dump_with_a_limit_is_noticed",
+    },
+    {
+        "name": "what plain tables held is forgotten with a discarded dump",
+        "file": "hms_bridge/repl/dump/going_on.py",
+        "old": "    write_plain(texts, new, places)\n",
+        "new": "",
+        "test": "tests/repl/test_discard.py::"
+        "test_a_write_unseen_is_noticed_after_a_dump_was_discarded",
+    },
+    {
+        "name": "a plain table that a discarded dump brought whole counts as there",
+        "file": "hms_bridge/repl/dump/going_on.py",
+        "old": '        name: _NOT_ON_THE_REPLICA if name.partition("/")[0] in anew else place\n',
+        "new": "        name: place\n",
+        "test": "tests/repl/test_discard.py::"
+        "test_a_write_unseen_is_noticed_after_a_dump_was_discarded",
+    },
+    {
         "name": "a dump with tables that come whole has a limit",
         "file": "hms_bridge/repl/dump/planner.py",
         "old": "        limit = None if is_whole or change.is_modified else request.event_limit\n",
@@ -236,8 +266,8 @@ CARRIED: tuple[dict[str, str], ...] = (
     {
         "name": "a plain table that a later event explains stops a limited dump",
         "file": "hms_bridge/repl/dump/repl_dump.py",
-        "old": "after=plan.previous_event_id or after, until=newest)\n",
-        "new": "after=plan.previous_event_id or after, until=until)\n",
+        "old": "after=plan.files_seen_at or after, until=newest)\n",
+        "new": "after=plan.files_seen_at or after, until=until)\n",
         "test": f"{_LIMIT}a_plain_table_that_an_event_beyond_explains_is_no_write_unseen",
     },
     {

@@ -15,10 +15,12 @@ from hms_bridge.errors import ReplError
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.repl_scope import ReplScope
+from hms_bridge.repl.dump.going_on import write_position_notes
 from hms_bridge.repl.dump.origin import read_origin
 from hms_bridge.repl.dump.verb import DumpVerb, what_is_strange
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FinishMark
 from hms_bridge.repl.format.replays import Replays
@@ -136,6 +138,9 @@ class ReplDiscard(DumpVerb):
         if origin is not None:
             write_text(self._resolve(paths.origin), origin)
         write_text(self._resolve(paths.metadata), metadata.format())
+        ended_at = at if old is None else old.to_event_id
+        texts = NotedTexts(self._resolve, paths)
+        write_position_notes(self._resolve, texts, DumpPaths(plan.directory), paths, ended_at)
         replays = Replays.read(self._resolve, DumpPaths(plan.directory))
         write_text(self._resolve(paths.replays), Replays(opened=replays.all).format())
         write_text(self._resolve(paths.load_metadata), f"{at}\n")

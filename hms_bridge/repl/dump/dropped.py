@@ -80,7 +80,6 @@ def plan_dropped(
         until_event_id=event.id,
         events=_COUNTS,
         removed=older or replaced,
-        previous_event_id=previous.metadata.last_event_id,
         scope=scope,
     )
 

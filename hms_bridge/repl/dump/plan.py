@@ -86,8 +86,9 @@ class DumpPlan:
     incremental dump holds now. ``removed``: older dump directories that go when it is finished.
     ``waits_for``: open writers that a bootstrap will have to wait for, in words. ``anew``: names of
     tables that are brought whole beside the events, or go; ``asked`` those of them for which
-    somebody asked. ``previous_event_id``: where ``previous`` ends. ``event_limit``: how many events
-    it covers at most, but to ``at_least`` in any case; None: all that there are.
+    somebody asked. ``files_seen_at``: the newest event as ``previous`` looked at files of tables.
+    ``event_limit``: how many events it covers at most, but to ``at_least`` in any case; None: all
+    that there are.
     ``left_event_count``: events of the log after it, for the next dump. ``scope``: what the dump is
     of, ``scope_before``: what the replica has.
     """
@@ -104,7 +105,7 @@ class DumpPlan:
     waits_for: str = ""
     anew: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
-    previous_event_id: EventId | None = None
+    files_seen_at: EventId | None = None
     event_limit: int | None = None
     at_least: EventId | None = None
     left_event_count: int = 0

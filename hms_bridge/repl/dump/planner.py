@@ -18,6 +18,7 @@ from hms_bridge.repl.dump.archive import named_archive
 from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped
 from hms_bridge.repl.dump.event_limit import limited_end
 from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.going_on import read_going_on
 from hms_bridge.repl.dump.incremental import IncrementalDump
 from hms_bridge.repl.dump.origin import require_same_log
 from hms_bridge.repl.dump.place import require_lasting
@@ -159,7 +160,9 @@ class DumpPlanner:
         # Write ids of what comes whole may be there already in the next load, and in no later one.
         is_whole = bool(anew.all or read_names(self.resolve, previous.paths))
         limit = None if is_whole or change.is_modified else request.event_limit
-        until = limited_end(after, newest, limit, at_least=metadata.to_event_id)
+        going_on = read_going_on(self.resolve, previous.paths, metadata.last_event_id)
+        at_least = max(metadata.to_event_id, going_on.together_until)
+        until = limited_end(after, newest, limit, at_least=at_least)
         wanted = EventRange(after=after, until=until)
         return DumpPlan(
             kind=DumpKind.INCREMENTAL,
@@ -172,9 +175,9 @@ class DumpPlanner:
             removed=removed,
             anew=tuple(sorted(asked | anew.by_scope)),
             asked=tuple(sorted(asked)),
-            previous_event_id=metadata.last_event_id,
+            files_seen_at=going_on.files_seen_at,
             event_limit=limit,
-            at_least=metadata.to_event_id,
+            at_least=at_least,
             left_event_count=newest - until,
             scope=change.now,
             scope_before=change.before,

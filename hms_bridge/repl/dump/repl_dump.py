@@ -19,6 +19,7 @@ from hms_bridge.repl.dump.dropped import write_dropped
 from hms_bridge.repl.dump.event_limit import ended_within
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
+from hms_bridge.repl.dump.going_on import GoingOn
 from hms_bridge.repl.dump.named_files import hold_named
 from hms_bridge.repl.dump.origin import write_origin
 from hms_bridge.repl.dump.plain_tables import (
@@ -40,9 +41,7 @@ from hms_bridge.repl.dump.scope_change import (
 from hms_bridge.repl.dump.settled import settle_dump
 from hms_bridge.repl.dump.size import DumpSize
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables
-from hms_bridge.repl.dump.tables_anew import (
-    without_tables,
-)
+from hms_bridge.repl.dump.tables_anew import read_names, without_tables
 from hms_bridge.repl.dump.verb import DumpVerb
 from hms_bridge.repl.format.directories import DumpDirectory, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpType
@@ -273,8 +272,10 @@ class ReplDump(DumpVerb):
         if previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
             before = read_plain(self._resolve, previous)
             # The next dump tells the events beyond; these tables are as they are now.
-            seen = EventRange(after=plan.previous_event_id or after, until=newest)
+            # What is left of a limit, before that look, explains nothing after it.
+            seen = EventRange(after=plan.files_seen_at or after, until=newest)
             require_reported(self._source, name, before, without_tables(now, anew.all), seen)
+        self._write_going_on(plan, paths, texts, until, newest)
         write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
         written = self._write_anew(plan, paths, texts, until, anew)
@@ -308,6 +309,17 @@ class ReplDump(DumpVerb):
             scope=change.now,
         )
         return report, files
+
+    def _write_going_on(
+        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts, until: EventId, newest: EventId
+    ) -> None:
+        after = plan.after_event_id or EventId(0)
+        together = plan.at_least or EventId(0)
+        if plan.previous is not None and read_names(self._resolve, DumpPaths(plan.previous)):
+            together = until
+        if together > after or newest > until:
+            note = GoingOn(together_until=together, files_seen_at=newest)
+            texts.write({paths.going_on: note.format()})
 
     def _write_anew(
         self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts, until: EventId, names: AnewNames

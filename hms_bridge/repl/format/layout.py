@@ -92,6 +92,11 @@ class DumpPaths:
         return f"{self.hive}/_hms_bridge_plain_tables"
 
     @property
+    def going_on(self) -> str:
+        """What the next dump has to know beside where this one ends, in dumps of ours."""
+        return f"{self.hive}/_hms_bridge_going_on"
+
+    @property
     def origin(self) -> str:
         """Hashes of the events at which it begins and ends, in dumps of ours."""
         return f"{self.hive}/_hms_bridge_origin"
