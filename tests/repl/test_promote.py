@@ -199,6 +199,18 @@ def test_a_replica_with_a_dump_that_waits_is_refused_by_name(sites: Sites) -> No
     assert ids(sites.dr) == [1, 2]
 
 
+def test_a_dump_that_waits_and_leaves_fewer_tables_is_told_as_such(sites: Sites) -> None:
+    """Whoever loads it, as the refusal of any other dump says, drops what nobody else may have."""
+    policy = replace(sites.policy, included_tables="t")
+    sites.dr.metastore.policies.add_policies([policy], is_replacing=True)
+    sites.dump()
+    sites.lose_main()
+    with pytest.raises(ReplError, match="drops its other tables.*--leave-dump keeps them"):
+        sites.promote(is_source_lost=True)
+    sites.promote(is_source_lost=True, is_dump_left=True)
+    assert ids(sites.dr, "u") == [1, 2]
+
+
 def test_a_source_out_of_reach_is_refused_unless_it_is_given_up(sites: Sites) -> None:
     before = state(sites.dr)
     sites.lose_main()

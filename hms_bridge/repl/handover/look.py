@@ -8,6 +8,7 @@ from dataclasses import replace
 from hms_bridge.errors import EventGapError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import ReplicationPolicy
 from hms_bridge.repl.dump.backlog import find_backlog
 from hms_bridge.repl.dump.event_source import EventRange, read_events
@@ -16,7 +17,7 @@ from hms_bridge.repl.dump.plain_tables import plain_places, read_plain
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import transactional_names
 from hms_bridge.repl.dump.tables_anew import names_of_event
-from hms_bridge.repl.format.directories import DumpState, list_dumps
+from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.handover.divergence import Divergence, changed_places, find_divergence
 from hms_bridge.repl.handover.failback_plan import NewSource, OldSource
 from hms_bridge.repl.handover.promote_plan import ReplicaState, SourceState
@@ -28,6 +29,7 @@ from hms_bridge.repl.target_objects import (
     diverged_tables,
     is_replica,
     last_event_of,
+    noted_scope,
 )
 
 
@@ -60,6 +62,7 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
     where they are out of reach."""
     database = side.database()
     waiting: str | None = None
+    waiting_scope: ReplScope | None = None
     half_brought: tuple[str, ...] = ()
     if Handover.of(database) is None:
         # Marked and damaged ones, too: what they bring is lacking, but a failover may do without.
@@ -73,6 +76,7 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
         )
         if newest is not None and newest.state is not DumpState.LOADED:
             waiting = newest.paths.root
+            waiting_scope = _changed_scope(newest, database, policy.source.database)
         diverged = diverged_tables(database)
         half_brought = tuple(
             table.name
@@ -84,7 +88,18 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
         replays=open_replays(side.metastore, side.database_name),
         half_brought=half_brought,
         waiting=waiting,
+        waiting_scope=waiting_scope,
     )
+
+
+def _changed_scope(waiting: DumpDirectory, replica: Database, source: str) -> ReplScope | None:
+    """The tables that a dump is of, where the replica has others of its source's, and not all would
+    stay."""
+    scope = None if waiting.metadata is None else waiting.metadata.scope
+    noted = noted_scope(replica.parameters, source)
+    if scope is None or scope.is_whole_database or noted is None:
+        return None
+    return scope if scope.patterns_text != noted.patterns_text else None
 
 
 def look_at_old_source(side: Side, database: Database, handover: Handover, root: str) -> OldSource:

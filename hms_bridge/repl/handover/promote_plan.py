@@ -9,6 +9,7 @@ from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.properties import INCOMPATIBLE, SOURCE_FOR, TARGET_FOR, is_true
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import ReplicationPolicy
 from hms_bridge.repl.dump.backlog import Backlog
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
@@ -57,12 +58,14 @@ class SourceState:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaState:
     """What the replica shows. ``replays``: open transactions of the source. ``half_brought``:
-    tables that a load has begun to bring whole. ``waiting``: a dump that is not loaded."""
+    tables that a load has begun to bring whole. ``waiting``: a dump that is not
+    loaded; ``waiting_scope``: the tables that it changes the replica to, if it does."""
 
     database: Database
     replays: tuple[TxnId, ...] = ()
     half_brought: tuple[str, ...] = ()
     waiting: str | None = None
+    waiting_scope: ReplScope | None = None
 
 
 class PromoteStep(Enum):
@@ -271,6 +274,14 @@ def _plan_failover(
 ) -> PromotePlan:
     name = request.policy.name
     if replica.waiting is not None and not request.is_dump_left:
+        if replica.waiting_scope is not None:
+            raise ReplError(
+                f"{replica.waiting} is not loaded, and leaves the replica only "
+                f"{replica.waiting_scope.text}: a load drops its other tables, and nobody else may "
+                "have them. --leave-dump keeps them, without what the dump brings; if they may go, "
+                f"'repl load {request.policy.source.database}' with the replica's --metastore "
+                "loads it"
+            )
         raise ReplError(
             f"{replica.waiting} is not loaded: the replica would lack what it brings. "
             f"'repl load {request.policy.source.database}' with the replica's --metastore loads "
