@@ -12,9 +12,9 @@ from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.cycles.runner import Runner
 from hms_bridge.repl.pinned_dumps import release_loaded_dumps
 from tests.simulation.admins import Admins
-from tests.simulation.cluster import ViolationError
 from tests.simulation.daemons import LEASE
 from tests.simulation.side import REPL_ROOT
+from tests.simulation.story import ViolationError
 
 POLICY = ReplicationPolicy(
     name="src-to-dst",

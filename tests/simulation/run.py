@@ -19,7 +19,7 @@ from functools import cache
 
 from hms_bridge.errors import BackendError, HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
-from tests.simulation.cluster import Cluster, ViolationError, determined
+from tests.simulation.cluster import Cluster, determined
 from tests.simulation.daemons import EXPECTED
 from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.hostile_clients import HostileClients
@@ -28,6 +28,7 @@ from tests.simulation.repairs import Repairs
 from tests.simulation.schedule import Kind, Step, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
 from tests.simulation.statements import NotTodayError
+from tests.simulation.story import ViolationError
 from tests.simulation.tenants import Tenants
 
 LAST_WORKS = (
@@ -219,7 +220,7 @@ class Run:
                 continue
             claims = self.cluster.owned.get(actor.name, set())
             for claim in sorted(claims, key=lambda one: (one.side, one.txn_id, one.lock_id)):
-                store = getattr(self.cluster, claim.side).metastore
+                store = self.cluster.side(claim.side).metastore
                 try:
                     store.heartbeat(TxnId(claim.txn_id), LockId(claim.lock_id))
                 except HmsBridgeError:
