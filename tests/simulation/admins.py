@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from hms_bridge.adoption.adopt import adopt
@@ -189,10 +190,18 @@ class Admins(Daemons):
         except HmsBridgeError as error:
             cluster.nothing_to_discard.append(str(error))
         if cluster.target.has_database():
-            cluster.loaded = None
-            cluster.target.metastore.drop_database(cluster.target.database_name, is_cascade=True)
+            self._drop_replica()
         self.dump(dice, is_bootstrap_forced=True)
         self.load(dice)
+
+    def _drop_replica(self) -> None:
+        """Nobody who knows what is going on drops what takes writes, or is about to."""
+        cluster, target = self.cluster, self.cluster.target
+        with cluster.scheduler.atomic() if cluster.roles.has_changed else nullcontext():
+            if cluster.roles.is_leaving(target):
+                raise NotTodayError("it has taken its source's place, or is about to")
+            cluster.loaded = None
+            target.metastore.drop_database(target.database_name, is_cascade=True)
 
 
 def _named_tables(error: ReplError, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -43,9 +43,9 @@ PARTITIONS = ("p=1", "p=2", "p=3")
 class Clients:
     """What clients do, each a method that an actor runs to its end."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, first_row: int = 0) -> None:
         self.cluster = cluster
-        self._row = 0
+        self._row = first_row
 
     def _rows(self, dice: random.Random, table: str) -> list[Row]:
         rows = []
@@ -130,7 +130,9 @@ class Clients:
                     tables[table].partitions.setdefault(name, rows)
 
         effect = Effect(
-            lambda: any(name in self.cluster.source.places(table) for name in names), apply
+            lambda: any(name in self.cluster.source.places(table) for name in names),
+            apply,
+            is_met_already=True,
         )
         with self.cluster.meaning(effect):
             self.cluster.source.metastore.add_partitions(
@@ -253,6 +255,8 @@ class Clients:
             known = self.cluster.model.tables.get(table)
             if known is None:
                 raise NotTodayError("dropped")
+            if not self.cluster.source.story.is_master:
+                raise NotTodayError("a replica meanwhile")
             there = self.cluster.source.places(table)
             is_moving = self.cluster.source.is_moving
             places = {name: path for name, path in there.items() if not is_moving(path)}

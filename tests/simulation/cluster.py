@@ -228,6 +228,7 @@ class Cluster:
         image = self._image
         self._forget()
         self.clock.advance_ms(START_MS - self.clock.now_ms())
+        self.clock.on_sleep = lambda: None
         self.scheduler.restart()
         self.disk.root = copy.deepcopy(image.tree)
         for side, content in zip(self.sides, image.databases, strict=True):

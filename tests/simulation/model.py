@@ -97,6 +97,8 @@ class Effect:
     apply: Callable[[Tables], None]
     has_same_rows: bool = False
     """It may come when the other side has taken over: nothing of it is lost."""
+    is_met_already: bool = False
+    """Who asks is content if somebody else has done it: it tells nothing of who did."""
 
 
 class Model:

@@ -34,9 +34,12 @@ class Part(Enum):
 
 class Roles:
     """`now`: the side that new clients go to. `homes`: whom actors take for the source, by name.
-    `planned`, `giving_up`: names of actors that promote without a loss, that fail back and give up
-    what one side has alone. `is_split`: the source was out of reach, so that it may go on taking
-    writes. `abandoned`: dumps that nobody is to load any more."""
+
+    `planned`, `without_source`, `giving_up`: names of actors that promote without a loss, promote
+    without the source, fail back and give up what one side has alone. `are_to_change`: sides change
+    places in this schedule; `has_changed`: they have begun to. `is_split`: the source was out of
+    reach, so that it may go on taking writes. `abandoned`: dumps that nobody is to load any more.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -46,6 +49,7 @@ class Roles:
         self.giving_up: set[str] = set()
         self.without_source: set[str] = set()
         self.is_split = False
+        self.are_to_change = False
         self.has_changed = False
         self.abandoned: set[str] = set()
         self._shared: Tables = {}
@@ -74,6 +78,8 @@ class Roles:
 
     def changed(self, side: Side, effect: Effect) -> None:
         """A client's work counts at a side."""
+        if effect.is_met_already:
+            return
         if not side.story.is_master:
             self._found("I11", f"{self._actor} changed {side.name}, which only loads may change")
         elif side is not self.now and not self.is_split and not effect.has_same_rows:
@@ -120,7 +126,7 @@ class Roles:
             raise ViolationError(
                 "I1", f"a planned promotion brings {found}, not {rows_of(source.tables)}"
             )
-        side.story.loaded = Loaded([_shown(side)], event_id)
+        side.story.loaded = Loaded([shown(side)], event_id)
 
     def _taken_over(self, side: Side) -> None:
         """From here on its own clients tell what it must show."""
@@ -130,7 +136,7 @@ class Roles:
         self.is_split = self._actor in self.without_source
         if not self.is_split and other.story.is_master and not other.parameter(_FENCED):
             raise ViolationError("I1", f"{side.name} takes writes, and so does {other.name}")
-        tables = _shown(side)
+        tables = shown(side)
         story.model = Model()
         story.model.tables = tables
         story.model.record(_handover(side))
@@ -193,7 +199,7 @@ def _handover(side: Side) -> int:
     return int(json.loads(side.parameter(_HANDOVER) or "{}").get("ownEvent") or 0)
 
 
-def _shown(side: Side) -> Tables:
+def shown(side: Side) -> Tables:
     """What is there, as a model has it."""
     tables: Tables = {}
     for name, partitions in replica_rows(side).items():
