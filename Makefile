@@ -25,7 +25,7 @@ coverage: setup  ## the same tests, and which lines none of them runs; takes two
 SEEDS ?= 1000
 simulate: setup  ## whole clusters under SEEDS=1000 schedules, from seed FIRST=1 on
 	PYTHONPATH=. $(PY) -m tests.simulation.run --seeds $(SEEDS) --first $(or $(FIRST),1) \
-		--processes $(or $(PROCESSES),2)
+		--processes $(or $(PROCESSES),2) $(if $(HANDOVER),--handover)
 
 mutants: setup   ## each protective line broken once: a named test must see it
 	PYTHONPATH=. $(PY) -m tests.simulation.mutants
