@@ -8,6 +8,7 @@ from tests.simulation.mutation import Edit, Mutation
 _PROMOTE = "tests/repl/test_promote.py::"
 _FAILBACK = "tests/repl/test_failback.py::"
 _PLANS = "tests/repl/test_handover_plans.py::"
+_FOUND = "tests/simulation/test_found_handovers.py::"
 _TOGETHER = "tests/repl/test_verbs_together.py::"
 _ROOM = "hms_bridge/repl/handover/"
 
@@ -184,8 +185,8 @@ HANDOVER = (
     Mutation(
         name="a failback passes over what is of no table",
         file=f"{_ROOM}failback_plan.py",
-        old="    if old.divergence.others:\n",
-        new="    if False:\n",
+        old="    others, functions = old.divergence.others, old.functions\n",
+        new="    others, functions = (), old.functions\n",
         test=f"{_TOGETHER}"
         "test_functions_that_changed_at_the_former_source_are_not_given_up_in_silence",
     ),
@@ -195,5 +196,180 @@ HANDOVER = (
         old="    INCOMPATIBLE,\n    DRILL,\n)",
         new="    INCOMPATIBLE,\n)",
         test=f"{_TOGETHER}test_a_scratch_database_that_somebody_took_over_stays",
+    ),
+    Mutation(
+        name="a replica takes over before its source is fenced",
+        file=f"{_ROOM}promote.py",
+        old="        if is_first:\n            fence(self._sides, source)\n",
+        new="",
+        also=(
+            Edit(
+                f"{_ROOM}promote.py",
+                "        if sides.source is not None and not is_fenced(sides.source.database()):\n",
+                "        if False:\n",
+            ),
+            Edit(
+                f"{_ROOM}promote.py",
+                "            require_upheld(self._sides, source)\n",
+                "            pass\n",
+            ),
+        ),
+        test=f"{_PROMOTE}test_nobody_writes_to_a_fenced_source",
+        is_simulated=True,
+        is_handover=True,
+    ),
+    Mutation(
+        name="who began to write before the fence goes on after a promotion",
+        file=f"{_ROOM}promote.py",
+        old="        if PromoteStep.REPLICATE not in steps:\n",
+        new="        if PromoteStep.ABORT_WRITERS in steps:\n",
+        test=f"{_FOUND}test_who_begins_to_write_before_the_fence_is_aborted_by_a_promotion",
+    ),
+    Mutation(
+        name="who began to write before the fence goes on after a failback",
+        file=f"{_ROOM}failback.py",
+        old="                    abort_writers(ways.old)\n",
+        new="                    if FailbackStep.ABORT_WRITERS in plan.steps:\n"
+        "                        abort_writers(ways.old)\n",
+        test=f"{_FOUND}test_who_begins_to_write_before_the_fence_is_aborted_by_a_failback",
+    ),
+    Mutation(
+        name="replays that have no write id yet stay open for ever",
+        file="hms_bridge/repl/own_part.py",
+        old="    if replayed - found:\n",
+        new="    if False:\n",
+        test=f"{_FOUND}test_a_replay_that_a_killed_load_opened_is_ended",
+    ),
+    Mutation(
+        name="events between the handover and the failback are left out",
+        file=f"{_ROOM}failback.py",
+        old="        LAST_EVENT: str(own_event),\n",
+        new="        LAST_EVENT: str(ways.new.metastore.get_current_event_id()),\n",
+        test=f"{_FAILBACK}test_after_a_planned_switch_only_the_difference_goes_back",
+        is_simulated=True,
+        is_handover=True,
+    ),
+    Mutation(
+        name="a failback gives up what it was not asked to",
+        file=f"{_ROOM}failback_plan.py",
+        old="    if lost and not request.is_discarded:\n",
+        new="    if False:\n",
+        test=f"{_FAILBACK}test_what_never_reached_the_replica_is_named_and_not_lost",
+        is_simulated=True,
+        is_handover=True,
+    ),
+    Mutation(
+        name="tables that changed on both sides do not come whole",
+        file=f"{_ROOM}failback_plan.py",
+        old="    return old.divergence.tables.union(later)\n",
+        new="    return frozenset(later)\n",
+        test=f"{_FAILBACK}test_tables_that_went_on_either_side",
+        is_simulated=True,
+        is_handover=True,
+    ),
+    Mutation(
+        name="a planned promotion brings nothing more",
+        file=f"{_ROOM}promote.py",
+        old="            self._sides.replicate(self._sides.policy, OpenCycle.run)\n"
+        "            self._require_all(source)\n",
+        new="            pass\n",
+        test=f"{_PROMOTE}test_a_planned_switch_loses_no_commit",
+        is_simulated=True,
+        is_handover=True,
+    ),
+    Mutation(
+        name="write ids of a table that is gone hide rows of the one that comes",
+        file=f"{_ROOM}failback.py",
+        old="            if name not in there and "
+        "store.get_max_allocated_write_id(database, name):\n",
+        new="            if False:\n",
+        test=f"{_FAILBACK}test_write_ids_of_a_table_that_is_gone_hide_no_rows",
+    ),
+    Mutation(
+        name="a replica's directory moves before its rename is refused",
+        file="hms_bridge/service/alter_tables.py",
+        old="                require_definitions_open(connection, name, "
+        'f"alter_table {wanted.name}")\n',
+        new="                pass\n",
+        test=f"{_FOUND}test_a_rename_on_a_replica_moves_nothing_before_it_is_refused",
+    ),
+    Mutation(
+        name="a partition of a replica moves before its rename is refused",
+        file="hms_bridge/service/rename_partitions.py",
+        old="    require_definitions_open(connection, table.database_name, "
+        'f"alter_partition {table.name}")\n',
+        new="",
+        test=f"{_FOUND}test_a_rename_on_a_replica_moves_nothing_before_it_is_refused",
+    ),
+    Mutation(
+        name="an alteration makes a replica of what has taken over",
+        file="hms_bridge/service/replica_gate.py",
+        old="    if is_successor and is_made_replica and not is_as_before:\n",
+        new="    if False:\n",
+        test=f"{_PROMOTE}test_who_read_a_database_before_it_changed_places_brings_nothing_back",
+    ),
+    Mutation(
+        name="an alteration lifts a fence that it had not seen",
+        file="hms_bridge/service/replica_gate.py",
+        old="    if is_lifted and not is_ended and _described(before) != _described(after):\n",
+        new="    if False:\n",
+        test=f"{_PROMOTE}test_who_read_a_database_before_it_changed_places_brings_nothing_back",
+    ),
+    Mutation(
+        name="a load that stood still opens a replay in a successor",
+        file="hms_bridge/service/transactions.py",
+        old='            require_follower(unit.connection, name, "no replayed transaction")\n',
+        new="            pass\n",
+        test=f"{_PROMOTE}test_a_load_that_stood_still_replays_nothing_into_a_successor",
+    ),
+    Mutation(
+        name="a promotion's own lease lets others define",
+        file="hms_bridge/service/replica_gate.py",
+        old="    if not is_fenced(found.database) and HANDOVER not in found.database.parameters:\n",
+        new="    if True:\n",
+        test=f"{_FOUND}test_nobody_defines_anything_while_a_promotion_is_at_work",
+    ),
+    Mutation(
+        name="a cancel that stood still lifts the fence of another promotion",
+        file=f"{_ROOM}promote.py",
+        old="            alone.check()\n            lift_fence(source)\n",
+        new="            lift_fence(source)\n",
+        test=f"{_FOUND}"
+        "test_a_cancel_that_stood_still_lifts_no_fence_of_a_promotion_that_came_later",
+    ),
+    Mutation(
+        name="a rebalance that began before ends on a replica",
+        file="hms_bridge/service/compactions.py",
+        old="    if compaction.type is CompactionType.REBALANCE:\n",
+        new="    if False:\n",
+        test=f"{_FOUND}test_a_rebalance_that_began_before_does_not_end_on_a_replica",
+    ),
+    Mutation(
+        name="a rebalance that is about to commit does so on a replica",
+        file=f"{_ROOM}sides.py",
+        old="    writers += open_rebalances(side.metastore, side.database_name)\n",
+        new="",
+        test=f"{_FOUND}test_a_rebalance_that_began_before_does_not_end_on_a_replica",
+    ),
+    Mutation(
+        name="functions that no event tells of are passed over",
+        file=f"{_ROOM}failback.py",
+        old="            if is_told_by_no_event(former, old.divergence, handover):\n",
+        new="            if False:\n",
+        test=f"{_FAILBACK}test_functions_that_no_log_tells_of_are_not_passed_over",
+    ),
+    Mutation(
+        name="functions of a replica that was open are passed over",
+        file=f"{_ROOM}look.py",
+        old="    is_told = handover.is_pure and not divergence.unknown\n",
+        new="    is_told = not divergence.unknown\n",
+        test=f"{_FAILBACK}test_functions_of_a_replica_that_was_open_are_not_passed_over",
+    ),
+    Mutation(
+        name="functions that go back by events stop a failback",
+        file=f"{_ROOM}divergence.py",
+        old="                apart.discard(_function_of(event))\n",
+        new="                pass\n",
+        test=f"{_FAILBACK}test_functions_of_the_new_source_go_back_where_everything_comes_whole",
     ),
 )
