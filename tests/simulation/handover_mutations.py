@@ -224,8 +224,6 @@ HANDOVER = (
         old="        if PromoteStep.REPLICATE not in steps:\n",
         new="        if PromoteStep.ABORT_WRITERS in steps:\n",
         test=f"{_FOUND}test_who_begins_to_write_before_the_fence_is_aborted_by_a_promotion",
-        is_simulated=True,
-        is_handover=True,
     ),
     Mutation(
         name="who began to write before the fence goes on after a failback",
@@ -241,8 +239,6 @@ HANDOVER = (
         old="    if replayed - found:\n",
         new="    if False:\n",
         test=f"{_FOUND}test_a_replay_that_a_killed_load_opened_is_ended",
-        is_simulated=True,
-        is_handover=True,
     ),
     Mutation(
         name="events between the handover and the failback are left out",
@@ -288,8 +284,6 @@ HANDOVER = (
         "store.get_max_allocated_write_id(database, name):\n",
         new="            if False:\n",
         test=f"{_FAILBACK}test_write_ids_of_a_table_that_is_gone_hide_no_rows",
-        is_simulated=True,
-        is_handover=True,
     ),
     Mutation(
         name="a replica's directory moves before its rename is refused",
