@@ -308,4 +308,11 @@ CARRIED = (
         test="tests/server/test_calls.py::"
         "test_constraints_of_another_table_and_too_many_are_refused",
     ),
+    Mutation(
+        name="the jars of a dropped function are not archived",
+        file="hms_bridge/service/functions.py",
+        old="            self._file_work.archive_copy(uri, context)\n",
+        new="            pass\n",
+        test=f"{_FUNCTIONS}a_dump_still_brings_a_function_that_was_dropped_with_its_jar",
+    ),
 )
