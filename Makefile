@@ -58,7 +58,7 @@ integration-long: setup  ## ten kills of each process of ours, ten minutes of st
 
 lock: setup      ## write requirements.lock again from pyproject.toml
 	$(PY) -m pip install --quiet uv
-	.venv/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
+	.venv/bin/uv pip compile pyproject.toml --all-extras --no-strip-extras --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
 
 clean:           ## forget what was built
 	rm -rf .venv .cache demo-work .mypy_cache .ruff_cache .pytest_cache
