@@ -25,7 +25,7 @@ coverage: setup  ## the same tests, and which lines none of them runs; takes two
 SEEDS ?= 1000
 simulate: setup  ## whole clusters under SEEDS=1000 schedules, from seed FIRST=1 on
 	PYTHONPATH=. $(PY) -m tests.simulation.run --seeds $(SEEDS) --first $(or $(FIRST),1) \
-		--processes $(or $(PROCESSES),2)
+		--processes $(or $(PROCESSES),2) $(if $(HANDOVER),--handover)
 
 mutants: setup   ## each protective line broken once: a named test must see it
 	PYTHONPATH=. $(PY) -m tests.simulation.mutants
@@ -58,7 +58,7 @@ integration-long: setup  ## ten kills of each process of ours, ten minutes of st
 
 lock: setup      ## write requirements.lock again from pyproject.toml
 	$(PY) -m pip install --quiet uv
-	.venv/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
+	.venv/bin/uv pip compile pyproject.toml --all-extras --no-strip-extras --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o requirements.lock
 
 clean:           ## forget what was built
 	rm -rf .venv .cache demo-work .mypy_cache .ruff_cache .pytest_cache

@@ -169,9 +169,13 @@ class TransactionClient:
             return
 
     def get_replayed_txns(self, repl_policy: str) -> Mapping[TxnId, TxnId]:
-        found = self._caller.call(
-            "get_replayed_txns_for_policy", is_repeatable=True, policyName=repl_policy
-        )
+        """None for a metastore that does not know the call."""
+        try:
+            found = self._caller.call(
+                "get_replayed_txns_for_policy", is_repeatable=True, policyName=repl_policy
+            )
+        except UnknownMethodError:
+            return {}
         pairs = (found.replTxnMapEntry or {}).items()
         return {TxnId(int(source)): TxnId(int(target)) for source, target in pairs}
 

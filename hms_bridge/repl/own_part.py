@@ -9,6 +9,7 @@ from enum import Enum
 from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
+from hms_bridge.model.compaction import CompactionType, ShowCompactionsRequest
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.properties import (
     CHECKPOINT,
@@ -19,8 +20,10 @@ from hms_bridge.model.properties import (
     TARGET_FOR,
     TARGET_LAST_EVENT,
 )
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.repl.load.handed_over import refuse_successor
+from hms_bridge.repl.load.replica import replay_policy
 from hms_bridge.repl.load.write_id_owner import owns
 from hms_bridge.repl.remedies import lift_fence
 from hms_bridge.repl.target_objects import (
@@ -149,13 +152,35 @@ def run_end(metastore: Metastore, plan: EndPlan) -> None:
 
 
 def open_replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
-    """Open transactions of loads that have write ids of the database."""
-    return _with_write_ids(metastore, database, lambda kind: kind is TxnType.REPL_CREATED)
+    """Open transactions of loads: those that replay the source's, and whatever of theirs has write
+    ids of the database."""
+    found = set(_with_write_ids(metastore, database, lambda kind: kind is TxnType.REPL_CREATED))
+    # One that a load opened and was killed has no write id yet; nothing else tells of it.
+    replayed = set(metastore.get_replayed_txns(replay_policy(database)).values())
+    if replayed - found:
+        opened = metastore.get_open_txns().txns
+        found |= replayed.intersection(txn.id for txn in opened if txn.state is TxnState.OPEN)
+    return tuple(sorted(found))
 
 
 def open_writers(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
     """Open transactions of clients that have write ids of the database."""
     return _with_write_ids(metastore, database, lambda kind: kind not in _NO_CLIENTS)
+
+
+def open_rebalances(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
+    """Open transactions that give rows of the database other ids; they have no write ids."""
+    opened = {
+        txn.id
+        for txn in metastore.get_open_txns().txns
+        if txn.state is TxnState.OPEN and txn.type is TxnType.REBALANCE_COMPACTION
+    }
+    if not opened:
+        return ()
+    shown = metastore.show_compactions(
+        ShowCompactionsRequest(scope=Scope(database), type=CompactionType.REBALANCE)
+    )
+    return tuple(sorted(opened.intersection(one.txn_id or TxnId(0) for one in shown)))
 
 
 def _with_write_ids(

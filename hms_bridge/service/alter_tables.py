@@ -25,6 +25,7 @@ from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics, moves
 from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
+from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources, write_ids
 
@@ -145,6 +146,9 @@ class AlterTableVerbs(VerbFamily):
                     f"Unable to change partition or table. Database {wanted.database_name} "
                     "does not exist"
                 )
+            # Before anything is moved: readers would find nothing until it is moved back.
+            for name in dict.fromkeys((old_name.database, wanted.database_name)):
+                require_definitions_open(connection, name, f"alter_table {wanted.name}")
             _check_name_is_free(connection, to_database.id, wanted)
             highest = write_ids.get_max_allocated_write_id(
                 connection, old_name.database, old_name.table

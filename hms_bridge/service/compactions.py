@@ -7,7 +7,7 @@ from dataclasses import replace
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import partitions, tables
-from hms_bridge.errors import InvalidOperationError, NoSuchObjectError
+from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hms_bridge.model.compaction import (
     LOCATION,
     Compaction,
@@ -54,6 +54,15 @@ def _compact(unit: UnitOfWork, request: CompactionRequest) -> CompactionResponse
     return response
 
 
+def _mark_compacted(unit: UnitOfWork, compaction: Compaction) -> None:
+    """Refused too: a rebalance that began before the database became a replica, or is fenced."""
+    if compaction.type is CompactionType.REBALANCE:
+        refusal = write_refusal(unit.connection, compaction.target.database)
+        if refusal is not None:
+            raise MetaError(f"{compaction.target.name} keeps the row ids that it has: {refusal}")
+    compaction_queue.mark_compacted(unit.connection, compaction)
+
+
 def _mark_failed(unit: UnitOfWork, compaction: Compaction) -> None:
     ended = compaction_history.mark_failed(unit, compaction)
     if ended is not None:
@@ -85,7 +94,7 @@ class CompactionVerbs(VerbFamily):
     find_next_compaction = writes(compaction_queue.find_next_compaction)
     update_compactor_state = writes(sql(compaction_queue.update_compactor_state))
     set_hadoop_job_id = writes(sql(compaction_queue.set_hadoop_job_id))
-    mark_compacted = writes(sql(compaction_queue.mark_compacted))
+    mark_compacted = writes(_mark_compacted)
     mark_failed = writes(_mark_failed)
     mark_refused = writes(compaction_history.mark_refused)
     mark_cleaned = writes(cleaning.mark_cleaned)

@@ -23,6 +23,7 @@ from hms_bridge.notification import events, object_events
 from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.drops import Looked
 from hms_bridge.service.foundation import VerbFamily, normal_database
+from hms_bridge.service.replica_gate import require_place_kept
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
 from hms_bridge.txn import abort, replication, resources
 
@@ -83,6 +84,7 @@ class DatabaseVerbs(VerbFamily):
                     )
                 )
             )
+            require_place_kept(before, after)
             databases.update_database(unit.connection, stored, after)
             unit.events.append(events.database_altered(before, after, unit.now_seconds))
 

@@ -21,6 +21,7 @@ from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.locations import partition_location
+from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 
 
@@ -122,6 +123,8 @@ class ExchangePartitionVerbs(VerbFamily):
         target: TableName,
     ) -> _Exchange:
         plan = _plan(connection, values, source, target)
+        for name in dict.fromkeys((source.database, target.database)):
+            require_definitions_open(connection, name, f"exchange_partitions {target.table}")
         owner = Owner(
             table=plan.source.table, partitions=frozenset(old.name for old, _ in plan.pairs)
         )

@@ -383,6 +383,31 @@ class FileWork:
             self._try(task)
             raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
 
+    def archive_copy(self, location: str, context: ArchiveContext) -> None:
+        """Copy a file, which is not ours to delete, into the archive, for dumps that name it.
+        Nothing for one that is gone; one that the archive does not take is logged. Raises
+        MetaError."""
+        if self._archive is None:
+            return
+        try:
+            place = self._archive.resolve(location)
+            if place.status() is None:
+                return
+            self._archive.require_beside(place)
+        except ChangeManagerError as error:
+            _LOG.warning("%s is not archived: %s", location, error)
+            return
+        except OSError as error:
+            raise MetaError(f"{location} cannot be archived: {error}; try again") from error
+        try:
+            self._archive.recycle(
+                place.uri, RecycleKind.COPY, is_purge=True, root=parent(place.uri), context=context
+            )
+        except DirectoryChangedError:
+            _LOG.warning("%s is not archived: it went meanwhile", location)
+        except (ChangeManagerError, OSError) as error:
+            raise MetaError(f"{location} cannot be archived: {error}; try again") from error
+
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
         if not file_tasks.finish(unit.connection, task):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, functions
@@ -64,6 +65,17 @@ def _drop_function(
     unit.events.append(object_events.function_dropped(found.function, unit.now_seconds))
 
 
+def _named_by_dumps(connection: Connection, key: tuple[str, str, str]) -> tuple[str, ...]:
+    """Files of a function of a replication source (Hive archives them: HMSHandler.drop_function;
+    docs/hive/replication.md §28)."""
+    catalog, database, _ = key
+    stored = databases.find_database(connection, database, catalog)
+    found = functions.find_function(connection, *key)
+    if stored is None or found is None or not stored.database.is_replication_source:
+        return ()
+    return tuple(resource.uri for resource in found.function.resources)
+
+
 def _get_function(
     connection: Connection, database: str, name: str, catalog: str = DEFAULT_CATALOG
 ) -> Function:
@@ -90,9 +102,16 @@ class FunctionVerbs(VerbFamily):
 
     create_function = writes(_create_function)
     alter_function = writes(_alter_function)
-    drop_function = writes(_drop_function)
     get_function = reads(sql(_get_function))
     get_functions = reads(sql(_get_functions))
+
+    def drop_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
+        key = _key(catalog, database, name)
+        context = ArchiveContext(cause=ArchiveCause.DROP_FUNCTION, database=key[1])
+        # Before it is dropped: whoever may remove its files then finds earlier dumps served.
+        for uri in self._transactions.read(lambda c: _named_by_dumps(c, key)):
+            self._file_work.archive_copy(uri, context)
+        self._transactions.write(lambda unit: _drop_function(unit, database, name, catalog))
 
 
 def _key(catalog: str, database: str, name: str) -> tuple[str, str, str]:

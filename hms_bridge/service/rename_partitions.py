@@ -23,6 +23,7 @@ from hms_bridge.service import file_statistics, moves
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import VerbFamily, normal_partition, with_ddl_time
 from hms_bridge.service.locations import partition_location
+from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources, write_ids
 
@@ -71,7 +72,7 @@ class RenamePartitionVerbs(VerbFamily):
         if move is None:
             self._transactions.write(lambda unit: self._rename(unit, renaming, None))
             return
-        self._transactions.read(lambda c: _require_free(c, stored, partition))
+        self._transactions.read(lambda c: _require_movable(c, stored, partition))
         owner = Owner(table=stored.table, partitions=frozenset({old.name}))
         self._transactions.read(lambda c: self._files.rule.require_alone(c, owner, move[0]))
         if is_source:
@@ -160,6 +161,13 @@ def _require_old(connection: Connection, stored: StoredTable, name: str) -> Stor
             "Unable to rename partition because old partition does not exist"
         )
     return found[0]
+
+
+def _require_movable(connection: Connection, stored: StoredTable, wanted: Partition) -> None:
+    """Before anything is moved: readers would find nothing until it is moved back."""
+    table = stored.table
+    require_definitions_open(connection, table.database_name, f"alter_partition {table.name}")
+    _require_free(connection, stored, wanted)
 
 
 def _require_free(connection: Connection, stored: StoredTable, wanted: Partition) -> None:

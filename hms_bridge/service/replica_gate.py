@@ -26,8 +26,20 @@ from hms_bridge.model.properties import LAST_EVENT
 from hms_bridge.model.target import Scope
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.repl.lease import LeaseKind
-from hms_bridge.repl.remedies import lift_fence, open_to_definitions, open_to_writers
-from hms_bridge.repl.target_objects import FENCED, OPENED, is_fenced, is_replica
+from hms_bridge.repl.own_part import PROPERTIES
+from hms_bridge.repl.remedies import (
+    lift_fence,
+    open_to_definitions,
+    open_to_writers,
+    taken_over,
+)
+from hms_bridge.repl.target_objects import (
+    FENCED,
+    HANDOVER,
+    OPENED,
+    is_fenced,
+    is_replica,
+)
 from hms_bridge.txn.locks import show_locks
 
 _DEFINITIONS = frozenset(
@@ -88,9 +100,11 @@ def require_definitions_open(connection: Connection, database_name: str, what: s
     found = databases.find_database(connection, database_name.lower())
     if found is None or _opened(found.database) != "false":
         return
-    lease = LockFilter(scope=Scope(found.database.name, LeaseKind.LOAD.value))
-    if any(lock.state is LockState.ACQUIRED for lock in show_locks(connection, lease)):
-        return
+    # Into a database that changes places nothing is loaded; the lease is the promotion's own.
+    if not is_fenced(found.database) and HANDOVER not in found.database.parameters:
+        lease = LockFilter(scope=Scope(found.database.name, LeaseKind.LOAD.value))
+        if any(lock.state is LockState.ACQUIRED for lock in show_locks(connection, lease)):
+            return
     if is_fenced(found.database):
         raise MetaError(f"{what}: {_fenced_text(found.database)}")
     raise MetaError(
@@ -118,6 +132,51 @@ def require_own_definitions(connection: Connection, drafts: Iterable[EventDraft]
         require_definitions_open(
             connection, name, f"{draft.type.value.lower()} {draft.table_name or ''}".strip()
         )
+
+
+def require_place_kept(before: Database, after: Database) -> None:
+    """Raises MetaError if an alteration would undo a change of places.
+
+    Who alters a database writes all of it, as it was when he read it (Hive: alter_database). A load
+    or a client that stood still meanwhile would make a replica again of what has taken its source's
+    place, or lift the fence of its source.
+    """
+    is_made_replica = is_replica(after.parameters)
+    is_as_before = HANDOVER in after.parameters and is_replica(before.parameters)
+    is_successor = HANDOVER in before.parameters and not is_fenced(before)
+    if is_successor and is_made_replica and not is_as_before:
+        raise MetaError(
+            f"database {before.name} takes its source's place, or has taken it, and this change "
+            "would make it a replica again: it was read before that. Read it once more"
+        )
+    is_lifted = is_fenced(before) and not is_fenced(after) and not is_made_replica
+    is_ended = after.parameters.keys().isdisjoint(PROPERTIES)
+    if is_lifted and not is_ended and _described(before) != _described(after):
+        raise MetaError(
+            f"{_fenced_text(before)}. This change would lift its fence: it was read before that. "
+            "Read it once more"
+        )
+
+
+def require_follower(connection: Connection, database_name: str, what: str) -> None:
+    """Raises MetaError for what a load does to a database that takes its source's place, or has:
+    the load stood still meanwhile."""
+    found = databases.find_database(connection, database_name.lower())
+    if found is not None and HANDOVER in found.database.parameters:
+        raise MetaError(f"{what}: {taken_over(found.database.name)}")
+
+
+def _described(database: Database) -> tuple[object, ...]:
+    """All but its fence."""
+    parameters = {key: value for key, value in database.parameters.items() if key != FENCED}
+    return (
+        parameters,
+        database.description,
+        database.owner_name,
+        database.owner_type,
+        database.location,
+        database.managed_location,
+    )
 
 
 def _database_before(draft: EventDraft) -> str | None:

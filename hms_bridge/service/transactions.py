@@ -22,7 +22,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.notification import events, write_log
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
-from hms_bridge.service.replica_gate import require_replicated, write_refusal
+from hms_bridge.service.replica_gate import require_follower, require_replicated, write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
     abort,
@@ -93,6 +93,7 @@ def _allocate_table_write_ids(
     else:
         what = f"no replayed write id of {request.table_name}"
         require_replicated(unit.connection, request.database_name, what)
+        require_follower(unit.connection, request.database_name, what)
     given = write_ids.allocate_table_write_ids(unit.connection, request)
     if given.new:
         unit.events.append(
@@ -140,6 +141,9 @@ class TransactionVerbs(VerbFamily):
 
     def _open(self, unit: UnitOfWork, request: OpenTxnsRequest) -> OpenedTxns:
         self._limit.check(unit.connection)
+        if request.repl_policy is not None:
+            name = request.repl_policy.rpartition(".")[0]
+            require_follower(unit.connection, name, "no replayed transaction")
         opened = open_txns.open_txns(unit, request)
         if opened.is_event_due:
             unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))

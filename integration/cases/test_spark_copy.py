@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from integration.referees.ours import OurProgram
+from integration.referees.ours import CHECKOUT, OurProgram
 from integration.referees.processes import Workplace
 from integration.referees.spark import WORKERS, SparkStandalone
 from tests.support.repl_world import ReplWorld
@@ -56,6 +57,8 @@ def test_files_of_a_load_are_copied_by_executors_of_both_workers(
         "--set", "hive.exec.copyfile.maxsize=0",
         "--format", "json", "--copy-with", "spark", "--master", spark_standalone.master,
         *(word for key, value in SPARK.items() for word in ("--spark", f"{key}={value}")),
+        "--spark", f"spark.pyspark.python={sys.executable}",
+        "--spark", f"spark.executorEnv.PYTHONPATH={CHECKOUT}",
         "--spark", f"spark.eventLog.dir=file:{events}",
     ]  # fmt: skip
     report = json.loads(program.run(*words))

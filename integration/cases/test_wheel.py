@@ -47,9 +47,10 @@ def copy_sources(target: Path) -> Path:
 
 
 def write_constraints(target: Path) -> Path:
-    """The locked versions, for what the wheel asks for itself."""
+    """The locked versions, for what the wheel asks for itself; constraints have no extras."""
     lock = (CHECKOUT / "requirements.lock").read_text()
-    target.write_text("\n".join(re.findall(r"^\w.*==[^\\]*", lock, re.MULTILINE)) + "\n")
+    pinned = re.findall(r"^(\w[^\[=]*)(?:\[[^\]]*\])?(==[^\\]*)", lock, re.MULTILINE)
+    target.write_text("\n".join(name + version for name, version in pinned) + "\n")
     return target
 
 

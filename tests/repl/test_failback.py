@@ -9,7 +9,9 @@ import pytest
 
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.function import Function
 from hms_bridge.model.target import Target
+from hms_bridge.model.txn import AllocateWriteIdsRequest
 from hms_bridge.repl.handover.failback import Failback
 from hms_bridge.repl.handover.failback_plan import FailbackRequest, FailbackStep
 from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
@@ -296,3 +298,76 @@ def test_a_plan_changes_nothing(sites: Sites) -> None:
     plan = Failback(sites.sides()).plan(FailbackRequest(policy=sites.policy))
     assert plan.steps[0] is FailbackStep.FENCE
     assert (state(sites.main), state(sites.dr)) == before
+
+
+def test_write_ids_of_a_table_that_is_gone_hide_no_rows(sites: Sites) -> None:
+    """I11: the source gave them when the table was dropped already, to a writer that was aborted;
+    so the table that came back had its first rows in them, unseen."""
+    main = sites.main
+    sites.replicate()
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    main.metastore.drop_table(POLICY, "t")
+    writer = main.begin()
+    for name in ("t", "v"):
+        main.metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name=POLICY, table_name=name, txn_ids=(writer.id,))
+        )
+    writer.abort()
+    sites.find_main()
+    sites.dr.insert("u", (5, "e"))
+    sites.failback(is_discarded=True)
+    sites.assert_same()
+    assert [row["id"] for row in main.rows("t")] == [1, 2]
+    sites.dr.create_table("v")
+    sites.dr.insert("v", (1, "a"))
+    sites.replicate()
+    sites.assert_same()
+
+
+def make_function(world: World, name: str) -> None:
+    made = Function(name=name, database_name=POLICY, class_name="org.example.F")
+    world.metastore.create_function(made)
+
+
+def test_functions_of_a_replica_that_was_open_are_not_passed_over(sites: Sites) -> None:
+    """No event after the handover tells of them, and no dump brings them anew."""
+    set_access(sites.dr.metastore, POLICY, Access.DEFINITIONS)
+    make_function(sites.dr, "by_hand")
+    set_access(sites.dr.metastore, POLICY, Access.NOTHING)
+    sites.promote(is_planned=True)
+    make_function(sites.dr, "later")
+    with pytest.raises(ReplError, match=r"other functions \(by_hand\).*DROP DATABASE sales CASC"):
+        sites.failback(is_discarded=True)
+    run_end(sites.main.metastore, plan_end(sites.main.metastore, POLICY))
+    sites.main.metastore.drop_database(POLICY, is_cascade=True)
+    sites.failback()
+    found = [function.name for function in sites.main.metastore.get_functions(POLICY)]
+    assert found == ["by_hand", "later"]
+
+
+def test_functions_that_no_log_tells_of_are_not_passed_over(sites: Sites) -> None:
+    """A former source restored from a backup has lost one that its replica has."""
+    backup = sites.main.backup()
+    make_function(sites.main, "f")
+    sites.replicate()
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.main.restore(backup)
+    sites.find_main()
+    with pytest.raises(ReplError, match=r"other functions \(f\), and no dump brings that anew"):
+        sites.failback(is_discarded=True)
+
+
+def test_functions_of_the_new_source_go_back_where_everything_comes_whole(sites: Sites) -> None:
+    backup = sites.main.backup()
+    sites.main.insert("t", (3, "c"))
+    sites.replicate()
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.main.restore(backup)
+    sites.find_main()
+    make_function(sites.dr, "later")
+    sites.failback(is_discarded=True)
+    assert [function.name for function in sites.main.metastore.get_functions(POLICY)] == ["later"]
+    sites.assert_same()

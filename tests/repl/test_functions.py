@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.errors import ReplError, SourceFileMissingError
-from hms_bridge.model.catalog import PrincipalType
+from hms_bridge.model.catalog import Database, PrincipalType
 from hms_bridge.model.function import Function, Resource, ResourceType
 from hms_bridge.repl.dump.incremental import IncrementalRules
 from hms_bridge.repl.format.object_metadata import FunctionMetadata
@@ -186,3 +186,34 @@ def test_a_forged_function_does_not_leave_its_place(world, name, uri, message):
 def test_a_file_of_real_hive_comes_back(cycle):
     path = cycle.dump("02") / "hive/metadata/src/_functions/fn_jar/_metadata"
     assert FunctionMetadata.parse(path.read_text()).format() == path.read_text()
+
+
+@pytest.mark.parametrize("is_bootstrap", [True, False])
+def test_a_dump_still_brings_a_function_that_was_dropped_with_its_jar(world, is_bootstrap):
+    """Whoever drops a function may remove its jar; Hive archives it first, too."""
+    if not is_bootstrap:
+        world.dump()
+        load(world)
+    source = jar(world)
+    world.source.create_function(function("f", source))
+    world.dump()
+    world.source.drop_function("src", "f")
+    assert source.exists()
+    source.unlink()
+    assert load(world).copied.archive_files == 1
+    assert content(world.target.get_function("dst", "f")) == b"code"
+    world.dump()
+    load(world)
+    assert world.target.get_functions("dst") == ()
+
+
+def test_a_function_is_dropped_though_its_files_are_gone_or_nowhere(world):
+    source = jar(world)
+    world.source.create_function(function("f", source, "ivy://org.example:udf:1.0"))
+    source.unlink()
+    world.source.drop_function("src", "f")
+    assert world.source.get_functions("src") == ()
+    world.target.create_database(Database(name="mine"))
+    world.target.create_function(replace(function("f", jar(world)), database_name="mine"))
+    world.target.drop_function("mine", "f")
+    assert not list(world.cmroot.glob("udf.jar*"))

@@ -13,9 +13,10 @@ import pytest
 from hms_bridge.errors import BusyError, MetaError, ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.replication import ReplicationPolicy
 from hms_bridge.model.target import Target
-from hms_bridge.model.txn import TxnState
+from hms_bridge.model.txn import OpenTxnsRequest, TxnState, TxnType
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.handover import promote
 from hms_bridge.repl.handover.promote import Promotion
@@ -419,3 +420,34 @@ def test_the_tables_that_were_never_replicated_are_not_dropped_by_a_way_back(sit
         with pytest.raises(ReplError, match="would lose all others"):
             sites.failback(is_discarded=True)
     assert ids(sites.main, "u") == [1, 2, 3]
+
+
+def test_who_read_a_database_before_it_changed_places_brings_nothing_back(sites: Sites) -> None:
+    """An ALTER DATABASE writes all of it: it made a replica again, and lifted the fence."""
+    main, dr = sites.main.metastore, sites.dr.metastore
+    before = {store: store.get_database(POLICY) for store in (main, dr)}
+    sites.promote(is_planned=True)
+    for store, database in before.items():
+        changed = with_parameters(database, {"note": "mine"})
+        with pytest.raises(MetaError, match="it was read before that. Read it once more"):
+            store.alter_database(POLICY, changed)
+        again = with_parameters(store.get_database(POLICY), {"note": "mine"})
+        store.alter_database(POLICY, again)
+    assert FENCED in state(sites.main)
+    sites.failback()
+    sites.assert_same()
+
+
+def test_a_load_that_stood_still_replays_nothing_into_a_successor(sites: Sites) -> None:
+    """What it opened stayed open for ever: no promotion ends it any more."""
+    sites.promote(is_planned=True)
+    request = OpenTxnsRequest(
+        user="u",
+        host="h",
+        repl_policy=f"{POLICY}.*",
+        repl_source_txn_ids=(TxnId(4711),),
+        type=TxnType.REPL_CREATED,
+    )
+    with pytest.raises(MetaError, match="no replayed transaction: .* has taken its source's place"):
+        sites.dr.metastore.open_txns(request)
+    assert open_txns(sites.dr) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from hms_bridge.adoption.adopt import adopt
@@ -15,7 +16,6 @@ from hms_bridge.model.catalog import Column
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
-from tests.simulation.cluster import ViolationError
 from tests.simulation.daemons import LEASE, Daemons
 from tests.simulation.definitions import Columns
 from tests.simulation.disk import Directory
@@ -23,6 +23,7 @@ from tests.simulation.model import Effect, TableModel, Tables
 from tests.simulation.plain_reader import View, read_rows
 from tests.simulation.side import REPL_ROOT
 from tests.simulation.statements import NotTodayError
+from tests.simulation.story import ViolationError
 
 ELSEWHERE = "/elsewhere"
 """Where copies of tables lie that no metastore knows."""
@@ -50,7 +51,7 @@ class Admins(Daemons):
         if not tables or not free:
             raise NotTodayError("nothing to copy, or no name")
         table, name = dice.choice(sorted(tables)), free[0]
-        above = dice.choice((ELSEWHERE, "/source/src.db"))
+        above = dice.choice((ELSEWHERE, self.cluster.source.directory))
         location = f"{above}/{name}"
         if self.cluster.disk.find(location) is not None:
             raise NotTodayError("taken")
@@ -86,7 +87,7 @@ class Admins(Daemons):
             raise NotTodayError("no table is dropped")
         table = dice.choice(found)
         known, view = self.cluster.dropped[table]
-        location = f"/source/src.db/{table}"
+        location = f"{self.cluster.source.directory}/{table}"
         if not self.cluster.source.has_file_task(location):
             raise NotTodayError("its drop is done: what lies there is of others")
         self._adopt(Left(table, location, known.columns, view), copy.deepcopy(known))
@@ -98,18 +99,20 @@ class Admins(Daemons):
     def _is_left(self, name: str) -> bool:
         if name in self.cluster.model.tables:
             return False
-        return isinstance(self.cluster.disk.find(f"/source/src.db/{name}"), Directory)
+        return isinstance(
+            self.cluster.disk.find(f"{self.cluster.source.directory}/{name}"), Directory
+        )
 
     def _adopt(self, left: Left, known: TableModel) -> None:
         """`known`: what must be there if it can be adopted."""
         cluster = self.cluster
         ids = ValidWriteIdList(
-            table=f"src.{left.name}",
+            table=f"{cluster.database}.{left.name}",
             high_watermark=WriteId(left.view.highest),
             aborted_ids=tuple(WriteId(one) for one in left.view.open | left.view.aborted),
         )
         request = AdoptionRequest(
-            database_name="src",
+            database_name=cluster.database,
             table_name=left.name,
             location=f"file:{left.location}",
             columns=tuple(Column(name=name, type=kind) for name, kind in left.columns),
@@ -180,15 +183,25 @@ class Admins(Daemons):
         discard = ReplDiscard(store, cluster.resolve, cluster.clock, cluster.token, store.manifest)
         try:
             discard.run(
-                discard.plan(DiscardRequest(root=REPL_ROOT, database_name="src", lease=LEASE))
+                discard.plan(
+                    DiscardRequest(root=REPL_ROOT, database_name=cluster.database, lease=LEASE)
+                )
             )
         except HmsBridgeError as error:
             cluster.nothing_to_discard.append(str(error))
         if cluster.target.has_database():
-            cluster.loaded = None
-            cluster.target.metastore.drop_database("dst", is_cascade=True)
+            self._drop_replica()
         self.dump(dice, is_bootstrap_forced=True)
         self.load(dice)
+
+    def _drop_replica(self) -> None:
+        """Nobody who knows what is going on drops what takes writes, or is about to."""
+        cluster, target = self.cluster, self.cluster.target
+        with cluster.scheduler.atomic() if cluster.roles.has_changed else nullcontext():
+            if cluster.roles.is_leaving(target):
+                raise NotTodayError("it has taken its source's place, or is about to")
+            cluster.loaded = None
+            target.metastore.drop_database(target.database_name, is_cascade=True)
 
 
 def _named_tables(error: ReplError, known: tuple[str, ...]) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class Alterations(Clients):
             statement.allocate()
             statement.overwritten.update(names if chosen is None else chosen)
             self.cluster.source.metastore.truncate_table(
-                "src", table, chosen, write_id=statement.write_id
+                self.cluster.database, table, chosen, write_id=statement.write_id
             )
             if chosen is None:
                 statement.overwritten.update(self._emptied(table, statement.write_id))
@@ -61,7 +61,7 @@ class Alterations(Clients):
         if new == old:
             raise NotTodayError("all are taken")
         store, side = self.cluster.source.metastore, self.cluster.source
-        before = store.get_partition("src", table, [old.partition("=")[2]])
+        before = store.get_partition(self.cluster.database, table, [old.partition("=")[2]])
         path = side.places(table)[old]
 
         def apply(tables: Tables) -> None:
@@ -76,7 +76,7 @@ class Alterations(Clients):
         ends = Effect(lambda: self._is_there(table, new) and not self._is_there(table, old), apply)
         with self.cluster.meaning(begins), self.cluster.meaning(ends):
             store.rename_partition(
-                "src",
+                self.cluster.database,
                 table,
                 before.values,
                 replace(
@@ -111,7 +111,7 @@ class Alterations(Clients):
         self, dice: random.Random, table: str, columns: Sequence[tuple[str, str]]
     ) -> None:
         store = self.cluster.source.metastore
-        before = store.get_table("src", table)
+        before = store.get_table(self.cluster.database, table)
         wanted = tuple(Column(name=name, type=kind) for name, kind in columns)
         storage = replace(before.storage, columns=wanted)
 
@@ -125,5 +125,8 @@ class Alterations(Clients):
         environment = {"CASCADE": "true"} if dice.random() < 0.5 else {}
         with self.cluster.meaning(Effect(has_happened, apply)):
             store.alter_table(
-                "src", table, replace(before, storage=storage), environment=environment
+                self.cluster.database,
+                table,
+                replace(before, storage=storage),
+                environment=environment,
             )

@@ -28,12 +28,13 @@ from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection
 from hms_bridge.session.min_history import register_reader
 from hms_bridge.session.transaction import current_snapshot
 from hms_bridge.snapshot.plan import plan_read
-from tests.simulation.cluster import Cluster, OpenReader, ViolationError
+from tests.simulation.cluster import Cluster
 from tests.simulation.definitions import Columns
 from tests.simulation.model import Effect, Tables
 from tests.simulation.plain_reader import Row, Rows, trimmed
 from tests.simulation.some_values import some_value
 from tests.simulation.statements import PAUSES, NotTodayError, Statement, row_type
+from tests.simulation.story import OpenReader, ViolationError
 from tests.support.plan_rows import read_plan
 
 PARTITIONS = ("p=1", "p=2", "p=3")
@@ -42,9 +43,9 @@ PARTITIONS = ("p=1", "p=2", "p=3")
 class Clients:
     """What clients do, each a method that an actor runs to its end."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, *, first_row: int = 0) -> None:
         self.cluster = cluster
-        self._row = 0
+        self._row = first_row
 
     def _rows(self, dice: random.Random, table: str) -> list[Row]:
         rows = []
@@ -129,11 +130,13 @@ class Clients:
                     tables[table].partitions.setdefault(name, rows)
 
         effect = Effect(
-            lambda: any(name in self.cluster.source.places(table) for name in names), apply
+            lambda: any(name in self.cluster.source.places(table) for name in names),
+            apply,
+            is_met_already=True,
         )
         with self.cluster.meaning(effect):
             self.cluster.source.metastore.add_partitions(
-                "src",
+                self.cluster.database,
                 table,
                 [self.cluster.partition(table, name) for name in names],
                 is_if_not_exists=True,
@@ -214,7 +217,7 @@ class Clients:
         try:
             self._lock_for_reading(txn_id, table)
             if dice.random() < 0.7:
-                register_reader(store, txn_id, [f"src.{table}"])
+                register_reader(store, txn_id, [f"{self.cluster.database}.{table}"])
             reader, write_ids, txns = self._snapshot(txn_id, table)
             for _ in range(2):
                 for partition in sorted(reader.places):
@@ -234,7 +237,7 @@ class Clients:
         component = LockComponent(
             type=LockType.SHARED_READ,
             level=LockLevel.TABLE,
-            scope=Scope("src", table),
+            scope=Scope(self.cluster.database, table),
             operation=DataOperation.SELECT,
             is_transactional=True,
         )
@@ -252,6 +255,8 @@ class Clients:
             known = self.cluster.model.tables.get(table)
             if known is None:
                 raise NotTodayError("dropped")
+            if not self.cluster.source.story.is_master:
+                raise NotTodayError("a replica meanwhile")
             there = self.cluster.source.places(table)
             is_moving = self.cluster.source.is_moving
             places = {name: path for name, path in there.items() if not is_moving(path)}
@@ -263,7 +268,7 @@ class Clients:
                 places=places,
                 columns=known.columns,
             )
-            (write_ids,) = store.get_valid_write_ids([f"src.{table}"], txns)
+            (write_ids,) = store.get_valid_write_ids([f"{self.cluster.database}.{table}"], txns)
             self.cluster.readers[txn_id] = reader
         return reader, write_ids, txns
 
@@ -324,7 +329,7 @@ class Clients:
 
         effect = Effect(lambda: not self._is_there(table, partition), apply)
         with self.cluster.meaning(effect):
-            self.cluster.source.metastore.drop_partitions("src", table, [partition])
+            self.cluster.source.metastore.drop_partitions(self.cluster.database, table, [partition])
 
     def _is_there(self, table: str, partition: str) -> bool:
         side = self.cluster.source
@@ -343,7 +348,7 @@ class Clients:
 
         effect = Effect(lambda: table not in self.cluster.source.table_ids(), apply)
         with self.cluster.meaning(effect):
-            self.cluster.source.metastore.drop_table("src", table)
+            self.cluster.source.metastore.drop_table(self.cluster.database, table)
 
     def create(self, dice: random.Random) -> None:
         """A table that was dropped comes again under its name, or a new one."""
@@ -362,7 +367,7 @@ class Clients:
     def rename_to(self, table: str, new: str) -> None:
         """A table that is there gets a name that is free."""
         store = self.cluster.source.metastore
-        before = store.get_table("src", table)
+        before = store.get_table(self.cluster.database, table)
 
         def apply(tables: Tables) -> None:
             if table not in tables:  # another rename to this name was faster
@@ -385,4 +390,4 @@ class Clients:
         path = self._path(table, "")
         begins = Effect(lambda: self.cluster.source.is_moving(path), begin)
         with self.cluster.meaning(begins), self.cluster.meaning(Effect(has_happened, apply)):
-            store.alter_table("src", table, replace(before, name=new))
+            store.alter_table(self.cluster.database, table, replace(before, name=new))

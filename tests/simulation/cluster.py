@@ -7,8 +7,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import pytest
 
@@ -26,13 +25,14 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.repl import file_pool
-from tests.simulation import tenants
-from tests.simulation.definitions import Columns, Definition
+from tests.simulation import checks, tenants
 from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedVolume
 from tests.simulation.model import Effect, Model, TableModel, Tables
 from tests.simulation.plain_reader import Rows, View
+from tests.simulation.roles import Roles, dump_directories
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.side import Side
+from tests.simulation.story import Loaded, OpenReader, Story, ViolationError
 from tests.support.inline_threads import InlineThreads
 from tests.support.simulated_clock import SimulatedClock
 
@@ -57,6 +57,10 @@ UNFINISHED = {
     "open transactions": "SELECT TXN_ID FROM TXNS WHERE TXN_STATE = 'o' AND TXN_TYPE <> 1",
 }
 """What may not be there in the end."""
+_OF_MASTERS = {
+    "replays that nobody ends": "SELECT TXN_ID FROM TXNS WHERE TXN_STATE = 'o' AND TXN_TYPE = 1"
+}
+_ARCHIVES = ("cmroot", "cmroot2")
 
 
 @contextmanager
@@ -67,38 +71,6 @@ def determined(seed: int) -> Iterator[None]:
         patch.setattr(os, "urandom", dice.randbytes)
         patch.setattr(file_pool, "ThreadPoolExecutor", InlineThreads)
         yield
-
-
-@dataclass
-class OpenReader:
-    """A snapshot that somebody reads by: what it must go on seeing, partition by partition."""
-
-    txn_id: int
-    table: str
-    view: View
-    rows: dict[str, Rows]
-    places: dict[str, str]
-    columns: Columns
-    is_unsettled: bool = False
-
-
-@dataclass
-class ViolationError(Exception):
-    """An invariant does not hold."""
-
-    invariant: str
-    text: str
-
-    def __str__(self) -> str:
-        return f"{self.invariant}: {self.text}"
-
-
-@dataclass
-class Loaded:
-    """What the replica must be since the last load that said OK: one of these, table by table."""
-
-    choices: list[Tables]
-    event_id: int
 
 
 @dataclass(frozen=True)
@@ -129,12 +101,14 @@ class Cluster:
         self.disk.on_remove = self._removed
         self.volume = SimulatedVolume(self.disk)
         self.resolve = FsspecResolver(lambda _scheme, _authority: self.volume)
-        self._forget()
-        for path in ("/cmroot", "/elsewhere", "/repl", "/source", "/target"):
+        for path in ("/cmroot", "/cmroot2", "/elsewhere", "/repl", "/source", "/target"):
             self.disk.make_directories(path)
-        self.source = self._side("source", "src")
-        self.target = self._side("target", "dst")
-        self.source.metastore.create_database(
+        self.sides: tuple[Side, ...] = ()
+        self.first = self._side("source", "src", "file:/cmroot")
+        self.second = self._side("target", "dst", "file:/cmroot2")
+        self.sides = (self.first, self.second)
+        self._forget()
+        self.first.metastore.create_database(
             Database(name="src", parameters={"repl.source.for": "policy"})
         )
         table = self.table("t", is_partitioned=False)
@@ -145,39 +119,88 @@ class Cluster:
         self._image = self.image()
 
     def _forget(self) -> None:
-        self.model = Model()
+        for side in self.sides:
+            side.story = Story(is_master=side is self.first)
+        self.roles = Roles(self)
         self.effects: dict[str, list[Effect]] = {}
         self.owned: dict[str, set[Claim]] = {}
-        self.on_moved: list[Callable[[str, str, str], None]] = []
-        """Told of each partition that was renamed: table, old name, new one."""
-        self.on_renamed: list[Callable[[str, str], None]] = []
-        """Told of each table that was renamed: old name, new one."""
-        self.readers: dict[int, OpenReader] = {}
-        self.loaded: Loaded | None = None
-        self.bootstrap_end: int | None = None
         self.foreign: list[tenants.Foreign] = []
         self.failed_cleanings: list[str] = []
         self.nothing_to_discard: list[str] = []
-        self.dropped: dict[str, tuple[TableModel, View]] = {}
-        """Tables as they were when they were dropped, and which write ids counted."""
-        self.left_rows: dict[str, dict[str, Rows]] = {}
-        """Of adopted tables: rows of partitions that nobody has registered yet. Whoever adds such a
-        partition, also a writer, shows them."""
         self.is_something_gone = False
         self.archived: set[bytes] = set()
         """Contents of files that left their table, and are in the archive until a purge."""
         self.violation: ViolationError | None = None
         self._picked: set[str] = set()
         self._tokens = 0
-        self._last_event = -1
-        self._seen_table_ids: set[int] = set()
         self._seen: tuple[int, ...] = ()
+
+    # -- who is who, as the actor at work knows it
+
+    @property
+    def source(self) -> Side:
+        """The side that took writes when the actor at work began, or takes them now."""
+        actor = self.scheduler.current
+        return self.roles.home_of(actor.name if actor else "")
+
+    @property
+    def target(self) -> Side:
+        """The other one."""
+        return self.other(self.source)
+
+    def other(self, side: Side) -> Side:
+        return self.second if side is self.first else self.first
+
+    def side(self, name: str) -> Side:
+        return next(side for side in self.sides if side.name == name)
+
+    def work_at(self, side: Side) -> None:
+        """From here on the actor at work takes this side for the source."""
+        actor = self.scheduler.current
+        if actor is not None:
+            self.roles.homes[actor.name] = side
+
+    @property
+    def database(self) -> str:
+        return self.source.database_name
+
+    @property
+    def model(self) -> Model:
+        return self.source.story.model
+
+    @property
+    def readers(self) -> dict[int, OpenReader]:
+        return self.source.story.readers
+
+    @property
+    def loaded(self) -> Loaded | None:
+        return self.target.story.loaded
+
+    @loaded.setter
+    def loaded(self, loaded: Loaded | None) -> None:
+        self.target.story.loaded = loaded
+
+    @property
+    def on_moved(self) -> list[Callable[[str, str, str], None]]:
+        return self.source.story.on_moved
+
+    @property
+    def on_renamed(self) -> list[Callable[[str, str], None]]:
+        return self.source.story.on_renamed
+
+    @property
+    def dropped(self) -> dict[str, tuple[TableModel, View]]:
+        return self.source.story.dropped
+
+    @property
+    def left_rows(self) -> dict[str, dict[str, Rows]]:
+        return self.source.story.left_rows
 
     def image(self) -> Image:
         """All that `restart` brings back."""
         return Image(
             tree=copy.deepcopy(self.disk.root),
-            databases=(self.source.raw.serialize(), self.target.raw.serialize()),
+            databases=(self.first.raw.serialize(), self.second.raw.serialize()),
             history=copy.deepcopy(self.model.history),
         )
 
@@ -186,18 +209,20 @@ class Cluster:
         image = self._image
         self._forget()
         self.clock.advance_ms(START_MS - self.clock.now_ms())
+        self.clock.on_sleep = lambda: None
         self.scheduler.restart()
         self.disk.root = copy.deepcopy(image.tree)
-        for side, content in zip((self.source, self.target), image.databases, strict=True):
+        for side, content in zip(self.sides, image.databases, strict=True):
             side.restart(content)
         self.model.history = copy.deepcopy(image.history)
         self.model.tables = copy.deepcopy(image.history[-1][1])
         self.foreign = tenants.files(self)
 
-    def _side(self, name: str, database: str) -> Side:
+    def _side(self, name: str, database: str, cm_root: str) -> Side:
         return Side(
             name,
             database,
+            cm_root=cm_root,
             disk=self.disk,
             resolve=self.resolve,
             clock=self.clock,
@@ -225,7 +250,7 @@ class Cluster:
     def table(self, name: str, *, is_partitioned: bool) -> Table:
         return Table(
             name=name,
-            database_name="src",
+            database_name=self.database,
             storage=STORAGE,
             partition_columns=(Column(name="p", type="string"),) if is_partitioned else (),
             parameters={"transactional": "true"},
@@ -234,7 +259,7 @@ class Cluster:
     def partition(self, table: str, name: str) -> Partition:
         return Partition(
             values=(name.partition("=")[2],),
-            database_name="src",
+            database_name=self.database,
             table_name=table,
             storage=STORAGE,
         )
@@ -248,7 +273,10 @@ class Cluster:
 
         def has_happened() -> bool:
             """A rename to this name keeps the id of its table."""
-            return self.source.table_ids().get(name, 0) not in {0, *self._seen_table_ids}
+            return self.source.table_ids().get(name, 0) not in {
+                0,
+                *self.source.story.seen_table_ids,
+            }
 
         with self.meaning(Effect(has_happened, apply)):
             self.source.metastore.create_table(self.table(name, is_partitioned=is_partitioned))
@@ -268,25 +296,37 @@ class Cluster:
                 mine.remove(effect)
 
     def _committed(self, side: Side, claims: set[tuple[int, int]]) -> None:
+        if not self.sides:
+            return  # they are being made
         actor = self.scheduler.current
         if actor is not None and claims:
             mine = self.owned.setdefault(actor.name, set())
             mine |= {Claim(side.name, txn_id, lock_id) for txn_id, lock_id in claims}
-        if side.name != "source":
+        changed = self._apply_effects(side, actor.name if actor else "")
+        self.roles.note(side)
+        story, event_id = side.story, side.event_id()
+        if not changed and event_id == story.last_event:
             return
+        story.last_event = event_id
+        story.seen_table_ids.update(side.table_ids().values())
+        if story.is_master:
+            tables = story.model.tables
+            for name in side.table_ids().keys() & tables.keys():
+                tables[name].definition = side.definition(name)
+            story.model.record(event_id)
+
+    def _apply_effects(self, side: Side, actor: str) -> bool:
+        """What the actor means for the side that it takes for the source."""
+        if side is not self.source:
+            return False
         changed = False
-        for effect in list(self.effects.get(actor.name if actor else "", ())):
+        for effect in list(self.effects.get(actor, ())):
             if effect.has_happened():
-                effect.apply(self.model.tables)
-                self.effects[actor.name if actor else ""].remove(effect)
+                effect.apply(side.story.model.tables)
+                self.effects[actor].remove(effect)
                 changed = True
-        event_id = side.event_id()
-        if changed or event_id != self._last_event:
-            self._last_event = event_id
-            self._seen_table_ids.update(side.table_ids().values())
-            for name in side.table_ids().keys() & self.model.tables.keys():
-                self.model.tables[name].definition = side.definition(name)
-            self.model.record(event_id)
+                self.roles.changed(side, effect)
+        return changed
 
     # -- invariants
 
@@ -295,24 +335,32 @@ class Cluster:
 
         I4: what leaves a table of the source is in the archive first, byte for byte."""
         levels = path.split("/")
-        is_of_table = levels[1] in {"source", "elsewhere"}
-        self.is_something_gone |= is_of_table or levels[1] == "cmroot"
-        if levels[1] == "cmroot":
+        is_of_archive = levels[1] in _ARCHIVES
+        is_of_table = self.roles.is_of_source(path)
+        self.is_something_gone |= is_of_table or is_of_archive
+        if is_of_archive:
             self.archived.discard(file.data)
         if not is_of_table or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
             return
-        archive = self.disk.directory("/cmroot").names.values()
-        if any(isinstance(kept, File) and kept.data == file.data for kept in archive):
+        if file.data in self._kept():
             self.archived.add(file.data)
             return
         self.found(ViolationError("I4", f"{path} is deleted and not in the archive"))
 
+    def _kept(self) -> set[bytes]:
+        """What the archives have."""
+        return {
+            file.data
+            for archive in _ARCHIVES
+            for file in self.disk.directory(f"/{archive}").names.values()
+            if isinstance(file, File)
+        }
+
     def check_archive(self) -> None:
         """I4 after a power cut: what was deleted because it is in the archive is there still."""
-        kept = self.disk.directory("/cmroot").names.values()
-        lost = self.archived - {file.data for file in kept if isinstance(file, File)}
+        lost = self.archived - self._kept()
         if lost:
             raise ViolationError("I4", f"{len(lost)} files were deleted, and their copies are gone")
 
@@ -323,80 +371,38 @@ class Cluster:
 
     def loaded_to(self, event_id: int) -> None:
         """A load said OK. A bootstrap sees each table at some moment while it was made."""
-        if int(self.target.parameter("repl.last.id") or 0) > event_id:
-            return  # another load has gone on from there, while this one stood still at its end
-        newest = self.source.event_id()
-        end = newest if self.bootstrap_end is None else self.bootstrap_end
-        self.loaded = Loaded(self.model.between(event_id, max(event_id, end)), event_id)
+        source, target = self.source, self.target
+        if int(target.parameter("repl.last.id") or 0) > event_id or self.roles.is_leaving(target):
+            return  # another has gone on from there, while this one stood still at its end
+        newest, ended = source.event_id(), source.story.bootstrap_end
+        end = newest if ended is None else ended
+        target.story.loaded = Loaded(
+            source.story.model.between(event_id, max(event_id, end)), event_id
+        )
 
     def check(self) -> None:
         """After every step. Raises ViolationError."""
         if self.violation is not None:
             raise self.violation
-        seen = (self.disk.version, self.source.version, self.target.version, len(self.readers))
+        readers = sum(len(side.story.readers) for side in self.sides)
+        seen = (self.disk.version, self.first.version, self.second.version, readers)
         if seen == self._seen:
             return
         self._seen = seen
         self._check_foreign()
-        self._check_definitions()
-        self._check_rows()
-        self._check_readers()
-        self._check_replica()
+        for side in self.sides:
+            if side.story.is_master:
+                checks.check_master(side)
+            checks.check_readers(side)
+            if not side.story.is_master:
+                checks.check_replica(side)
         if self.is_something_gone:
             self.is_something_gone = False
             self._check_dumps()
 
-    def _check_definitions(self) -> None:
-        there = self.source.table_ids()
-        for name, table in self.model.tables.items():
-            if name in there and table.columns != self.source.columns(name):
-                found = self.source.columns(name)
-                raise ViolationError("I11", f"{name} has columns {found}, not {table.columns}")
-        if set(there) != set(self.model.tables):
-            raise ViolationError("I8", f"tables {sorted(there)}, not {sorted(self.model.tables)}")
-
-    def _check_rows(self) -> None:
-        for name, table in self.model.tables.items():
-            view = self.source.view(name)
-            places = self.source.places(name)
-            if set(places) != set(table.partitions):
-                raise ViolationError(
-                    "I1", f"{name} has partitions {sorted(places)}, not {sorted(table.partitions)}"
-                )
-            for partition, path in places.items():
-                if self.source.is_moving(path):
-                    continue
-                _compare(
-                    "I1",
-                    f"a new reader of {name} {partition}",
-                    self._rows(self.source, path, view),
-                    table.partitions[partition],
-                )
-
-    def _rows(self, side: Side, path: str, view: View) -> Any:
-        try:
-            return side.rows(path, view)
-        except Exception as error:
-            raise ViolationError("I1", f"{path}: {error}") from error
-
-    def _check_readers(self) -> None:
-        for reader in list(self.readers.values()):
-            if not self.is_open(reader.txn_id):
-                del self.readers[reader.txn_id]
-                continue
-            for partition, path in reader.places.items():
-                _compare(
-                    "I2",
-                    f"reader {reader.txn_id} of {reader.table} {partition}",
-                    self._rows(self.source, path, reader.view),
-                    reader.rows[partition],
-                )
-
     def is_open(self, txn_id: int) -> bool:
         """Of a reader's transaction, or lock without one (:meth:`reader_of`)."""
-        if txn_id < 0:
-            return (0, -txn_id) in self.source.ledger.locks
-        return txn_id in self.source.ledger.open
+        return self.source.is_held(txn_id)
 
     def reader_of(self, lock_id: LockId) -> TxnId:
         """A number for a reader that has no transaction."""
@@ -416,50 +422,26 @@ class Cluster:
                 for line in listed.data.decode().splitlines():
                     place, checksum, *_ = [*line.split("#"), "", ""]
                     source = place.removeprefix("file:")
-                    archived = f"/cmroot/{source.rpartition('/')[2]}_{checksum}"
-                    if self.disk.find(source) is None and self.disk.find(archived) is None:
+                    name = f"{source.rpartition('/')[2]}_{checksum}"
+                    places = (source, *(f"/{archive}/{name}" for archive in _ARCHIVES))
+                    if all(self.disk.find(one) is None for one in places):
                         raise ViolationError("I5", f"{dump} names {line}, which is gone")
 
     def _unloaded_dumps(self) -> Iterator[str]:
-        for policy in list(self.disk.directory("/repl").names):
-            for name in list(self.disk.directory(f"/repl/{policy}").names):
-                hive = f"/repl/{policy}/{name}/hive"
-                if self.disk.find(f"{hive}/_finished_dump") is not None and (
-                    self.disk.find(f"{hive}/_finished_load") is None
-                ):
-                    yield hive
+        for dump in dump_directories(self.disk):
+            is_finished = self.disk.find(f"{dump}/_finished_dump") is not None
+            is_loaded = self.disk.find(f"{dump}/_finished_load") is not None
+            if is_finished and not is_loaded and dump not in self.roles.abandoned:
+                yield dump
 
     def check_ended(self) -> None:
         """I13: once all have had their time, nothing is left half done."""
-        for side in (self.source, self.target):
-            for what, query in UNFINISHED.items():
+        for side in self.sides:
+            queries = UNFINISHED | (_OF_MASTERS if side.story.is_master else {})
+            for what, query in queries.items():
                 left = side.raw.execute(query).fetchall()
                 if left:
                     raise ViolationError("I13", f"{side.name}: {what}: {left}")
-
-    def _check_replica(self) -> None:
-        """I11: equal to the source at the event where the last load that said OK left it."""
-        if self.loaded is None:
-            return
-        found = replica_rows(self.target)
-        choices = self.loaded.choices
-        names = set().union(*choices)
-        always = set(choices[0]).intersection(*choices[1:])
-        if not always <= set(found) <= names:
-            raise ViolationError("I11", f"the replica has {sorted(found)}, not {sorted(names)}")
-        for name, partitions in found.items():
-            wanted = [one[name] for one in choices if name in one]
-            _check_definition(
-                f"{name} at event {self.loaded.event_id}",
-                self.target.definition(name),
-                [one.definition for one in wanted if one.definition],
-            )
-            if not _is_one_of(partitions, [one.partitions for one in wanted]):
-                raise ViolationError(
-                    "I11",
-                    f"{name} at event {self.loaded.event_id} is {partitions}, "
-                    f"not {wanted[-1].partitions}",
-                )
 
     def is_replica_equal(self) -> bool:
         """Whether the last load brought all that the source has."""
@@ -476,43 +458,3 @@ class Cluster:
                 reader.is_unsettled = True
                 for partition in partitions:
                     reader.places.pop(partition, None)
-
-
-def replica_rows(side: Side) -> dict[str, dict[str, Any]]:
-    """All rows of a side, by table and partition."""
-    found: dict[str, dict[str, Any]] = {}
-    for name in side.table_ids():
-        view = side.view(name)
-        try:
-            found[name] = {part: side.rows(path, view) for part, path in side.places(name).items()}
-        except Exception as error:
-            raise ViolationError("I11", f"{side.name} {name}: {error}") from error
-    return found
-
-
-def _check_definition(what: str, found: Definition, wanted: Sequence[Definition]) -> None:
-    """A bootstrap reads what the catalog says and what was written one after the other."""
-    for field in fields(Definition):
-        choices = [getattr(one, field.name) for one in wanted]
-        there = getattr(found, field.name)
-        if there not in choices:
-            raise ViolationError("I11", f"{what}: {field.name} is {there}, not {choices[-1]}")
-
-
-def _is_one_of(found: dict[str, Rows], wanted: Sequence[dict[str, Rows]]) -> bool:
-    """Whether a table is as it was at one moment; or its rows are those of one moment, but its
-    partitions those of a later one, as a bootstrap that reads its snapshot first may find them."""
-    names = set().union(*wanted)
-    always = names.intersection(*wanted)
-    return found in wanted or (
-        always <= set(found) <= names
-        and any(all(rows == one.get(name, {}) for name, rows in found.items()) for one in wanted)
-    )
-
-
-def _compare(invariant: str, what: str, found: Any, wanted: Any) -> None:
-    if found == wanted:
-        return
-    lost = {key: row for key, row in wanted.items() if found.get(key) != row}
-    extra = {key: row for key, row in found.items() if wanted.get(key) != row}
-    raise ViolationError(invariant, f"{what} misses {lost} and has {extra} besides")

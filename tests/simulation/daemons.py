@@ -24,7 +24,7 @@ from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.plan import LoadKind, LoadPlan, LoadReport, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
 from tests.simulation.cluster import Cluster
-from tests.simulation.side import CMROOT, REPL_ROOT, Side
+from tests.simulation.side import REPL_ROOT, Side
 
 LEASE = LeaseRules(dead_after_seconds=300, heartbeat_seconds=10)
 
@@ -165,8 +165,8 @@ class Daemons:
     def dump_request(self) -> DumpRequest:
         return DumpRequest(
             root=REPL_ROOT,
-            database="src",
-            cm_root=CMROOT,
+            database=self.cluster.database,
+            cm_root=self.cluster.source.cm_root,
             wait=WaitRules(timeout_seconds=10, poll_seconds=1),
             lease=LEASE,
         )
@@ -177,7 +177,10 @@ class Daemons:
 
     def load_request(self) -> LoadRequest:
         return LoadRequest(
-            root=REPL_ROOT, source_database="src", target_database="dst", lease=LEASE
+            root=REPL_ROOT,
+            source_database=self.cluster.database,
+            target_database=self.cluster.target.database_name,
+            lease=LEASE,
         )
 
 
@@ -187,15 +190,15 @@ class WatchedDump(ReplDump):
     def __init__(self, cluster: Cluster) -> None:
         store = cluster.source.metastore
         super().__init__(store, cluster.resolve, cluster.clock, cluster.token, store.manifest)
-        self._cluster = cluster
+        self._side = cluster.source
 
     def run(self, plan: DumpPlan) -> DumpReport:
         has_snapshots = plan.kind is DumpKind.BOOTSTRAP or bool(plan.anew)
         if has_snapshots:
-            self._cluster.bootstrap_end = None
+            self._side.story.bootstrap_end = None
         report = super().run(plan)
         if has_snapshots:
-            self._cluster.bootstrap_end = self._cluster.source.event_id()
+            self._side.story.bootstrap_end = self._side.event_id()
         return report
 
 

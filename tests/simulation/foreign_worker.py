@@ -50,7 +50,7 @@ class ForeignWorker:
             raise NotTodayError("nothing to rebalance")
         table, partition = dice.choice(found)
         store = cluster.source.metastore
-        wanted = Target("src", table, partition or None)
+        wanted = Target(cluster.database, table, partition or None)
         store.compact(
             CompactionRequest(
                 target=wanted,
@@ -65,7 +65,7 @@ class ForeignWorker:
         )
         self._lock(txn_id, table, partition)
         txns = current_snapshot(store, txn_id)
-        (write_ids,) = store.get_valid_write_ids([f"src.{table}"], txns)
+        (write_ids,) = store.get_valid_write_ids([f"{cluster.database}.{table}"], txns)
         highest = write_ids.compactor_view().high_watermark
         store.update_compactor_state(
             replace(entry, highest_write_id=highest, txn_id=txn_id), txn_id
@@ -90,14 +90,15 @@ class ForeignWorker:
                 known.update({anew[old]: row for old, row in there.items()})
 
         ledger = cluster.source.ledger
-        with cluster.meaning(Effect(lambda: ledger.is_committed(txn_id), apply)):
+        effect = Effect(lambda: ledger.is_committed(txn_id), apply, has_same_rows=True)
+        with cluster.meaning(effect):
             store.commit_txn(CommitTxnRequest(txn_id=txn_id))
 
     def _lock(self, txn_id: TxnId, table: str, partition: str) -> None:
         component = LockComponent(
             type=LockType.EXCL_WRITE,
             level=LockLevel.PARTITION if partition else LockLevel.TABLE,
-            scope=Scope("src", table, partition or None),
+            scope=Scope(self.cluster.database, table, partition or None),
             operation=DataOperation.NO_TXN,
             is_transactional=True,
         )

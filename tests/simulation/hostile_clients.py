@@ -16,7 +16,8 @@ from hms_bridge.config.settings import ServerSettings
 from hms_bridge.server.serve import dispatcher_of
 from hms_bridge.server.turns import Turns
 from hms_bridge.wire.methods import method
-from tests.simulation.cluster import Cluster, ViolationError
+from tests.simulation.cluster import Cluster
+from tests.simulation.story import ViolationError
 from tests.support.golden_wire import read_message, write_message
 
 LIMITS = ServerSettings(message_elements_max=4_096)
@@ -75,7 +76,7 @@ class HostileClients:
         assert result is not None
         question = write_message(name, TMessageType.CALL, method(name).arguments())
         answer = read_message(self._serve(iter([question])), result)[2]
-        if "src" not in (getattr(answer, "success", None) or ()):
+        if self.cluster.database not in (getattr(answer, "success", None) or ()):
             raise ViolationError("I13", f"after an attack the server says {answer}")
 
     def _serve(self, pieces: Iterator[bytes]) -> bytes:

@@ -95,6 +95,10 @@ class Effect:
 
     has_happened: Callable[[], bool]
     apply: Callable[[Tables], None]
+    has_same_rows: bool = False
+    """It may come when the other side has taken over: nothing of it is lost."""
+    is_met_already: bool = False
+    """Who asks is content if somebody else has done it: it tells nothing of who did."""
 
 
 class Model:
@@ -103,6 +107,11 @@ class Model:
     def __init__(self) -> None:
         self.tables: Tables = {}
         self.history: list[tuple[int, Tables]] = []
+
+    @property
+    def last(self) -> int:
+        """The newest event that it knows."""
+        return self.history[-1][0] if self.history else 0
 
     def record(self, event_id: int) -> None:
         """The tables as they are are those of this event."""

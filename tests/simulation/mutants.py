@@ -90,9 +90,10 @@ def _by_test(folder: Path, test: str) -> str | None:
     return f"killed by {test}"
 
 
-def _by_simulation(folder: Path, seeds: int) -> str | None:
+def _by_simulation(folder: Path, seeds: int, *, is_handover: bool) -> str | None:
     """How many schedules it took; None if none of them noticed."""
     options = ["--seeds", str(seeds), "--tries", "0", "--until-found"]
+    options += ["--handover"] if is_handover else []
     done = _run(folder, ["tests.simulation.run", *options])
     if done.returncode == 0:
         return None
@@ -107,7 +108,7 @@ def try_mutation(mutation: Mutation, folder: Path, seeds: int | None) -> str | N
     """What noticed it; None if it survived."""
     with broken(mutation, folder):
         if seeds is not None:
-            return _by_simulation(folder, seeds)
+            return _by_simulation(folder, seeds, is_handover=mutation.is_handover)
         return _by_test(folder, mutation.test or "")
 
 

@@ -17,8 +17,8 @@ class Edit:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mutation:
     """`test`: the test that must fail; None where only whole clusters can show it.
-    `is_simulated`: the simulated cluster must find it, too.
-    `also`: lines that hold the same promise, broken at the same time."""
+    `is_simulated`: the simulated cluster must find it, too; `is_handover`: in schedules in which
+    sides change places. `also`: lines that hold the same promise, broken at the same time."""
 
     name: str
     file: str
@@ -26,6 +26,7 @@ class Mutation:
     new: str
     test: str | None = None
     is_simulated: bool = False
+    is_handover: bool = False
     also: tuple[Edit, ...] = ()
 
     @property

@@ -35,7 +35,7 @@ _FOUND = "tests/simulation/test_found.py::"
 # rows with others in one directory, as streams do, and no two workers there compact one range, as
 # those of Hive may.
 MUTATIONS = (
-    *(Mutation(**fields) for fields in CARRIED),
+    *CARRIED,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",
@@ -815,9 +815,9 @@ MUTATIONS = (
         test="tests/repl/test_replica_gate.py::"
         "test_a_partition_that_somebody_dropped_is_not_made_anew_without_its_rows",
     ),
-    *(Mutation(**told) for told in HANDOVER),
-    *(Mutation(**told) for told in EDGES),
-    *(Mutation(**told) for told in SCOPE),
+    *HANDOVER,
+    *EDGES,
+    *SCOPE,
     Mutation(
         name="a repair drops a database that no load made",
         file="hms_bridge/repl/repair/plan.py",

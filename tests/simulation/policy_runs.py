@@ -8,13 +8,15 @@ from contextlib import contextmanager
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.replication import CycleOutcome, PolicySide, ReplicationPolicy
+from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.cycles.runner import Runner
 from hms_bridge.repl.pinned_dumps import release_loaded_dumps
 from tests.simulation.admins import Admins
-from tests.simulation.cluster import ViolationError
 from tests.simulation.daemons import LEASE
-from tests.simulation.side import REPL_ROOT
+from tests.simulation.side import REPL_ROOT, Side
+from tests.simulation.statements import NotTodayError
+from tests.simulation.story import ViolationError
 
 POLICY = ReplicationPolicy(
     name="src-to-dst",
@@ -28,32 +30,46 @@ class PolicyRuns(Admins):
     """What a timer does, each a method that an actor runs to its end."""
 
     def run_policy(self, dice: random.Random) -> None:
-        """One cycle. Its policy and history are in the replica's database."""
+        """One cycle, whichever way the policy goes. Policy and history are at the second side."""
         del dice
-        store = self.cluster.target.metastore
-        policies = store.policies
-        if not policies.get_policies():
+        store, policies = self.cluster.second.metastore, self.policies
+        known = policies.get_policies()
+        if not known:
             policies.add_policies([POLICY])
+        policy = known[0] if known else POLICY
+        if policy.is_paused:
+            raise NotTodayError("paused")
         runner = Runner(
             metastore=store,
             store=policies,
-            open_cycle=self._open_cycle,
+            open_cycle=self.open_cycle,
             clock=self.cluster.clock,
             user="timer",
             host="h",
             lease=LEASE,
         )
-        result = runner.run(POLICY)
+        result = runner.run(policy)
         newest = policies.get_cycles(POLICY.name, limit=1)[0]
         if newest.result.outcome is CycleOutcome.RUNNING:
             raise ViolationError("I13", f"history says that {newest} runs")
         if result.outcome is CycleOutcome.FAILED:
             raise ReplError(result.message or "")
 
+    @property
+    def policies(self) -> PolicyStore:
+        """At the second side, whoever is whose replica."""
+        return self.cluster.second.metastore.policies
+
     @contextmanager
-    def _open_cycle(self, policy: ReplicationPolicy) -> Iterator[OpenCycle]:
-        del policy
+    def open_cycle(self, policy: ReplicationPolicy) -> Iterator[OpenCycle]:
+        """From the policy's source, whoever else takes another side for it."""
+        self.cluster.work_at(self.side_of(policy.source))
         yield self.cycle()
+
+    def side_of(self, named: PolicySide) -> Side:
+        """Each side's database has a name of its own."""
+        sides = self.cluster.sides
+        return next(side for side in sides if side.database_name == named.database)
 
     def cycle(self) -> OpenCycle:
         """Both sides, at hand."""

@@ -18,9 +18,10 @@ from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest, TxnType
 from hms_bridge.session.min_history import register_reader
 from hms_bridge.session.transaction import current_snapshot
-from tests.simulation.cluster import BASE_COLUMNS, ViolationError
+from tests.simulation.cluster import BASE_COLUMNS
 from tests.simulation.sql_clients import SqlClients
 from tests.simulation.statements import PAUSES, NotTodayError
+from tests.simulation.story import ViolationError
 from tests.simulation.tenants import OTHER, OTHER_TABLE
 
 _SLOW_MS = (2_000, 20_000, 90_000, 250_000)
@@ -33,7 +34,7 @@ class Readers(SqlClients):
         """A SHARED_READ lock and no transaction, as other engines read. Never registered."""
         table = self._some_table(dice)
         store = self.cluster.source.metastore
-        lock_id = self._lock("src", table, TxnId(0))
+        lock_id = self._lock(self.cluster.database, table, TxnId(0))
         try:
             reader, write_ids, txns = self._snapshot(self.cluster.reader_of(lock_id), table)
             for _ in range(2):
@@ -59,6 +60,7 @@ class Readers(SqlClients):
 
     def read_other(self, dice: random.Random) -> None:
         """A long reader of another database: its rows stay, and it keeps nobody back."""
+        self.cluster.work_at(self.cluster.first)
         store = self.cluster.source.metastore
         (txn_id,) = store.open_txns(OpenTxnsRequest(user="o", host="h", type=TxnType.READ_ONLY))
         try:

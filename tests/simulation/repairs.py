@@ -9,8 +9,8 @@ from hms_bridge.repl.compare.table_comparison import Depth
 from hms_bridge.repl.dump.discard import ReplDiscard
 from hms_bridge.repl.repair.looking import RepairRequest, RepairSides
 from hms_bridge.repl.repair.repl_repair import RepairReport, ReplRepair
-from tests.simulation.cluster import ViolationError
 from tests.simulation.policy_runs import PolicyRuns
+from tests.simulation.story import ViolationError
 
 
 class Repairs(PolicyRuns):

@@ -19,15 +19,18 @@ from functools import cache
 
 from hms_bridge.errors import BackendError, HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
-from tests.simulation.cluster import Cluster, ViolationError, determined
+from tests.simulation.cluster import Cluster, determined
 from tests.simulation.daemons import EXPECTED
 from tests.simulation.foreign_worker import ForeignWorker
+from tests.simulation.handover_schedule import HANDOVER_WORKS, make_handover_schedule
+from tests.simulation.handovers import Handovers
 from tests.simulation.hostile_clients import HostileClients
 from tests.simulation.readers import Readers
-from tests.simulation.repairs import Repairs
 from tests.simulation.schedule import Kind, Step, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
+from tests.simulation.stale_clients import StaleClients
 from tests.simulation.statements import NotTodayError
+from tests.simulation.story import ViolationError
 from tests.simulation.tenants import Tenants
 
 LAST_WORKS = (
@@ -39,7 +42,7 @@ LAST_WORKS = (
     "mend_replica",
     "read_all",
 )
-"""What an admin sees to in the end."""
+"""What an admin sees to in the end; where sides have changed places, first of all that."""
 
 
 @cache
@@ -99,7 +102,7 @@ class Run:
         self.tally = tally
         self.cluster = the_cluster()
         self.cluster.restart()
-        kinds = (Readers, Repairs, Tenants, ForeignWorker, HostileClients)
+        kinds = (Readers, Handovers, StaleClients, Tenants, ForeignWorker, HostileClients)
         self.players = [kind(self.cluster) for kind in kinds]
         self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
@@ -110,6 +113,9 @@ class Run:
     def play(self, steps: Sequence[Step]) -> None:
         """Raises ViolationError. No thread is left behind."""
         try:
+            self.cluster.roles.are_to_change = is_handover(steps)
+            if self.cluster.roles.are_to_change:  # else runs of old would not be what they were
+                self.cluster.clock.on_sleep = self._beat_at_once
             for step in steps:
                 self._step(step)
                 self.tally.steps += 1
@@ -163,6 +169,7 @@ class Run:
         dice = random.Random(step.amount)
         name = f"{step.work} {step.actor}"
         self.tally.works[step.work] += 1
+        self.cluster.roles.homes[name] = self.cluster.roles.now
         self.numbers[step.actor] = self.cluster.scheduler.spawn(
             step.actor, name, lambda: work(dice)
         )
@@ -213,13 +220,18 @@ class Run:
             self.cluster.clock.advance_ms(actor.delay_ms)
             self._beat()
 
+    def _beat_at_once(self) -> None:
+        """The living give signs of life while one of them sleeps."""
+        with self.cluster.scheduler.atomic():
+            self._beat()
+
     def _beat(self) -> None:
         for actor in self.cluster.scheduler.living:
             if actor.is_stalled:
                 continue
             claims = self.cluster.owned.get(actor.name, set())
             for claim in sorted(claims, key=lambda one: (one.side, one.txn_id, one.lock_id)):
-                store = getattr(self.cluster, claim.side).metastore
+                store = self.cluster.side(claim.side).metastore
                 try:
                     store.heartbeat(TxnId(claim.txn_id), LockId(claim.lock_id))
                 except HmsBridgeError:
@@ -245,7 +257,10 @@ class Run:
             actor.resume(FOREVER)
             self._judge(actor)
             self.cluster.check()
-        for work in LAST_WORKS:
+        works = list(LAST_WORKS)
+        if self.cluster.roles.are_to_change:
+            works.insert(works.index("replicate"), "settle")
+        for work in works:
             if work == "wait":
                 self._wait(self._behind_ms + 700_000)  # what was held before the clock went back
             else:
@@ -261,6 +276,11 @@ class Run:
         actor = self.numbers[self._last]
         actor.resume(FOREVER)
         self._judge(actor)
+
+
+def is_handover(steps: Sequence[Step]) -> bool:
+    """Whether sides are to change places."""
+    return any(step.work in HANDOVER_WORKS for step in steps)
 
 
 _TOLD_EVERY = 100
@@ -315,6 +335,7 @@ def search(
     seconds: float | None = None,
     tries: int = 400,
     tell: Callable[[str], None] = tell,
+    make: Callable[[int], list[Step]] = make_schedule,
 ) -> int:
     """Play the schedules of seeds until `seconds` of a core are used up, or twice as many have gone
     by; how many broke an invariant. Each is told
@@ -325,7 +346,7 @@ def search(
             time.process_time() - began > seconds or time.monotonic() - started > 2 * seconds
         ):
             break
-        steps = make_schedule(seed)
+        steps = make(seed)
         violation = play(seed, steps, tally)
         if violation is None:
             continue
@@ -343,6 +364,7 @@ class Part:
 
     seeds: tuple[int, ...]
     tries: int
+    is_handover: bool = False
 
 
 def _groups(seeds: range, size: int) -> Iterator[tuple[int, ...]]:
@@ -354,7 +376,8 @@ def play_part(part: Part) -> tuple[Tally, int, list[str]]:
     """What was done, how many violations were found, and what is to be told of them."""
     logging.disable(logging.WARNING)
     tally, told = Tally(), list[str]()
-    found = search(part.seeds, tally=tally, tries=part.tries, tell=told.append)
+    make = make_handover_schedule if part.is_handover else make_schedule
+    found = search(part.seeds, tally=tally, tries=part.tries, tell=told.append, make=make)
     return tally, found, told
 
 
@@ -387,12 +410,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=None, help="stop after so long")
     parser.add_argument("--tries", type=int, default=400, help="to shrink a schedule; 0: none")
     parser.add_argument("--until-found", action="store_true", help="stop at the first violation")
+    parser.add_argument("--handover", action="store_true", help="sides change places")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: _end())
     tally, started, found, told_at = Tally(), time.monotonic(), 0, 0
     seeds = range(options.first, options.first + options.seeds)
     size = _PART if options.processes > 1 else 1
-    parts = [Part(one, options.tries) for one in _groups(seeds, size)]
+    parts = [Part(one, options.tries, options.handover) for one in _groups(seeds, size)]
     for done, count, texts in play_parts(parts, options.processes):
         tally.add(done)
         found += count

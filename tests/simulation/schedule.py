@@ -7,6 +7,7 @@ and dice.
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -108,7 +109,10 @@ _WAITS_MS = (
 )
 
 
-SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
+Scene = tuple[tuple[str, int, int], ...]
+"""Work, and its fewest and most operations (0: to its end)."""
+
+SCENES: dict[str, Scene] = {
     "a table dropped by mistake": (
         ("insert", 0, 0),
         ("insert", 0, 0),
@@ -407,47 +411,58 @@ SCENES: dict[str, tuple[tuple[str, int, int], ...]] = {
         ("keep_house", 0, 0),
     ),
 }
-"""Where rows were lost: work, and its fewest and most operations (0: to its end). `go on`,
-`stall` and `kill` mean the last one that was left open."""
+"""Where rows were lost. `go on`, `stall` and `kill` mean the last one that was left open, `the one
+before goes on` the one before that."""
 
 
 def make_schedule(seed: int, length: int = 14) -> list[Step]:
     """The steps of a seed; about `length` pieces of work, of which some stand together."""
-    dice = random.Random(seed)
-    works = WEIGHTS | DDL
-    script = _Script(dice)
+    script = Script(random.Random(seed))
+    fill(script, WEIGHTS | DDL, ((0.12, SCENES),), length)
+    return script.steps
+
+
+def fill(
+    script: Script,
+    works: Mapping[str, int],
+    shares: Sequence[tuple[float, Mapping[str, Scene]]],
+    length: int,
+) -> None:
+    """About `length` pieces of work, as often as `works` says, or whole scenes instead: `shares`
+    tells of each kind how likely."""
+    dice = script.dice
     is_calm = dice.random() < 0.3
     while script.count < length:
-        if dice.random() < 0.12:
-            script.play_scene(SCENES[dice.choice(list(SCENES))])
+        scenes = next((scenes for share, scenes in shares if dice.random() < share), None)
+        if scenes is not None:
+            script.play_scene(scenes[dice.choice(list(scenes))])
             continue
         (work,) = dice.choices(list(works), list(works.values()))
         script.begin(work, 0 if is_calm or dice.random() < 0.55 else _points(dice))
         while script.open_actors and dice.random() < 0.45:
             script.push()
         script.trouble()
-    return script.steps
 
 
-class _Script:
+class Script:
     """A schedule that grows."""
 
     def __init__(self, dice: random.Random) -> None:
         self.steps: list[Step] = []
         self.open_actors: list[int] = []
         self.count = 0
-        self._dice = dice
+        self.dice = dice
 
     def begin(self, work: str, points: int) -> None:
         """A piece of work, to its end or for so many operations."""
         self.count += 1
-        seed = self._dice.randrange(1 << 30)
+        seed = self.dice.randrange(1 << 30)
         self.steps.append(Step(Kind.START, self.count, work, seed))
         self.steps.append(Step(Kind.RUN, self.count, amount=points))
         if points:
             self.open_actors.append(self.count)
 
-    def play_scene(self, scene: tuple[tuple[str, int, int], ...]) -> None:
+    def play_scene(self, scene: Scene) -> None:
         """Its works one after the other."""
         for work, low, high in scene:
             if work == "wait":
@@ -455,12 +470,14 @@ class _Script:
             elif work in _ENDS:
                 if self.open_actors:
                     self.steps.append(Step(_ENDS[work], self.open_actors[-1]))
+            elif work == "the one before goes on":
+                self.steps += [Step(Kind.RUN, actor) for actor in self.open_actors[-2:-1]]
             else:
-                self.begin(work, self._dice.randint(low, high) if high else 0)
+                self.begin(work, self.dice.randint(low, high) if high else 0)
 
     def push(self) -> None:
         """One that was left open goes on, ends, fails, stalls or dies."""
-        dice = self._dice
+        dice = self.dice
         actor = dice.choice(self.open_actors)
         what = dice.random()
         if what < 0.25:
@@ -481,7 +498,7 @@ class _Script:
 
     def trouble(self) -> None:
         """Time goes by, or the power fails."""
-        dice = self._dice
+        dice = self.dice
         if dice.random() < 0.12:
             self.steps.append(Step(Kind.CUT, amount=dice.randrange(1 << 30)))
         elif dice.random() < 0.25:

@@ -2,181 +2,178 @@
 
 from __future__ import annotations
 
-from typing import Any
+from tests.simulation.mutation import Mutation
 
 _SCOPE = "tests/repl/test_scope.py::"
 _DUMP = "hms_bridge/repl/dump/"
 _LOAD = "hms_bridge/repl/load/"
 
-SCOPE: tuple[dict[str, Any], ...] = (
-    {
-        "name": "a drop goes on from a scope that the replica never got",
-        "file": f"{_DUMP}dropped.py",
-        "old": "        scope = read_scope_note(resolve, previous.paths, scope).before\n",
-        "new": "        pass\n",
-        "test": "tests/repl/test_dropped.py::"
+SCOPE: tuple[Mutation, ...] = (
+    Mutation(
+        name="a drop goes on from a scope that the replica never got",
+        file=f"{_DUMP}dropped.py",
+        old="        scope = read_scope_note(resolve, previous.paths, scope).before\n",
+        new="        pass\n",
+        test="tests/repl/test_dropped.py::"
         "test_a_drop_in_place_of_a_changed_scope_goes_on_from_what_the_replica_has",
-    },
-    {
-        "name": "a failover advises to load a dump that drops what nobody else has",
-        "file": "hms_bridge/repl/handover/promote_plan.py",
-        "old": "        if replica.waiting_scope is not None:\n",
-        "new": "        if False:\n",
-        "test": "tests/repl/test_promote.py::"
+    ),
+    Mutation(
+        name="a failover advises to load a dump that drops what nobody else has",
+        file="hms_bridge/repl/handover/promote_plan.py",
+        old="        if replica.waiting_scope is not None:\n",
+        new="        if False:\n",
+        test="tests/repl/test_promote.py::"
         "test_a_dump_that_waits_and_leaves_fewer_tables_is_told_as_such",
-    },
-    {
-        "name": "another scope is taken for meant",
-        "file": f"{_DUMP}scope_change.py",
-        "old": "    if change.is_modified and not is_told:\n",
-        "new": "    if False and not is_told:\n",
-        "test": f"{_SCOPE}test_another_scope_is_refused_unless_it_is_meant",
-    },
-    {
-        "name": "tables that a changed scope covers or not are not looked for",
-        "file": f"{_DUMP}scope_change.py",
-        "old": "    crossing = {table.name for table in tables if change.crosses(table.name)}\n",
-        "new": "    crossing: set[str] = set()\n",
-        "test": f"{_SCOPE}test_from_all_tables_to_some_and_back",
-    },
-    {
-        "name": "a table that left the scope and is gone stays on the replica",
-        "file": f"{_DUMP}scope_change.py",
-        "old": "        found |= {name for name in names if change.crosses(name)}\n",
-        "new": "",
-        "test": f"{_SCOPE}test_the_scope_is_changed",
-    },
-    {
-        "name": "a table that is lost as it leaves the scope stays on the replica",
-        "file": f"{_DUMP}repl_dump.py",
-        "old": "plan.asked, listed)\n",
-        "new": "plan.asked, self._tables(name))\n",
-        "test": f"{_SCOPE}test_a_table_that_is_lost_as_it_leaves_the_scope_goes_too",
-    },
-    {
-        "name": "a rename across the edge of a scope is passed over",
-        "file": f"{_DUMP}scope_change.py",
-        "old": "            found |= names\n",
-        "new": "            pass\n",
-        "test": f"{_SCOPE}test_tables_change_places_across_the_edge",
-    },
-    {
-        "name": "events of tables outside of the scope are dumped",
-        "file": f"{_DUMP}scope_change.py",
-        "old": "        return name in self.anew or not self.change.carries(str(name))\n",
-        "new": "        return name in self.anew\n",
-        "test": f"{_SCOPE}test_events_of_others_are_left_out_and_the_scope_goes_on_unsaid",
-    },
-    {
-        "name": "a Hive is not told of a scope that was changed",
-        "file": f"{_DUMP}repl_dump.py",
-        "old": "            is_scope_modified=change.is_modified,\n",
-        "new": "",
-        "test": f"{_SCOPE}test_the_scope_is_changed",
-    },
-    {
-        "name": "a dump in the place of one that changes the scope goes on from that",
-        "file": f"{_DUMP}planner.py",
-        "old": "            change = replace(change, before=note.before)\n",
-        "new": "",
-        "test": f"{_SCOPE}test_a_dump_in_the_place_of_one_that_changes_the_scope_changes_it_too",
-    },
-    {
-        "name": "a discarded dump leaves its changed scope behind",
-        "file": f"{_DUMP}discard.py",
-        "old": "DumpPaths(plan.directory), scope).before\n",
-        "new": "DumpPaths('/'), scope).before\n",
-        "test": f"{_SCOPE}test_a_discarded_change_is_none",
-    },
-    {
-        "name": "plain tables outside of the scope stop the dump",
-        "file": f"{_DUMP}repl_dump.py",
-        "old": "        covered = tables_in(change.now, listed)\n",
-        "new": "        covered = listed\n",
-        "test": f"{_SCOPE}test_plain_tables_outside_of_the_scope_are_not_looked_at",
-    },
-    {
-        "name": "a replica that missed a change of scope goes on",
-        "file": f"{_LOAD}repl_load.py",
-        "old": "        require_scope(request.names, reader, database)\n",
-        "new": "",
-        "test": f"{_SCOPE}test_a_replica_that_missed_a_change_of_scope_is_told",
-    },
-    {
-        "name": "a replica does not note its scope",
-        "file": f"{_LOAD}scope.py",
-        "old": "    return {SCOPE: reader.scope.patterns_text or None}\n",
-        "new": "    return {}\n",
-        "test": f"{_SCOPE}test_a_bootstrap_brings_what_is_in_scope_and_lists_it_as_hive_does",
-    },
-    {
-        "name": "a table that no load made goes with a name that left the scope",
-        "file": f"{_LOAD}scope.py",
-        "old": "    return table.name in reader.scope_note.names and not is_loaded(table)\n",
-        "new": "    return False\n",
-        "test": f"{_SCOPE}test_a_table_of_somebody_else_stays_when_its_name_leaves_the_scope",
-    },
-    {
-        "name": "a table that no load made is replaced by one that is new in the scope",
-        "file": f"{_LOAD}repl_load.py",
-        "old": "        refuse_foreign(reader, self._replica(request))\n",
-        "new": "",
-        "test": f"{_SCOPE}"
-        "test_a_table_of_somebody_else_is_not_replaced_by_one_that_is_new_in_scope",
-    },
-    {
-        "name": "a table that no load made goes with a rename out of the scope",
-        "file": f"{_LOAD}events/table.py",
-        "old": "    if table is not None and not is_loaded(table):\n",
-        "new": "    if False and table is not None:\n",
-        "test": f"{_SCOPE}"
+    ),
+    Mutation(
+        name="another scope is taken for meant",
+        file=f"{_DUMP}scope_change.py",
+        old="    if change.is_modified and not is_told:\n",
+        new="    if False and not is_told:\n",
+        test=f"{_SCOPE}test_another_scope_is_refused_unless_it_is_meant",
+    ),
+    Mutation(
+        name="tables that a changed scope covers or not are not looked for",
+        file=f"{_DUMP}scope_change.py",
+        old="    crossing = {table.name for table in tables if change.crosses(table.name)}\n",
+        new="    crossing: set[str] = set()\n",
+        test=f"{_SCOPE}test_from_all_tables_to_some_and_back",
+    ),
+    Mutation(
+        name="a table that left the scope and is gone stays on the replica",
+        file=f"{_DUMP}scope_change.py",
+        old="        found |= {name for name in names if change.crosses(name)}\n",
+        new="",
+        test=f"{_SCOPE}test_the_scope_is_changed",
+    ),
+    Mutation(
+        name="a table that is lost as it leaves the scope stays on the replica",
+        file=f"{_DUMP}repl_dump.py",
+        old="plan.asked, listed)\n",
+        new="plan.asked, self._tables(name))\n",
+        test=f"{_SCOPE}test_a_table_that_is_lost_as_it_leaves_the_scope_goes_too",
+    ),
+    Mutation(
+        name="a rename across the edge of a scope is passed over",
+        file=f"{_DUMP}scope_change.py",
+        old="            found |= names\n",
+        new="            pass\n",
+        test=f"{_SCOPE}test_tables_change_places_across_the_edge",
+    ),
+    Mutation(
+        name="events of tables outside of the scope are dumped",
+        file=f"{_DUMP}scope_change.py",
+        old="        return name in self.anew or not self.change.carries(str(name))\n",
+        new="        return name in self.anew\n",
+        test=f"{_SCOPE}test_events_of_others_are_left_out_and_the_scope_goes_on_unsaid",
+    ),
+    Mutation(
+        name="a Hive is not told of a scope that was changed",
+        file=f"{_DUMP}repl_dump.py",
+        old="            is_scope_modified=change.is_modified,\n",
+        new="",
+        test=f"{_SCOPE}test_the_scope_is_changed",
+    ),
+    Mutation(
+        name="a dump in the place of one that changes the scope goes on from that",
+        file=f"{_DUMP}planner.py",
+        old="            change = replace(change, before=note.before)\n",
+        new="",
+        test=f"{_SCOPE}test_a_dump_in_the_place_of_one_that_changes_the_scope_changes_it_too",
+    ),
+    Mutation(
+        name="a discarded dump leaves its changed scope behind",
+        file=f"{_DUMP}discard.py",
+        old="DumpPaths(plan.directory), scope).before\n",
+        new="DumpPaths('/'), scope).before\n",
+        test=f"{_SCOPE}test_a_discarded_change_is_none",
+    ),
+    Mutation(
+        name="plain tables outside of the scope stop the dump",
+        file=f"{_DUMP}repl_dump.py",
+        old="        covered = tables_in(change.now, listed)\n",
+        new="        covered = listed\n",
+        test=f"{_SCOPE}test_plain_tables_outside_of_the_scope_are_not_looked_at",
+    ),
+    Mutation(
+        name="a replica that missed a change of scope goes on",
+        file=f"{_LOAD}repl_load.py",
+        old="        require_scope(request.names, reader, database)\n",
+        new="",
+        test=f"{_SCOPE}test_a_replica_that_missed_a_change_of_scope_is_told",
+    ),
+    Mutation(
+        name="a replica does not note its scope",
+        file=f"{_LOAD}scope.py",
+        old="    return {SCOPE: reader.scope.patterns_text or None}\n",
+        new="    return {}\n",
+        test=f"{_SCOPE}test_a_bootstrap_brings_what_is_in_scope_and_lists_it_as_hive_does",
+    ),
+    Mutation(
+        name="a table that no load made goes with a name that left the scope",
+        file=f"{_LOAD}scope.py",
+        old="    return table.name in reader.scope_note.names and not is_loaded(table)\n",
+        new="    return False\n",
+        test=f"{_SCOPE}test_a_table_of_somebody_else_stays_when_its_name_leaves_the_scope",
+    ),
+    Mutation(
+        name="a table that no load made is replaced by one that is new in the scope",
+        file=f"{_LOAD}repl_load.py",
+        old="        refuse_foreign(reader, self._replica(request))\n",
+        new="",
+        test=f"{_SCOPE}test_a_table_of_somebody_else_is_not_replaced_by_one_that_is_new_in_scope",
+    ),
+    Mutation(
+        name="a table that no load made goes with a rename out of the scope",
+        file=f"{_LOAD}events/table.py",
+        old="    if table is not None and not is_loaded(table):\n",
+        new="    if False and table is not None:\n",
+        test=f"{_SCOPE}"
         "test_a_table_of_somebody_else_stays_when_its_name_is_renamed_out_of_the_scope",
-    },
-    {
-        "name": "a table that no load made goes with a changed scope of a Hive's dump",
-        "file": f"{_LOAD}scope.py",
-        "old": "        if is_loaded(table):\n",
-        "new": "        if True:\n",
-        "test": "tests/repl/test_load_golden.py::"
+    ),
+    Mutation(
+        name="a table that no load made goes with a changed scope of a Hive's dump",
+        file=f"{_LOAD}scope.py",
+        old="        if is_loaded(table):\n",
+        new="        if True:\n",
+        test="tests/repl/test_load_golden.py::"
         "test_a_hives_dump_of_a_changed_scope_drops_what_a_load_made_and_nothing_else",
-    },
-    {
-        "name": "write ids of a table that comes into a Hive's scope stop the load",
-        "file": f"{_LOAD}events/txn.py",
-        "old": "    if (is_gone or comes_whole) and replica.find_table(name) is None:\n",
-        "new": "    if is_gone and replica.find_table(name) is None:\n",
-        "test": f"{_SCOPE}"
-        "test_a_hives_dump_tells_write_ids_of_a_table_that_comes_whole_by_a_rename",
-    },
-    {
-        "name": "a replica of some tables closes the others of its source",
-        "file": "hms_bridge/repl/handover/promote_plan.py",
-        "old": "    _require_all_tables(request.policy, source, database)\n",
-        "new": "",
-        "test": "tests/repl/test_promote.py::"
-        "test_a_replica_of_some_tables_does_not_close_the_others",
-    },
-    {
-        "name": "a way back drops tables that were never in the scope",
-        "file": "hms_bridge/repl/handover/failback_plan.py",
-        "old": "    _require_all_tables(request.policy, new.database)\n",
-        "new": "",
-        "test": "tests/repl/test_promote.py::"
+    ),
+    Mutation(
+        name="write ids of a table that comes into a Hive's scope stop the load",
+        file=f"{_LOAD}events/txn.py",
+        old="    if (is_gone or comes_whole) and replica.find_table(name) is None:\n",
+        new="    if is_gone and replica.find_table(name) is None:\n",
+        test=f"{_SCOPE}test_a_hives_dump_tells_write_ids_of_a_table_that_comes_whole_by_a_rename",
+    ),
+    Mutation(
+        name="a replica of some tables closes the others of its source",
+        file="hms_bridge/repl/handover/promote_plan.py",
+        old="    _require_all_tables(request.policy, source, database)\n",
+        new="",
+        test="tests/repl/test_promote.py::test_a_replica_of_some_tables_does_not_close_the_others",
+    ),
+    Mutation(
+        name="a way back drops tables that were never in the scope",
+        file="hms_bridge/repl/handover/failback_plan.py",
+        old="    _require_all_tables(request.policy, new.database)\n",
+        new="",
+        test="tests/repl/test_promote.py::"
         "test_the_tables_that_were_never_replicated_are_not_dropped_by_a_way_back",
-    },
-    {
-        "name": "a promoted replica forgets that its scope was limited",
-        "file": "hms_bridge/repl/handover/promote.py",
-        "old": "        del changes[SCOPE]  # by it a failback sees that the other side has more\n",
-        "new": "",
-        "test": "tests/repl/test_promote.py::"
+    ),
+    Mutation(
+        name="a promoted replica forgets that its scope was limited",
+        file="hms_bridge/repl/handover/promote.py",
+        old="        del changes[SCOPE]  # by it a failback sees that the other side has more\n",
+        new="",
+        test="tests/repl/test_promote.py::"
         "test_the_tables_that_were_never_replicated_are_not_dropped_by_a_way_back",
-    },
-    {
-        "name": "a pattern that means another thing in Java decides what is dropped",
-        "file": "hms_bridge/model/name_pattern.py",
-        "old": "        if piece is None:\n",
-        "new": "        if piece is None:\n            break\n        if False:\n",
-        "test": "tests/model/test_name_pattern.py::test_what_is_no_pattern_is_refused_by_name",
-    },
+    ),
+    Mutation(
+        name="a pattern that means another thing in Java decides what is dropped",
+        file="hms_bridge/model/name_pattern.py",
+        old="        if piece is None:\n",
+        new="        if piece is None:\n            break\n        if False:\n",
+        test="tests/model/test_name_pattern.py::test_what_is_no_pattern_is_refused_by_name",
+    ),
 )

@@ -20,9 +20,9 @@ from tests.simulation.disk import Directory, SimulatedDisk
 from tests.simulation.model import Ledger
 from tests.simulation.plain_reader import Rows, View, read_rows
 from tests.simulation.scheduler import Scheduler
+from tests.simulation.story import Story
 from tests.support.databases import memory_database, sqlite_connection
 
-CMROOT = "file:/cmroot"
 REPL_ROOT = "file:/repl"
 DAY_MS = 86_400_000
 HOUR_MS = 3_600_000
@@ -67,6 +67,7 @@ class Side:
         name: str,
         database_name: str,
         *,
+        cm_root: str,
         disk: SimulatedDisk,
         resolve: Resolver,
         clock: Clock,
@@ -77,10 +78,13 @@ class Side:
         self.name = name
         self.database_name = database_name
         self.warehouse = f"/{name}"
+        self.directory = f"{self.warehouse}/{database_name}.db"
+        self.cm_root = cm_root
+        self.story = Story()
         self.settings = Settings(
             warehouse=f"file:{self.warehouse}",
             # No replica is given up: whatever the clock says, what is needed must stay.
-            archive=ArchiveSettings(root=CMROOT, retain_ms=10 * DAY_MS, budget_ms=36_500 * DAY_MS),
+            archive=ArchiveSettings(root=cm_root, retain_ms=10 * DAY_MS, budget_ms=36_500 * DAY_MS),
             compactor=CompactorSettings(
                 aborted_txn_threshold=0, delta_count_threshold=2, cleaner_interval_ms=5_000
             ),
@@ -126,6 +130,12 @@ class Side:
     def event_id(self) -> int:
         row = self.raw.execute("SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE").fetchone()
         return int(row[0] or 1) - 1
+
+    def is_held(self, txn_id: int) -> bool:
+        """Whether a transaction is open, or the lock of a reader without one (a negative id)."""
+        if txn_id < 0:
+            return (0, -txn_id) in self.ledger.locks
+        return txn_id in self.ledger.open
 
     def has_database(self) -> bool:
         return self._database_id() is not None

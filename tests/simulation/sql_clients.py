@@ -85,9 +85,9 @@ class SqlClients(Alterations):
         first, second = columns[0][0], columns[1][0]
         chosen = dice.choice(sorted(values, key=str))
         new = f"s{self._next_row()}" if dice.random() < 0.5 else None
-        begin = f"DELETE FROM src.{table}"
+        begin = f"DELETE FROM {self.cluster.database}.{table}"
         if new is not None:
-            begin = f"UPDATE src.{table} SET {second} = '{new}'"
+            begin = f"UPDATE {self.cluster.database}.{table} SET {second} = '{new}'"
         if dice.random() < 0.7:
             return Meant(f"{begin} WHERE {first} = {chosen}", chosen, new)
         # As MySQL has it: one row, whichever. Without its clause it is all of them.
@@ -98,7 +98,9 @@ class SqlClients(Alterations):
         if not isinstance(statement, Update | Delete):
             raise NotTodayError(f"{text} is neither UPDATE nor DELETE")
         name: NameAsWritten = statement.table
-        table = self.cluster.source.metastore.get_table(name.database or "src", name.name)
+        table = self.cluster.source.metastore.get_table(
+            name.database or self.cluster.database, name.name
+        )
         return plan_write(statement, {name: table})
 
     def _write(self, statement: Statement, plan: WritePlan, seen: Mapping[str, Rows]) -> None:

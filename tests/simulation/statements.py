@@ -65,6 +65,7 @@ class Statement:
         self.cluster = cluster
         self.dice = dice
         self.store = cluster.source.metastore
+        self.database = cluster.database
         self.table = table
         (self.id,) = self.store.open_txns(OpenTxnsRequest(user="u", host="h"))
         self.inserts: dict[str, Rows] = {}
@@ -90,7 +91,7 @@ class Statement:
             LockComponent(
                 type=kind,
                 level=LockLevel.PARTITION if partition else LockLevel.TABLE,
-                scope=Scope("src", self.table, partition or None),
+                scope=Scope(self.database, self.table, partition or None),
                 operation=operation,
                 is_transactional=True,
                 is_dynamic_partition_write=is_dynamic and partitions == [""],
@@ -110,7 +111,9 @@ class Statement:
 
     def allocate(self) -> None:
         (given,) = self.store.allocate_table_write_ids(
-            AllocateWriteIdsRequest(database_name="src", table_name=self.table, txn_ids=(self.id,))
+            AllocateWriteIdsRequest(
+                database_name=self.database, table_name=self.table, txn_ids=(self.id,)
+            )
         )
         self.write_id = given.write_id
         self.table_id = self.cluster.source.table_ids().get(self.table)
@@ -179,7 +182,7 @@ class Statement:
                 DynamicPartitions(
                     txn_id=self.id,
                     write_id=self.write_id,
-                    database_name="src",
+                    database_name=self.database,
                     table_name=self.table,
                     partition_names=names,
                     operation=operation,
@@ -253,7 +256,7 @@ class Statement:
         return WriteNotification(
             txn_id=self.id,
             write_id=self.write_id,
-            database_name="src",
+            database_name=self.database,
             table_name=self.table,
             partition_values=(partition.partition("=")[2],) if partition else (),
             files=tuple(file.uri for file in files),

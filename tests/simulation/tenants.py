@@ -85,7 +85,7 @@ class Tenants:
             for _, place in sorted(self.cluster.source.places(name).items())
         ]
         gone = sorted(self.cluster.dropped.keys() - tables.keys())
-        found += [f"/source/src.db/{name}" for name in gone]
+        found += [f"{self.cluster.source.directory}/{name}" for name in gone]
         found = [place for place in found if isinstance(disk.find(place), Directory)]
         if not found:
             return
@@ -97,7 +97,7 @@ class Tenants:
         """An external table of another database, in an odd place."""
         tables = sorted(self.cluster.model.tables)
         number = len(self.cluster.foreign)
-        above = ["/source/src.db", "/elsewhere", "/source"]
+        above = [self.cluster.source.directory, "/elsewhere", "/source"]
         above += [self.cluster.source.table_location(one).removeprefix("file:") for one in tables]
         location = f"{dice.choice(above)}/_x{number}"
         table = replace(
@@ -149,7 +149,7 @@ def missing(cluster: Cluster) -> Foreign | None:
 def _is_somewhere(cluster: Cluster, foreign: Foreign) -> bool:
     return any(
         file is foreign.file
-        for above in ("source", "elsewhere")
+        for above in ("source", "target", "elsewhere")
         for _, file in cluster.disk.files(f"/{above}")
     )
 

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from tests.simulation.handover_schedule import make_handover_schedule
 from tests.simulation.run import Tally, play, search, the_cluster
 from tests.simulation.schedule import make_schedule
 from tests.simulation.scheduler import Scheduler, SlowError
@@ -28,22 +29,25 @@ def loud(capfd):
     return tell
 
 
-def test_schedules_of_whole_clusters(loud):
+@pytest.mark.parametrize(("make", "share"), [(make_schedule, 0.75), (make_handover_schedule, 0.25)])
+def test_schedules_of_whole_clusters(loud, make, share):
     """I1-I13, as many schedules as the time allows, always from the first seed on."""
     tally, told = Tally(), []
-    search(itertools.count(1), tally=tally, seconds=SECONDS, tries=200, tell=told.append)
+    seconds = SECONDS * share
+    search(itertools.count(1), tally=tally, seconds=seconds, tries=200, tell=told.append, make=make)
     loud(f"simulated cluster: {tally.told()}")
     assert not told, "\n".join(told)
     assert tally.schedules
     assert tally.equal_at_the_end > tally.schedules // 3 or tally.schedules < MANY
 
 
-def test_a_seed_replays_all():
+@pytest.mark.parametrize("make", [make_schedule, make_handover_schedule])
+def test_a_seed_replays_all(make):
     """The same operations, and the same bytes on disk."""
     found = []
     for _ in range(2):
         tally = Tally()
-        assert play(7, make_schedule(7), tally) is None
+        assert play(7, make(7), tally) is None
         files = [(path, file.data) for path, file in the_cluster().disk.files("/")]
         found.append((tally.points, tally.kills, sorted(files)))
     assert found[0] == found[1]

@@ -19,9 +19,12 @@ from hms_bridge.repl.format.event_payload import (
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
+    Payload,
     message_json,
 )
 from hms_bridge.repl.format.passed_kinds import is_harmless_compaction
+from hms_bridge.wire.convert_function import function_from_struct
+from hms_bridge.wire.object_json import struct_from_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,6 +110,37 @@ def find_divergence(store: Metastore, wanted: EventRange, database: str) -> Dive
         others=tuple(dict.fromkeys(finder.others)),
         unknown=unknown,
     )
+
+
+def functions_apart(
+    old: Metastore, new: Metastore, names: tuple[str, str], later: EventRange
+) -> tuple[str, ...]:
+    """Functions that one of two databases has and the other has not, or otherwise.
+
+    ``names``: of the databases, the former source's first. What the new source did in ``later``
+    does not count: its events bring it. Where files are and what they hold is each side's own.
+    Raises EventGapError.
+    """
+    one, other = (
+        {function.name: function.class_name for function in store.get_functions(name)}
+        for store, name in zip((old, new), names, strict=True)
+    )
+    apart = {name for name in one | other if one.get(name) != other.get(name)}
+    if apart:
+        for event in read_events(new, later):
+            if is_of(event, names[1]):
+                apart.discard(_function_of(event))
+    return tuple(sorted(apart))
+
+
+def _function_of(event: NotificationEvent) -> str:
+    """The name of a function that comes or goes; empty for other events."""
+    if event.type == EventType.DROP_FUNCTION.value:
+        return Payload.parse(message_json(event), _where(event)).text("functionName")
+    if event.type == EventType.CREATE_FUNCTION.value:
+        text = Payload.parse(message_json(event), _where(event)).text("functionObjJson")
+        return function_from_struct(struct_from_json("Function", text)).name
+    return ""
 
 
 def changed_places(before: PlainPlaces, now: PlainPlaces) -> frozenset[str]:

@@ -7,11 +7,21 @@ else has goes only where that was asked for, by name of the tables in the plan.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError
 from hms_bridge.errors import NoSuchObjectError, ReplError
-from hms_bridge.model.catalog import Database
+from hms_bridge.model.catalog import (
+    ORC_INPUT_FORMAT,
+    ORC_OUTPUT_FORMAT,
+    ORC_SERDE,
+    Column,
+    Database,
+    SerDe,
+    Storage,
+    Table,
+)
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import LAST_EVENT, TARGET_FOR, TARGET_LAST_EVENT
 from hms_bridge.model.replication import CycleResult, ReplicationPolicy
@@ -25,7 +35,12 @@ from hms_bridge.repl.handover.failback_plan import (
     OldSource,
     plan_failback,
 )
-from hms_bridge.repl.handover.look import look_at_new_source, look_at_old_source
+from hms_bridge.repl.handover.look import (
+    is_told_by_no_event,
+    look_at_new_source,
+    look_at_old_source,
+    other_functions,
+)
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import OpenSides, Side, abort_writers, fence
 from hms_bridge.repl.own_part import PROPERTIES
@@ -71,9 +86,9 @@ class Failback:
                 plan = self._plan(request, ways)
                 if FailbackStep.FENCE in plan.steps:
                     fence(self._sides, ways.old)
-                if FailbackStep.ABORT_WRITERS in plan.steps:
-                    abort_writers(ways.old)
                 if FailbackStep.BECOME_REPLICA in plan.steps:
+                    # Also where the plan saw none: they may have begun before the fence stood.
+                    abort_writers(ways.old)
                     # Once more, as nobody can add to it any more.
                     now = self._plan(request, ways)
                     plan = replace(now, steps=plan.steps, aborted=plan.aborted)
@@ -109,6 +124,8 @@ class Failback:
         old, new = OldSource(database=former), NewSource(database=database)
         if handover is not None and handover.own_event is not None and former is not None:
             old = look_at_old_source(ways.old, former, handover, request.policy.root)
+            if is_told_by_no_event(former, old.divergence, handover):
+                old = replace(old, functions=other_functions(ways.old, ways.new, handover))
             names = diverged_tables(former)
             if not is_replica(former.parameters):
                 names |= old.divergence.tables | old.tables.keys()
@@ -116,14 +133,19 @@ class Failback:
         return plan_failback(request, old, new)
 
     def _drop(self, plan: FailbackPlan, ways: _Ways, check_lease: Callable[[], None]) -> None:
-        """What the new source never had, no dump of it can bring whole."""
-        names = diverged_tables(ways.old.database())
-        for name in plan.dropped:
+        """What the new source never had, no dump of it can bring whole; and write ids that were
+        given here of a table that is not here would hide rows of the one that comes."""
+        names, store = diverged_tables(ways.old.database()), ways.old.metastore
+        database = ways.old.database_name
+        there = set(store.get_tables(database))
+        for name in sorted(names):
             check_lease()
-            try:
-                ways.old.metastore.drop_table(ways.old.database_name, name, is_data_deleted=True)
-            except NoSuchObjectError:
+            if name not in there and store.get_max_allocated_write_id(database, name):
+                store.create_table(_empty_table(database, name))
+            elif name not in plan.dropped or name not in there:
                 continue
+            with suppress(NoSuchObjectError):
+                store.drop_table(database, name, is_data_deleted=True)
         left = sorted(names.difference(plan.dropped))
         ways.old.set_parameters({DIVERGED: ",".join(left) or None})
 
@@ -170,6 +192,21 @@ def _become_replica(plan: FailbackPlan, ways: _Ways) -> None:
     }
     database = altered_database(old.database(), ways.new.database())
     old.metastore.alter_database(old.database_name, with_parameters(database, changes))
+
+
+def _empty_table(database: str, name: str) -> Table:
+    """Whatever else is on record of the name goes when this is dropped."""
+    return Table(
+        name=name,
+        database_name=database,
+        storage=Storage(
+            columns=(Column(name="id", type="int"),),
+            input_format=ORC_INPUT_FORMAT,
+            output_format=ORC_OUTPUT_FORMAT,
+            serde=SerDe(library=ORC_SERDE),
+        ),
+        parameters={"transactional": "true"},
+    )
 
 
 def _release_pins(side: Side) -> None:

@@ -42,12 +42,14 @@ class FailbackRequest:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OldSource:
     """What the former source shows. ``database`` None: it has none, as after a loss of everything.
-    ``tables``: names, with the event that each was loaded at last (None: never). ``writers``: open
+    ``tables``: names, with the event that each was loaded at last (None: never). ``functions``:
+    names of those that differ from the new source's though no event tells why. ``writers``: open
     transactions with write ids."""
 
     database: Database | None
     tables: dict[str, int | None] = field(default_factory=dict)
     divergence: Divergence = field(default_factory=Divergence)
+    functions: tuple[str, ...] = ()
     writers: tuple[TxnId, ...] = ()
 
 
@@ -78,8 +80,9 @@ _ON = (FailbackStep.DROP, FailbackStep.TURN, FailbackStep.REPLICATE)
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailbackPlan:
     """``lost``: what goes, in words. ``whole``: tables that are brought whole; ``dropped``: those
-    that the new source never had. ``aborted``: transactions. ``is_bootstrap``: there is no database
-    to go back to, so it comes as a whole."""
+    that the new source never had, of which the former one may have no more than write ids.
+    ``aborted``: transactions. ``is_bootstrap``: there is no database to go back to, so it comes as
+    a whole."""
 
     request: FailbackRequest
     handover: Handover
@@ -119,14 +122,7 @@ def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> F
     lost = loss_texts(old.divergence)
     if lost and not request.is_discarded:
         raise ReplError(_refusal(request.policy.name, old.database.name, lost))
-    if old.divergence.others:
-        raise ReplError(
-            f"database {old.database.name}, the former source, was changed by what is of no table "
-            f"({', '.join(old.divergence.others)}), and no dump brings that anew. Keep what is "
-            f"needed of it, then drop it there ('repl end {old.database.name}', then 'sql -e "
-            f'"DROP DATABASE {old.database.name} CASCADE"\', both with its --metastore): '
-            f"'repl failback {request.policy.name}' brings all of it"
-        )
+    _require_same_functions(request.policy.name, old.database.name, old)
     names = _whole(old, new, handover)
     if len(",".join(names)) > _NAMES_LENGTH_MAX:
         raise ReplError(
@@ -146,7 +142,7 @@ def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> F
         reason=_reason(handover, old.divergence),
         lost=lost,
         whole=tuple(sorted(names & new.known)),
-        dropped=tuple(sorted((names - new.known) & old.tables.keys())),
+        dropped=tuple(sorted(names - new.known)),
         aborted=old.writers,
     )
 
@@ -202,6 +198,19 @@ def _require_free(name: str, database: Database) -> None:
             f"database {database.name} is handed over by policy {by} too: 'repl policy show {by}', "
             f"'repl promote {by} --cancel'"
         )
+
+
+def _require_same_functions(name: str, database: str, old: OldSource) -> None:
+    others, functions = old.divergence.others, old.functions
+    if not others and not functions:
+        return
+    what = "was changed by what is of no table" if others else "has other functions"
+    raise ReplError(
+        f"database {database}, the former source, {what} ({', '.join(others or functions)}), and "
+        "no dump brings that anew. Keep what is needed of it, then drop it there ('repl end "
+        f"{database}', then 'sql -e \"DROP DATABASE {database} CASCADE\"', both with its "
+        f"--metastore): 'repl failback {name}' brings all of it"
+    )
 
 
 def _refusal(name: str, database: str, lost: tuple[str, ...]) -> str:

@@ -18,7 +18,12 @@ from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import transactional_names
 from hms_bridge.repl.dump.tables_anew import names_of_event
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
-from hms_bridge.repl.handover.divergence import Divergence, changed_places, find_divergence
+from hms_bridge.repl.handover.divergence import (
+    Divergence,
+    changed_places,
+    find_divergence,
+    functions_apart,
+)
 from hms_bridge.repl.handover.failback_plan import NewSource, OldSource
 from hms_bridge.repl.handover.promote_plan import ReplicaState, SourceState
 from hms_bridge.repl.handover.record import Handover
@@ -115,6 +120,21 @@ def look_at_old_source(side: Side, database: Database, handover: Handover, root:
         divergence=divergence,
         writers=open_writers(side.metastore, side.database_name),
     )
+
+
+def is_told_by_no_event(former: Database, divergence: Divergence, handover: Handover) -> bool:
+    """Whether a former source may differ from the new one in ways that no event tells."""
+    is_told = handover.is_pure and not divergence.unknown
+    return not is_told and not is_replica(former.parameters)
+
+
+def other_functions(old: Side, new: Side, handover: Handover) -> tuple[str, ...]:
+    """Those that differ, without what the new source has done since the handover. Raises
+    EventGapError."""
+    until = new.metastore.get_current_event_id()
+    later = EventRange(after=handover.own_event or EventId(0), until=until)
+    names = old.database_name, new.database_name
+    return functions_apart(old.metastore, new.metastore, names, later)
 
 
 def look_at_new_source(

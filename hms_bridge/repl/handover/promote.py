@@ -74,7 +74,7 @@ class Promotion:
         it to where it has everything, gives the source back to its writers.
         """
         try:
-            with self._sides.alone_with_policy():
+            with self._sides.alone_with_policy() as alone:
                 plan = self._plan(request)
                 try:
                     self._prepare_source(plan)
@@ -82,6 +82,7 @@ class Promotion:
                         with self._sides.alone_with_loads(self._target) as lease:
                             self._take_over(plan, lease.check)
                 except (HmsBridgeError, ChangeManagerError, OSError):
+                    alone.check()  # else the fence is that of another one, who is at work
                     self._give_back()
                     raise
                 return plan
@@ -94,7 +95,7 @@ class Promotion:
         source, name = self._sides.source, self._sides.policy.name
         if source is None:
             raise ReplError(f"the source cannot be reached: {self._sides.unreachable}")
-        with self._sides.alone_with_policy():
+        with self._sides.alone_with_policy() as alone:
             database = self._target.database()
             if Handover.of(database) is not None:
                 raise ReplError(
@@ -103,6 +104,7 @@ class Promotion:
                     "leads back"
                 )
             was_fenced = is_fenced(source.database())
+            alone.check()
             lift_fence(source)
         return was_fenced
 
@@ -127,7 +129,8 @@ class Promotion:
             fence(self._sides, source)
         if (is_first or PromoteStep.REPLICATE in steps) and not plan.request.is_quiet:
             require_upheld(self._sides, source)
-        if PromoteStep.ABORT_WRITERS in steps:
+        if PromoteStep.REPLICATE not in steps:
+            # Also where the plan saw none: they may have begun before the fence stood.
             abort_writers(source)
         if PromoteStep.REPLICATE in steps:
             self._drain(plan.request, source)
@@ -193,6 +196,8 @@ class Promotion:
             time_ms=self._later_than_all(),
         )
         check_lease()
+        if sides.source is not None and not is_fenced(sides.source.database()):
+            fence(sides, sides.source)  # lifted by one that stood still since before the handover
         changes: dict[str, str | None] = dict.fromkeys(PROPERTIES, None)
         del changes[SCOPE]  # by it a failback sees that the other side has more
         changes[SOURCE_FOR] = sides.policy.name

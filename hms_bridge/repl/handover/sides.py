@@ -18,7 +18,7 @@ from hms_bridge.model.txn import AbortReason, AllocateWriteIdsRequest
 from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
-from hms_bridge.repl.own_part import open_writers
+from hms_bridge.repl.own_part import open_rebalances, open_writers
 from hms_bridge.repl.target_objects import FENCED, with_parameters
 from hms_bridge.session.transaction import Client, open_transaction
 
@@ -151,7 +151,9 @@ def require_upheld(sides: OpenSides, side: Side) -> None:
 
 
 def abort_writers(side: Side) -> None:
-    """End the open transactions of clients that have write ids of a side's database."""
+    """End the open transactions of clients that have write ids of a side's database, or give its
+    rows other ids."""
     writers = open_writers(side.metastore, side.database_name)
+    writers += open_rebalances(side.metastore, side.database_name)
     if writers:
         side.metastore.abort_txns(writers, AbortReason.REPL_DEFAULT)

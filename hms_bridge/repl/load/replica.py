@@ -51,7 +51,7 @@ class ReplicaNames:
     @property
     def policy(self) -> str:
         """The name under which Hive maps the source's transactions to the target's."""
-        return _replay_policy(self.target_database)
+        return replay_policy(self.target_database)
 
 
 class Replica:
@@ -307,14 +307,15 @@ def abort_replay(metastore: Metastore, database: str, source_txn_id: TxnId) -> N
     metastore.abort_txn(
         AbortTxnRequest(
             txn_id=source_txn_id,
-            repl_policy=_replay_policy(database),
+            repl_policy=replay_policy(database),
             type=TxnType.REPL_CREATED,
             reason=AbortReason.REPL_DEFAULT,
         )
     )
 
 
-def _replay_policy(database: str) -> str:
+def replay_policy(database: str) -> str:
+    """Under which name a metastore keeps which transactions a replica's replay."""
     return f"{database}.*"
 
 
