@@ -82,8 +82,8 @@ RECORDS = {
     ),
     "repl status": (
         ("repl", "status", "sales", "--source", "sqlite:///metastore.db"),
-        ["last_repl_id", "source_event_id", "commits_behind", "changes_behind", "rpo_seconds",
-         "bytes_to_copy", "newest_dump", "newest_dump_state", "finished", "loaded",
+        ["last_repl_id", "tables", "source_event_id", "commits_behind", "changes_behind",
+         "rpo_seconds", "bytes_to_copy", "newest_dump", "newest_dump_state", "finished", "loaded",
          "headroom_seconds", "headroom_limit", "events_expire_in_seconds",
          "archive_expires_in_seconds", "archive_budget_ends_in_seconds",
          "is_waiting_dump_pinned", "missing_files",
@@ -91,8 +91,8 @@ RECORDS = {
     ),
     "repl dump": (
         ("repl", "dump", "sales", "--dry-run"),
-        ["kind", "reason", "after event", "until event", "tables", "events", "passed over",
-         "files", "bytes", "previous dump", "removed", "waits for"],
+        ["kind", "reason", "scope", "after event", "until event", "tables", "events", "passed over",
+         "files", "bytes", "previous dump", "removed", "waits for", "events left"],
     ),
 }  # fmt: skip
 
@@ -192,7 +192,8 @@ def test_dump(busy: BusyMetastore) -> None:
     busy.program.ok("repl", "load", "sales", *busy.replica)
     report = busy.program.ok("repl", "dump", "sales", "--format", "json").json
     assert list(report) == [
-        "kind", "reason", "dump_dir", "last_repl_id", "tables", "events", "passed over", "files",
+        "kind", "reason", "dump_dir", "last_repl_id", "scope", "tables", "events", "passed over",
+        "files", "events left",
     ]  # fmt: skip
     assert report["kind"] == "incremental"
 

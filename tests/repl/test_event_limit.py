@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -12,7 +13,8 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.repl.compare.described import Verdict
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.event_limit import limited_end
-from hms_bridge.repl.dump.plan import DumpKind, DumpReport
+from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport
+from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.replays import Replays
 from tests.repl.test_constraints import KEY, add
@@ -153,6 +155,36 @@ def test_a_cycle_goes_on_until_nothing_is_left(busy_world: ReplWorld) -> None:
     assert result.until_event_id == world.source.get_current_event_id()
     assert result.event_count >= 12
     world.assert_same()
+
+
+def test_a_cycle_ends_though_writers_are_faster_than_the_limit(busy_world: ReplWorld) -> None:
+    """A part brings two events, an insert makes more: without an end no pin would be let go."""
+    world, dumper = busy_world, busy_world.dumper()
+    parts: list[EventId | None] = []
+
+    class Dumper:
+        plan, marking = dumper.plan, dumper.marking
+
+        def run(self, plan: DumpPlan) -> DumpReport:
+            assert len(parts) < 100, "no end"
+            world.insert("t", (1000 + len(parts), "x"))
+            report = dumper.run(plan)
+            parts.append(report.last_event_id)
+            return report
+
+    cycle = OpenCycle(
+        dumper=cast(ReplDump, Dumper()),
+        loader=world.loader(),
+        dump=replace(world.dump_request(), event_limit=2),
+        load=world.load_request,
+        release=lambda: None,
+    )
+    cycle.run()
+    world.insert("t", (999, "x"))
+    before = world.source.get_current_event_id()
+    parts.clear()
+    result = cycle.run()
+    assert before <= (result.until_event_id or 0) < world.source.get_current_event_id()
 
 
 def test_a_plan_tells_what_is_left(busy_world: ReplWorld) -> None:

@@ -60,7 +60,8 @@ def test_neither_order_nor_cuts_matter(rows: list[tuple[Any, ...]], data: st.Dat
 @given(st.lists(VALUES, min_size=1, max_size=5), VALUES)
 def test_another_row_is_seen(rows: list[tuple[Any, ...]], other: tuple[Any, ...]) -> None:
     changed = [other, *rows[1:]]
-    is_same = repr(other) == repr(rows[0])
+    # Fields of a struct have no order; entries of a map have one.
+    is_same = repr(other[:4]) == repr(rows[0][:4]) and other[4] == rows[0][4]
     assert (summed([changed]) == summed([rows])) == is_same
 
 

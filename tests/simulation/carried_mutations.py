@@ -343,4 +343,12 @@ CARRIED = (
         new="            pass\n",
         test=f"{_FUNCTIONS}a_dump_still_brings_a_function_that_was_dropped_with_its_jar",
     ),
+    Mutation(
+        name="a cycle goes on for as long as others write",
+        file="hms_bridge/repl/cycles/cycle.py",
+        old="            if dump.left_event_count == 0 or reached >= goal:\n",
+        new="            if dump.left_event_count == 0:\n",
+        test="tests/repl/test_event_limit.py::"
+        "test_a_cycle_ends_though_writers_are_faster_than_the_limit",
+    ),
 )

@@ -50,6 +50,7 @@ class OpenCycle:
         if plan.kind is DumpKind.BLOCKED:
             loads.append(self._load())
             plan = self._marking_plan()
+        goal: int | None = None
         while True:
             with self.dumper.marking(self.dump):
                 dump = self.dumper.run(plan)
@@ -57,7 +58,10 @@ class OpenCycle:
                 raise ReplError(dump.reason)
             # Also where nothing was dumped: the replica may have been set back.
             loads.append(self._load())
-            if dump.left_event_count == 0:
+            reached = dump.last_event_id or 0
+            # What writers add meanwhile is the next cycle's: they may be faster than the limit.
+            goal = reached + dump.left_event_count if goal is None else goal
+            if dump.left_event_count == 0 or reached >= goal:
                 break
             plan = self._marking_plan()
         self.release()
