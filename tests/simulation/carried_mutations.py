@@ -275,7 +275,7 @@ CARRIED = (
     Mutation(
         name="a cycle leaves behind what a limit left over",
         file="hms_bridge/repl/cycles/cycle.py",
-        old="            if dump.left_event_count == 0:\n",
+        old="            if dump.left_event_count == 0 or reached >= goal:\n",
         new="            if True:\n",
         test=f"{_LIMIT}a_cycle_goes_on_until_nothing_is_left",
     ),
