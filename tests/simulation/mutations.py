@@ -96,7 +96,6 @@ MUTATIONS = (
         new="        if new.status() is None:\n",
         test="tests/service/test_bound_deletions.py::"
         "test_what_others_wrote_for_the_new_name_is_not_taken_back",
-        is_simulated=True,
     ),
     Mutation(
         name="a dropped partition takes the record of its aborts along",
