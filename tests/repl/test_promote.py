@@ -115,6 +115,20 @@ def test_a_transaction_that_does_not_end_gives_the_source_back(sites: Sites) -> 
     sites.assert_same()
 
 
+def test_writers_stay_out_no_longer_because_a_clock_is_set_back(sites: Sites) -> None:
+    writer = sites.main.begin()
+    writer.lock("t")
+    writer.insert("t", [(3, "c")])
+
+    def set_back() -> None:
+        assert len(sites.clock.slept_seconds) < 1000, "no end"
+        sites.clock.set_back_ms(7_200_000)
+
+    sites.clock.on_sleep = set_back
+    with pytest.raises(ReplError, match="still written to: transactions"):
+        sites.promote(is_planned=True)
+
+
 def test_open_transactions_are_aborted_where_that_is_asked_for(sites: Sites) -> None:
     writer = sites.main.begin()
     writer.insert("t", [(3, "c")])

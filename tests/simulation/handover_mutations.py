@@ -372,4 +372,12 @@ HANDOVER = (
         new="                pass\n",
         test=f"{_FAILBACK}test_functions_of_the_new_source_go_back_where_everything_comes_whole",
     ),
+    Mutation(
+        name="a planned promotion waits for as long as a clock is set back",
+        file="hms_bridge/repl/handover/promote.py",
+        old="            left_seconds = (deadline_ms - steady_ms(clock)) / 1000\n",
+        new="            left_seconds = (deadline_ms - clock.now_ms()) / 1000\n",
+        test="tests/repl/test_promote.py::"
+        "test_writers_stay_out_no_longer_because_a_clock_is_set_back",
+    ),
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from changemanager.errors import ChangeManagerError
+from hms_bridge.clock import steady_ms
 from hms_bridge.errors import HmsBridgeError, ReplError
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.properties import SOURCE_FOR
@@ -146,14 +147,15 @@ class Promotion:
     def _drain(self, request: PromoteRequest, source: Side) -> None:
         """No transaction is open that writes to the source. Raises ReplError."""
         clock, rules = self._sides.clock, request.wait
-        deadline_ms = clock.now_ms() + rules.timeout_seconds * 1000
+        # Writers stay out meanwhile: not for longer because somebody sets a clock back.
+        deadline_ms = steady_ms(clock) + rules.timeout_seconds * 1000
         has_aborted = False
         while True:
             names = transactional_names(source.tables())
             _, writers = try_snapshot(source.metastore, source.database_name, names)
             if writers is None:
                 return
-            left_seconds = (deadline_ms - clock.now_ms()) / 1000
+            left_seconds = (deadline_ms - steady_ms(clock)) / 1000
             if left_seconds > 0:
                 clock.sleep_seconds(min(rules.poll_seconds, left_seconds))
             elif rules.is_abort_allowed and not has_aborted:
