@@ -379,5 +379,12 @@ HANDOVER = (
         new="            left_seconds = (deadline_ms - clock.now_ms()) / 1000\n",
         test="tests/repl/test_promote.py::"
         "test_writers_stay_out_no_longer_because_a_clock_is_set_back",
+        also=(
+            Edit(
+                file="hms_bridge/repl/handover/promote.py",
+                old="        deadline_ms = steady_ms(clock) + rules.timeout_seconds * 1000\n",
+                new="        deadline_ms = clock.now_ms() + rules.timeout_seconds * 1000\n",
+            ),
+        ),
     ),
 )
