@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import click
 
 from hms_bridge.cli.copy_options import CopyOptions, copy_job, copy_options
+from hms_bridge.cli.dump_jobs import dump_job
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -29,7 +29,6 @@ from hms_bridge.cli.repl_run import history, run
 from hms_bridge.cli.repl_status import status
 from hms_bridge.cli.repl_verify import verify
 from hms_bridge.cli.sides import source_side
-from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 from hms_bridge.errors import NoSuchObjectError
@@ -216,20 +215,12 @@ def _dump(
     *,
     is_dry_run: bool,
 ) -> None:
-    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.dump.plan import DumpKind
     from hms_bridge.repl.dump.repl_dump import ReplDump
 
     database = request.database
     with source_side(metastore_url, settings) as (metastore, manifest):
-        dumper = ReplDump(
-            metastore,
-            file_systems(settings),
-            SystemClock(),
-            lambda: str(uuid4()),
-            manifest,
-            on_waiting=say,
-        )
+        dumper = dump_job(ReplDump, metastore, manifest, settings)
         with nullcontext() if is_dry_run else dumper.marking(request):
             with working(f"looking at {database}"):
                 plan = _planned(dumper, request, metastore)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
-
+from hms_bridge.cli.dump_jobs import dump_job
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.sides import source_side
-from hms_bridge.clock import SystemClock
-from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
 
@@ -22,14 +19,7 @@ def discard_dump(
 ) -> None:
     """Show the plan; carry it out, unless nothing may be changed. Raises ReplError."""
     with source_side(metastore_url, settings) as (metastore, manifest):
-        job = ReplDiscard(
-            metastore,
-            file_systems(settings),
-            SystemClock(),
-            lambda: str(uuid4()),
-            manifest,
-            on_waiting=say,
-        )
+        job = dump_job(ReplDiscard, metastore, manifest, settings)
         plan = job.plan(request)
         if not is_dry_run:
             job.run(plan)

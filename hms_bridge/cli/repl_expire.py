@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import click
 
+from hms_bridge.cli.dump_jobs import dump_job
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
@@ -16,7 +16,6 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.sides import source_side
-from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
 
@@ -57,19 +56,11 @@ def expire(
       hms-bridge repl expire sales --ttl 30d --root /dr/dumps
     """
     from hms_bridge.cli.repl_requests import expiry_request
-    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.dump.expiry import ReplExpiry
 
     request = expiry_request(database, settings, root=given_root, ttl=ttl)
     with source_side(metastore_url, settings) as (metastore, manifest):
-        job = ReplExpiry(
-            metastore,
-            file_systems(settings),
-            SystemClock(),
-            lambda: str(uuid4()),
-            manifest,
-            on_waiting=say,
-        )
+        job = dump_job(ReplExpiry, metastore, manifest, settings)
         plan = job.plan(request)
         if not is_dry_run:
             job.run(plan)

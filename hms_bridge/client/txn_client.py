@@ -169,7 +169,7 @@ class TransactionClient:
             return
 
     def get_replayed_txns(self, repl_policy: str) -> Mapping[TxnId, TxnId]:
-        """None for a metastore that does not know the call."""
+        """Empty for a metastore that does not know the call."""
         try:
             found = self._caller.call(
                 "get_replayed_txns_for_policy", is_repeatable=True, policyName=repl_policy

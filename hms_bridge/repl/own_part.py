@@ -180,7 +180,7 @@ def open_rebalances(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
     shown = metastore.show_compactions(
         ShowCompactionsRequest(scope=Scope(database), type=CompactionType.REBALANCE)
     )
-    return tuple(sorted(opened.intersection(one.txn_id or TxnId(0) for one in shown)))
+    return tuple(sorted(opened.intersection(entry.txn_id or TxnId(0) for entry in shown)))
 
 
 def _with_write_ids(

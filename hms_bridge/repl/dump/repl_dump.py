@@ -15,6 +15,7 @@ from changemanager.uri import EncodedUri
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import SOURCE_FOR
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.dropped import write_dropped
 from hms_bridge.repl.dump.event_limit import ended_within
 from hms_bridge.repl.dump.event_source import EventRange
@@ -121,7 +122,7 @@ class ReplDump(DumpVerb):
             report, files = self._run_bootstrap(plan, paths, texts)
         else:
             report, files = self._run_incremental(plan, paths, texts)
-        self._finish(plan, paths, texts, files, lease)
+        self._finish(plan, pins, paths, texts, files, lease)
         # Not before the marker: without it the next dump goes on from an older one, and may name
         # what was archived since that began.
         pins.finish(began_at_ms)
@@ -138,7 +139,7 @@ class ReplDump(DumpVerb):
         paths = DumpPaths(above.child(self._new_name()).uri)
         texts = NotedTexts(self._resolve, paths)
         report = write_dropped(self._source, self._resolve, texts, paths, plan)
-        self._finish(plan, paths, texts, [], lease)
+        self._finish(plan, pins, paths, texts, [], lease)
         pins.end()
         self._let_go(plan, pins)
         return report
@@ -146,13 +147,13 @@ class ReplDump(DumpVerb):
     def _finish(
         self,
         plan: DumpPlan,
+        pins: DumpPins,
         paths: DumpPaths,
         texts: NotedTexts,
         files: list[EncodedUri],
         lease: Lease,
     ) -> None:
         """Pin what the dump names, and make it one that is read."""
-        pins = self._pins(plan.request.database_name)
         hold_named(self._source, self._resolve, pins, paths, files)
         try:
             lease.check()
@@ -213,7 +214,7 @@ class ReplDump(DumpVerb):
         written = work.write(tables, request.external_base)
         files = [*written.all_files, *work.write_functions()]
         write_origin(self._source, texts, paths, event_id, written.until)
-        texts.write(table_list(plan.scope_now, self._planner.tables(name), paths))
+        self._list_tables(plan.scope_now, paths, texts)
         texts.write_metadata(
             DumpType.BOOTSTRAP, plan.scope_now, request.cm_root, event_id, written.until
         )
@@ -285,7 +286,7 @@ class ReplDump(DumpVerb):
             tables = tables_in(change.now, self._planner.tables(name))
             directories = list_external(self._source, self._resolve, tables, request.external_base)
             texts.write(external_list_text(paths, directories))
-        texts.write(table_list(change.now, self._planner.tables(name), paths))
+        self._list_tables(change.now, paths, texts)
         texts.write_metadata(
             DumpType.INCREMENTAL,
             change.now,
@@ -309,6 +310,11 @@ class ReplDump(DumpVerb):
             scope=change.now,
         )
         return report, files
+
+    def _list_tables(self, scope: ReplScope, paths: DumpPaths, texts: NotedTexts) -> None:
+        """Hive's list of what a limited scope covers; a whole database is not asked for it."""
+        if not scope.is_whole_database:
+            texts.write(table_list(scope, self._planner.tables(scope.database_name), paths))
 
     def _write_going_on(
         self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts, until: EventId, newest: EventId

@@ -167,9 +167,7 @@ def tables_in(scope: ReplScope, tables: Iterable[Table]) -> tuple[Table, ...]:
 
 def table_list(scope: ReplScope, tables: Iterable[Table], paths: DumpPaths) -> dict[str, str]:
     """What a limited scope covers now, by its path: Hive lists it in every dump, and reads it for
-    Atlas only (ReplDumpTask.dumpTableListToDumpLocation). Nothing for a whole database."""
-    if scope.is_whole_database:
-        return {}
+    Atlas only (ReplDumpTask.dumpTableListToDumpLocation)."""
     names = sorted(table.name for table in tables_in(scope, tables))
     return {paths.table_list(scope.database_name): "".join(f"{name}\n" for name in names)}
 

@@ -1,0 +1,33 @@
+"""What makes, discards and expires dumps is put together in one way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
+
+from hms_bridge.cli.output import say
+from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import Settings
+from hms_bridge.metastore import Metastore
+
+if TYPE_CHECKING:
+    from changemanager.manifest import ArchiveManifest
+    from hms_bridge.repl.dump.verb import DumpVerb
+
+Job = TypeVar("Job", bound="DumpVerb")
+
+
+def dump_job(
+    kind: type[Job], metastore: Metastore, manifest: ArchiveManifest | None, settings: Settings
+) -> Job:
+    """A job of a kind on a source; a person is told why it waits for another one."""
+    from hms_bridge.config.file_systems import file_systems
+
+    return kind(
+        metastore,
+        file_systems(settings),
+        SystemClock(),
+        lambda: str(uuid4()),
+        manifest,
+        on_waiting=say,
+    )
