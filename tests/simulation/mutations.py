@@ -121,8 +121,8 @@ MUTATIONS = (
     Mutation(
         name="a finished dump is not brought to the disk",
         file="hms_bridge/repl/dump/repl_dump.py",
-        old="        settle_dump(dumped)",
-        new="        pass",
+        old="            settle_tree(dumped.volume, dumped.path, pool.all)\n",
+        new="            pass\n",
         test="tests/simulation/test_found.py::test_a_finished_dump_is_whole_after_a_power_loss",
     ),
     Mutation(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from changemanager.durable import settle_names
+from changemanager.durable import settle_names, settle_tree
 from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import ReplError
@@ -39,11 +39,11 @@ from hms_bridge.repl.dump.scope_change import (
     table_list,
     tables_in,
 )
-from hms_bridge.repl.dump.settled import settle_dump
 from hms_bridge.repl.dump.size import DumpSize
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables
 from hms_bridge.repl.dump.tables_anew import read_names, without_tables
 from hms_bridge.repl.dump.verb import DumpVerb
+from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.directories import DumpDirectory, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.hashed_texts import NotedTexts
@@ -168,7 +168,8 @@ class ReplDump(DumpVerb):
             time_ms=max(self._clock.now_ms(), newest_ms + 1),
         )
         dumped, marker = self._resolve(paths.root), self._resolve(paths.finished_dump)
-        settle_dump(dumped)  # a finished dump survives a loss of power whole
+        with FilePool() as pool:  # a finished dump survives a loss of power whole
+            settle_tree(dumped.volume, dumped.path, pool.all)
         ensure_content(marker, mark.format().encode())
         settle_names(marker.volume, marker.parent.path)
 
