@@ -26,6 +26,7 @@ from hms_bridge.repl.load.distributed import (
     shares_of,
 )
 from hms_bridge.repl.load.file_copy import CopyReport
+from tests.support.copying import group_of
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import SimulatedClock
 
@@ -83,21 +84,6 @@ def sources(tmp_path: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
-def group_of(tmp_path: Path, sources: Sequence[Path], publish: Callable[[], None]) -> CopyGroup:
-    resolve = FsspecResolver()
-    files = tuple(
-        DumpedFile(
-            uri=f"file:{path}",
-            checksum=resolve(f"file:{path}").checksum(),
-            cmroot=None,
-            sub_directory=DELTA,
-            source_directory=DELTA,
-        )
-        for path in sources
-    )
-    return CopyGroup(places=((files, resolve(f"file:{tmp_path}/target")),), publish=publish)
-
-
 def copier_by(job: JobHere, limits: CopyLimits | None = None, **options: object):
     resolve = FsspecResolver()
     return DistributedCopier(
@@ -149,7 +135,7 @@ def test_what_is_large_is_copied_by_the_job(tmp_path: Path, sources: list[Path])
     target.mkdir(parents=True)
     (target / f"{PART_PREFIX}of-a-task-that-was-killed").write_bytes(b"torn")
     copier = copier_by(job, on_copied=told.append)
-    report = copier.copy([group_of(tmp_path, sources, publish)])
+    report = copier.copy([group_of(tmp_path, sources, DELTA, publish)])
     assert found == [[path.name for path in sources]]
     assert len(job.shares) == 2
     assert (report.source_files, report.bytes, report.by_job) == (6, 21_000, 6)
@@ -157,7 +143,7 @@ def test_what_is_large_is_copied_by_the_job(tmp_path: Path, sources: list[Path])
     assert job.places == (f"file:{target}",)
     for path in sources:
         assert (target / path.name).read_bytes() == path.read_bytes()
-    again = copier.copy([group_of(tmp_path, sources, publish)])
+    again = copier.copy([group_of(tmp_path, sources, DELTA, publish)])
     assert (again.kept, again.source_files) == (6, 0)
 
 
@@ -165,7 +151,7 @@ def test_what_is_small_is_copied_here(tmp_path: Path, sources: list[Path]) -> No
     job = JobHere()
     published: list[str] = []
     copier = copier_by(job, CopyLimits(files_max=1, bytes_max=21_000))
-    group = group_of(tmp_path, sources, lambda: published.append("it"))
+    group = group_of(tmp_path, sources, DELTA, lambda: published.append("it"))
     report = copier.copy([group, CopyGroup(places=())])
     assert (report.source_files, report.by_job, job.shares) == (6, 0, [])
     assert published == ["it"]
@@ -173,14 +159,14 @@ def test_what_is_small_is_copied_here(tmp_path: Path, sources: list[Path]) -> No
 
 def test_processes_share_a_bandwidth(tmp_path: Path, sources: list[Path]) -> None:
     job = JobHere(slots=3)
-    copier_by(job, bandwidth=900_000).copy([group_of(tmp_path, sources, lambda: None)])
+    copier_by(job, bandwidth=900_000).copy([group_of(tmp_path, sources, DELTA, lambda: None)])
     assert job.bandwidths == [300_000] * 3
     clock = SimulatedClock(0)
     resolve = FsspecResolver()
     task = CopyTask(resolve=resolve, clock=clock, bandwidth=1000)
     directory = tmp_path / "other"
     directory.mkdir()
-    (files, _), *_ = group_of(tmp_path, sources, lambda: None).places
+    (files, _), *_ = group_of(tmp_path, sources, DELTA, lambda: None).places
     share = [
         FileToCopy(number=at, file=file, directory=f"file:{directory}", size_bytes=0)
         for at, file in enumerate(files)
@@ -191,7 +177,7 @@ def test_processes_share_a_bandwidth(tmp_path: Path, sources: list[Path]) -> Non
 
 def test_bytes_are_checked_by_the_task(tmp_path: Path, sources: list[Path]) -> None:
     published: list[str] = []
-    group = group_of(tmp_path, sources, lambda: published.append("it"))
+    group = group_of(tmp_path, sources, DELTA, lambda: published.append("it"))
     sources[2].write_bytes(b"?" * 3000)
     sources[4].unlink()
     with pytest.raises(SourceFileMissingError, match="bucket_00002.*bucket_00004") as raised:
@@ -209,7 +195,7 @@ def test_what_only_the_jobs_hosts_do_not_see_is_not_lost(
     def hide(copied: CopiedFile) -> Sequence[CopiedFile]:
         return [replace(copied, report=CopyReport(), error="it is lost", is_lost=True)]
 
-    group = group_of(tmp_path, sources, lambda: None)
+    group = group_of(tmp_path, sources, DELTA, lambda: None)
     with pytest.raises(ReplError, match="is there as this host sees it") as raised:
         copier_by(JobHere(spoil=hide)).copy([group])
     assert not isinstance(raised.value, SourceFileMissingError)
@@ -230,7 +216,7 @@ def test_each_file_is_told_of_once(
     message: str,
 ) -> None:
     published: list[str] = []
-    group = group_of(tmp_path, sources, lambda: published.append("it"))
+    group = group_of(tmp_path, sources, DELTA, lambda: published.append("it"))
     with pytest.raises(ReplError, match=message):
         copier_by(JobHere(spoil=spoil)).copy([group])
     assert published == []
@@ -244,7 +230,7 @@ def test_what_was_told_of_must_be_there(tmp_path: Path, sources: list[Path]) -> 
             (tmp_path / "target" / DELTA / sources[3].name).unlink()
         return [copied]
 
-    group = group_of(tmp_path, sources, lambda: published.append("it"))
+    group = group_of(tmp_path, sources, DELTA, lambda: published.append("it"))
     with pytest.raises(ReplError, match="is not there as this host sees it"):
         copier_by(JobHere(spoil=lose)).copy([group])
     assert published == []
@@ -259,7 +245,7 @@ def test_a_load_that_lost_its_lease_ends_its_job(tmp_path: Path, sources: list[P
 
     copier = copier_by(job, copier=Copier(FsspecResolver(), before_each=check))
     with pytest.raises(ReplError, match="another load"):
-        copier.copy([group_of(tmp_path, sources, lambda: None)])
+        copier.copy([group_of(tmp_path, sources, DELTA, lambda: None)])
     assert len(job.shares) == 2
 
 

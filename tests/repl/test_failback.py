@@ -225,14 +225,19 @@ def test_where_the_log_does_not_tell_everything_comes_whole(sites: Sites) -> Non
     sites.assert_same()
 
 
-def test_a_source_restored_from_a_backup_comes_whole(sites: Sites) -> None:
-    backup = sites.main.backup()
-    sites.main.insert("t", (3, "c"))
+def restore_after_failover(sites: Sites, backup: bytes) -> None:
+    """The source is lost once its replica has everything, and comes back as it was before."""
     sites.replicate()
     sites.lose_main()
     sites.promote(is_source_lost=True)
     sites.main.restore(backup)
     sites.find_main()
+
+
+def test_a_source_restored_from_a_backup_comes_whole(sites: Sites) -> None:
+    backup = sites.main.backup()
+    sites.main.insert("t", (3, "c"))
+    restore_after_failover(sites, backup)
     with pytest.raises(ReplError, match="perhaps more: .*restored"):
         sites.failback()
     sites.failback(is_discarded=True)
@@ -350,11 +355,7 @@ def test_functions_that_no_log_tells_of_are_not_passed_over(sites: Sites) -> Non
     """A former source restored from a backup has lost one that its replica has."""
     backup = sites.main.backup()
     make_function(sites.main, "f")
-    sites.replicate()
-    sites.lose_main()
-    sites.promote(is_source_lost=True)
-    sites.main.restore(backup)
-    sites.find_main()
+    restore_after_failover(sites, backup)
     with pytest.raises(ReplError, match=r"other functions \(f\), and no dump brings that anew"):
         sites.failback(is_discarded=True)
 
@@ -362,11 +363,7 @@ def test_functions_that_no_log_tells_of_are_not_passed_over(sites: Sites) -> Non
 def test_functions_of_the_new_source_go_back_where_everything_comes_whole(sites: Sites) -> None:
     backup = sites.main.backup()
     sites.main.insert("t", (3, "c"))
-    sites.replicate()
-    sites.lose_main()
-    sites.promote(is_source_lost=True)
-    sites.main.restore(backup)
-    sites.find_main()
+    restore_after_failover(sites, backup)
     make_function(sites.dr, "later")
     sites.failback(is_discarded=True)
     assert [function.name for function in sites.main.metastore.get_functions(POLICY)] == ["later"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ import pytest
 from changemanager.location import FsspecResolver
 from hms_bridge.clock import SystemClock
 from hms_bridge.errors import ReplError, SourceFileMissingError
-from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.load.copy import Copier, CopyGroup
+from hms_bridge.repl.load.copy import Copier
 from hms_bridge.repl.load.distributed import CopyLimits, DistributedCopier
 from hms_bridge.spark.copy_job import SparkCopyJob
+from tests.support.copying import group_of
 
 pytestmark = pytest.mark.spark
 
@@ -30,24 +30,6 @@ def sources(tmp_path: Path) -> list[Path]:
     for number in range(FILES):
         (folder / f"bucket_{number:05d}").write_bytes(bytes([number]) * 10_000)
     return sorted(folder.iterdir())
-
-
-def group_of(tmp_path: Path, sources: Sequence[Path], published: list[str]) -> CopyGroup:
-    resolve = FsspecResolver()
-    files = tuple(
-        DumpedFile(
-            uri=f"file:{path}",
-            checksum=resolve(f"file:{path}").checksum(),
-            cmroot=None,
-            sub_directory=DELTA,
-            source_directory=DELTA,
-        )
-        for path in sources
-    )
-    return CopyGroup(
-        places=((files, resolve(f"file:{tmp_path}/target")),),
-        publish=lambda: published.append("it"),
-    )
 
 
 def copier(
@@ -73,7 +55,8 @@ def copier(
 def test_tasks_bring_the_files(spark: Any, tmp_path: Path, sources: list[Path]) -> None:
     published: list[str] = []
     told: list[int] = []
-    report = copier(spark, told=told).copy([group_of(tmp_path, sources, published)])
+    group = group_of(tmp_path, sources, DELTA, lambda: published.append("it"))
+    report = copier(spark, told=told).copy([group])
     assert (report.source_files, report.by_job, report.bytes) == (FILES, FILES, FILES * 10_000)
     assert sum(told) == FILES * 10_000
     assert published == ["it"]
@@ -83,7 +66,7 @@ def test_tasks_bring_the_files(spark: Any, tmp_path: Path, sources: list[Path]) 
 
 def test_a_file_that_is_lost_is_named(spark: Any, tmp_path: Path, sources: list[Path]) -> None:
     published: list[str] = []
-    group = group_of(tmp_path, sources, published)
+    group = group_of(tmp_path, sources, DELTA, lambda: published.append("it"))
     sources[3].unlink()
     with pytest.raises(SourceFileMissingError, match="bucket_00003 is lost"):
         copier(spark).copy([group])
@@ -94,7 +77,7 @@ def test_a_task_that_fails_is_an_error_in_one_line(
     spark: Any, tmp_path: Path, sources: list[Path]
 ) -> None:
     published: list[str] = []
-    group = group_of(tmp_path, sources, published)
+    group = group_of(tmp_path, sources, DELTA, lambda: published.append("it"))
     (tmp_path / "target" / DELTA).mkdir(parents=True)
     (tmp_path / "target" / DELTA / sources[0].name).mkdir()
     with pytest.raises(ReplError, match="is there with other content") as raised:
@@ -114,8 +97,9 @@ def test_a_job_ends_with_its_load(spark: Any, tmp_path: Path, sources: list[Path
         if asked > 2:
             raise ReplError("another load is at work")
 
+    group = group_of(tmp_path, sources, DELTA, lambda: published.append("it"))
     began = time.monotonic()
     with pytest.raises(ReplError, match="another load"):
-        copier(spark, check, bandwidth=1000).copy([group_of(tmp_path, sources, published)])
+        copier(spark, check, bandwidth=1000).copy([group])
     assert time.monotonic() - began < 30, "at the bandwidth it would be 80 seconds"
     assert published == []
