@@ -240,8 +240,8 @@ CARRIED = (
     Mutation(
         name="an event that a limit left explains later writes",
         file="hms_bridge/repl/dump/repl_dump.py",
-        old="EventRange(after=plan.files_seen_at or after, until=newest)",
-        new="EventRange(after=after, until=newest)",
+        old="        after = plan.files_seen_at or plan.after_event_id or EventId(0)\n",
+        new="        after = plan.after_event_id or EventId(0)\n",
         test=f"{_LIMIT}a_write_unseen_after_a_dump_with_a_limit_is_noticed",
     ),
     Mutation(
@@ -268,8 +268,8 @@ CARRIED = (
     Mutation(
         name="a plain table that a later event explains stops a limited dump",
         file="hms_bridge/repl/dump/repl_dump.py",
-        old="after=plan.files_seen_at or after, until=newest)\n",
-        new="after=plan.files_seen_at or after, until=until)\n",
+        old="        seen = EventRange(after=after, until=newest)\n",
+        new="        seen = EventRange(after=after, until=plan.until_event_id or newest)\n",
         test=f"{_LIMIT}a_plain_table_that_an_event_beyond_explains_is_no_write_unseen",
     ),
     Mutation(

@@ -145,12 +145,13 @@ class DumpPlanner:
                 scope=scope,
             )
         reason = f"events after {after}"
+        came_whole = read_names(self.resolve, previous.paths)
         if previous.state is DumpState.FINISHED:
             after = metadata.from_event_id
             note = read_scope_note(self.resolve, previous.paths, scope)
             change = replace(change, before=note.before)
             # What comes by the scope is found anew: the range begins where that one's does.
-            asked |= read_names(self.resolve, previous.paths) - note.names
+            asked |= came_whole - note.names
             reason = f"in place of {previous.paths.root}: events after {after}"
         anew = self._checked_anew(request, change, EventRange(after=after, until=newest), asked)
         if anew.all:
@@ -158,7 +159,7 @@ class DumpPlanner:
         if change.is_modified:
             reason += f"; the scope was {change.before.text}, and becomes {change.now.text}"
         # Write ids of what comes whole may be there already in the next load, and in no later one.
-        is_whole = bool(anew.all or read_names(self.resolve, previous.paths))
+        is_whole = bool(anew.all or came_whole)
         limit = None if is_whole or change.is_modified else request.event_limit
         going_on = read_going_on(self.resolve, previous.paths, metadata.last_event_id)
         at_least = max(metadata.to_event_id, going_on.together_until)

@@ -25,6 +25,7 @@ from hms_bridge.repl.dump.named_files import hold_named
 from hms_bridge.repl.dump.origin import write_origin
 from hms_bridge.repl.dump.plain_tables import (
     PLAIN_TABLES,
+    PlainPlaces,
     plain_places,
     read_plain,
     require_reported,
@@ -271,12 +272,7 @@ class ReplDump(DumpVerb):
             replays_before=None if previous is None else Replays.read(self._resolve, previous),
             ended_later=ended_within(self._source, beyond),
         )
-        if previous is not None and PLAIN_TABLES not in request.events.passed_kinds:
-            before = read_plain(self._resolve, previous)
-            # The next dump tells the events beyond; these tables are as they are now.
-            # What is left of a limit, before that look, explains nothing after it.
-            seen = EventRange(after=plan.files_seen_at or after, until=newest)
-            require_reported(self._source, name, before, without_tables(now, anew.all), seen)
+        self._require_explained(plan, previous, without_tables(now, anew.all), newest)
         self._write_going_on(plan, paths, texts, until, newest)
         write_origin(self._source, texts, paths, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
@@ -311,6 +307,19 @@ class ReplDump(DumpVerb):
             scope=change.now,
         )
         return report, files
+
+    def _require_explained(
+        self, plan: DumpPlan, previous: DumpPaths | None, now: PlainPlaces, newest: EventId
+    ) -> None:
+        """Raises ReplError if files of tables without transactions changed without an event."""
+        if previous is None or PLAIN_TABLES in plan.request.events.passed_kinds:
+            return
+        # The next dump tells the events beyond; these tables are as they are now. What is left of a
+        # limit, before that look, explains nothing after it.
+        after = plan.files_seen_at or plan.after_event_id or EventId(0)
+        seen = EventRange(after=after, until=newest)
+        before = read_plain(self._resolve, previous)
+        require_reported(self._source, plan.request.database_name, before, now, seen)
 
     def _list_tables(self, scope: ReplScope, paths: DumpPaths, texts: NotedTexts) -> None:
         """Hive's list of what a limited scope covers; a whole database is not asked for it."""
