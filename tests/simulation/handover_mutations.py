@@ -368,7 +368,7 @@ HANDOVER = (
     Mutation(
         name="functions that go back by events stop a failback",
         file=f"{_ROOM}divergence.py",
-        old="                apart.discard(_function_of(event))\n",
+        old='                apart.discard(function_of(event) or "")\n',
         new="                pass\n",
         test=f"{_FAILBACK}test_functions_of_the_new_source_go_back_where_everything_comes_whole",
     ),

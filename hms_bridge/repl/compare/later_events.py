@@ -20,6 +20,7 @@ from hms_bridge.repl.dump.event_source import (
     EventRange,
     concerns,
     foreign_keys,
+    function_of,
     is_of,
     read_events,
 )
@@ -33,8 +34,7 @@ from hms_bridge.repl.format.event_payload import (
     message_json,
 )
 from hms_bridge.repl.format.passed_kinds import is_harmless_compaction
-from hms_bridge.wire.convert_function import function_from_struct
-from hms_bridge.wire.object_json import partition_from_json, struct_from_json, table_from_json
+from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 _OF_FUNCTIONS = frozenset({EventType.CREATE_FUNCTION.value, EventType.DROP_FUNCTION.value})
 _OF_STATISTICS = frozenset(
@@ -223,8 +223,9 @@ class LaterEvents:
         elif event.type == EventType.COMMIT_TXN.value:
             commit = CommitTxnPayload.parse(message_json(event), where)
             self._commits.append(_Commit(event_id=event.id, txn_id=commit.txn_id))
-        elif event.type in _OF_FUNCTIONS:
-            self._functions[_function_name(event)] = _LastEvent(event_id=event.id, what=event.type)
+        elif (function := function_of(event)) is not None:
+            last = _LastEvent(event_id=event.id, what=event.type)
+            self._functions[function.lower()] = last
         elif event.type in _OF_STATISTICS:
             told = _LastEvent(event_id=event.id, what=event.type)
             self._statistics[(event.table_name or "").lower()] = told
@@ -269,14 +270,6 @@ def _told_after(change: _LastEvent | None, after: EventId) -> str | None:
     if change is None or change.event_id <= after:
         return None
     return f"event {change.event_id} ({change.what})"
-
-
-def _function_name(event: NotificationEvent) -> str:
-    payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
-    if event.type == EventType.DROP_FUNCTION.value:
-        return payload.text("functionName").lower()
-    struct = struct_from_json("Function", payload.text("functionObjJson"))
-    return function_from_struct(struct).name.lower()
 
 
 def _altered_table(event: NotificationEvent, payload: Payload) -> Iterator[_Change]:

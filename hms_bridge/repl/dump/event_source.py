@@ -26,6 +26,8 @@ from hms_bridge.repl.format.event_payload import (
 )
 from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 from hms_bridge.wire.convert_constraint import TableConstraints
+from hms_bridge.wire.convert_function import function_from_struct
+from hms_bridge.wire.object_json import struct_from_json
 
 _TXN_TYPES = frozenset(
     {EventType.OPEN_TXN.value, EventType.COMMIT_TXN.value, EventType.ABORT_TXN.value}
@@ -89,8 +91,21 @@ def is_of(event: NotificationEvent, database: str) -> bool:
 
 def foreign_keys(event: NotificationEvent) -> tuple[TableConstraints, ...]:
     """What an ADD_FOREIGNKEY adds."""
-    payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
-    return added_constraints(payload, ConstraintKind.FOREIGN_KEY)
+    return added_constraints(_payload(event), ConstraintKind.FOREIGN_KEY)
+
+
+def function_of(event: NotificationEvent) -> str | None:
+    """The name of the function that a CREATE_FUNCTION or DROP_FUNCTION is of; None for others."""
+    if event.type == EventType.DROP_FUNCTION.value:
+        return _payload(event).text("functionName")
+    if event.type == EventType.CREATE_FUNCTION.value:
+        struct = struct_from_json("Function", _payload(event).text("functionObjJson"))
+        return function_from_struct(struct).name
+    return None
+
+
+def _payload(event: NotificationEvent) -> Payload:
+    return Payload.parse(message_json(event), f"event {event.id} ({event.type})")
 
 
 def left_out_events(

@@ -56,7 +56,7 @@ class ExpiryPlan:
     @property
     def removed(self) -> tuple[str, ...]:
         """The directories that go."""
-        return tuple(one.directory for one in self.decisions if one.is_removed)
+        return tuple(decision.directory for decision in self.decisions if decision.is_removed)
 
 
 class ReplExpiry(DumpVerb):

@@ -11,7 +11,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import TxnId
 from hms_bridge.repl.dump.backlog import WITHOUT_A_CHANGE
-from hms_bridge.repl.dump.event_source import EventRange, concerns, is_of, read_events
+from hms_bridge.repl.dump.event_source import EventRange, concerns, function_of, is_of, read_events
 from hms_bridge.repl.dump.plain_tables import PlainPlaces
 from hms_bridge.repl.dump.tables_anew import names_of_event
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
@@ -19,12 +19,9 @@ from hms_bridge.repl.format.event_payload import (
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
-    Payload,
     message_json,
 )
 from hms_bridge.repl.format.passed_kinds import is_harmless_compaction
-from hms_bridge.wire.convert_function import function_from_struct
-from hms_bridge.wire.object_json import struct_from_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,18 +126,8 @@ def functions_apart(
     if apart:
         for event in read_events(new, later):
             if is_of(event, names[1]):
-                apart.discard(_function_of(event))
+                apart.discard(function_of(event) or "")
     return tuple(sorted(apart))
-
-
-def _function_of(event: NotificationEvent) -> str:
-    """The name of a function that comes or goes; empty for other events."""
-    if event.type == EventType.DROP_FUNCTION.value:
-        return Payload.parse(message_json(event), _where(event)).text("functionName")
-    if event.type == EventType.CREATE_FUNCTION.value:
-        text = Payload.parse(message_json(event), _where(event)).text("functionObjJson")
-        return function_from_struct(struct_from_json("Function", text)).name
-    return ""
 
 
 def changed_places(before: PlainPlaces, now: PlainPlaces) -> frozenset[str]:
