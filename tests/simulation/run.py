@@ -200,7 +200,7 @@ class Run:
         Nobody stands still for longer than aborts are remembered and goes on then."""
         self._behind_ms = max(0, self._behind_ms - milliseconds)
         if milliseconds < 0:
-            self.cluster.clock.advance_ms(milliseconds)
+            self.cluster.clock.set_back_ms(-milliseconds)
             return
         left = milliseconds
         while left > 0:

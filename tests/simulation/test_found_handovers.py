@@ -17,7 +17,8 @@ from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.handovers import Handovers
 from tests.simulation.readers import Readers
 from tests.simulation.roles import Part
-from tests.simulation.run import the_cluster
+from tests.simulation.run import play, the_cluster
+from tests.simulation.schedule import Kind, Step
 from tests.simulation.scheduler import FOREVER, Actor
 from tests.simulation.side import Side
 from tests.simulation.statements import Statement
@@ -220,3 +221,18 @@ def test_a_replay_that_a_killed_load_opened_is_ended(cluster):
     handovers._promote(is_dump_left=True)
     assert target.raw.execute(opened).fetchone() == (0,)
     cluster.check()
+
+
+def test_a_clock_that_is_set_back_keeps_no_promotion_waiting() -> None:
+    """It waited for a writer of before a loss of power for two hours more (seed 433)."""
+    steps = [
+        Step(Kind.START, 2, "replicate", 24839805),
+        Step(Kind.RUN, 2),
+        Step(Kind.START, 4, "insert", 474745467),
+        Step(Kind.RUN, 4, amount=3),
+        Step(Kind.CUT, amount=83088283),
+        Step(Kind.START, 7, "switch_over", 183919861),
+        Step(Kind.RUN, 7, amount=97),
+        Step(Kind.WAIT, amount=-7_200_000),
+    ]
+    assert play(433, steps) is None
