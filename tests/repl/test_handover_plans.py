@@ -122,6 +122,10 @@ def test_what_is_promoted_fences_its_source_late() -> None:
     assert names(late) == ["ABORT_WRITERS"]
 
 
+def test_what_only_a_lost_side_had_keeps_nobody_from_a_failover() -> None:
+    assert names(plan(None, replica(missing=("t",)), is_source_lost=True))
+
+
 @pytest.mark.parametrize(
     ("at_source", "at_replica", "given", "why"),
     [
@@ -130,6 +134,8 @@ def test_what_is_promoted_fences_its_source_late() -> None:
         (source(), replica(), {"is_source_lost": True}, "can be reached, so it is fenced"),
         (source(), replica(waiting="/d"), {}, "/d is not loaded"),
         (source(), replica(half_brought=("t",)), {}, "t of database sales is not whole"),
+        (source(), replica(missing=("t",)), {}, "t of database sales is not there.*is-lost does"),
+        (source(), replica(missing=("t",)), {"is_planned": True}, "'repl failback sales' goes on"),
         (source(), replica(more={"repl.last.id": ""}), {}, "no whole replica"),
         (source(), ReplicaState(database=OTHER_SOURCE), {}, "there would be two"),
         (source(more={"repl.target.for": "true"}), replica(), {}, "is a replica itself"),

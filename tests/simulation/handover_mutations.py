@@ -387,4 +387,20 @@ HANDOVER = (
             ),
         ),
     ),
+    Mutation(
+        name="a table that a failback has yet to bring is not missed",
+        file="hms_bridge/repl/handover/promote_plan.py",
+        old="    if replica.missing:\n",
+        new="    if False:\n",
+        test="tests/simulation/test_found_handovers.py::"
+        "test_a_failback_that_has_yet_to_bring_a_table_is_not_promoted",
+    ),
+    Mutation(
+        name="what only a lost side had keeps the other from a failover",
+        file="hms_bridge/repl/handover/promote_plan.py",
+        old="    if not request.is_source_lost:\n        _require_brought_back",
+        new="    if True:\n        _require_brought_back",
+        test="tests/repl/test_handover_plans.py::"
+        "test_what_only_a_lost_side_had_keeps_nobody_from_a_failover",
+    ),
 )

@@ -236,3 +236,30 @@ def test_a_clock_that_is_set_back_keeps_no_promotion_waiting() -> None:
         Step(Kind.WAIT, amount=-7_200_000),
     ]
     assert play(433, steps) is None
+
+
+def test_a_failback_that_has_yet_to_bring_a_table_is_not_promoted() -> None:
+    """It was not there at all, so it did not count as half brought (seed 1229): the other side was
+    closed, and nobody saw its rows any more."""
+    steps = [
+        Step(Kind.START, 2, "insert", 1042609881),
+        Step(Kind.RUN, 2),
+        Step(Kind.START, 3, "replicate", 1022050006),
+        Step(Kind.RUN, 3),
+        Step(Kind.START, 5, "promote_without", 151307841),
+        Step(Kind.RUN, 5),
+        Step(Kind.START, 7, "insert", 190006213),
+        Step(Kind.RUN, 7),
+        Step(Kind.START, 8, "work_there", 608176047),
+        Step(Kind.RUN, 8, amount=18),
+        Step(Kind.START, 9, "promote", 825011117),
+        Step(Kind.RUN, 9),
+        Step(Kind.START, 10, "failback", 36587426),
+        Step(Kind.RUN, 10),
+        Step(Kind.START, 11, "failback", 543569219),
+        Step(Kind.RUN, 11),
+        Step(Kind.START, 16, "promote", 222303739),
+        Step(Kind.RUN, 16),
+        Step(Kind.START, 17, "insert", 251560105),
+    ]
+    assert play(1229, steps) is None

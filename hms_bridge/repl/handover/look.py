@@ -69,6 +69,7 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
     waiting: str | None = None
     waiting_scope: ReplScope | None = None
     half_brought: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     if Handover.of(database) is None:
         # Marked and damaged ones, too: what they bring is lacking, but a failover may do without.
         newest = next(
@@ -82,16 +83,16 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
         if newest is not None and newest.state is not DumpState.LOADED:
             waiting = newest.paths.root
             waiting_scope = _changed_scope(newest, database, policy.source.database)
-        diverged = diverged_tables(database)
+        diverged, tables = diverged_tables(database), side.tables()
         half_brought = tuple(
-            table.name
-            for table in side.tables()
-            if BEGUN in table.parameters or table.name in diverged
+            table.name for table in tables if BEGUN in table.parameters or table.name in diverged
         )
+        missing = tuple(sorted(diverged.difference(table.name for table in tables)))
     return ReplicaState(
         database=database,
         replays=open_replays(side.metastore, side.database_name),
         half_brought=half_brought,
+        missing=missing,
         waiting=waiting,
         waiting_scope=waiting_scope,
     )

@@ -58,12 +58,14 @@ class SourceState:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicaState:
     """What the replica shows. ``replays``: open transactions of the source. ``half_brought``:
-    tables that a load has begun to bring whole. ``waiting``: a dump that is not
-    loaded; ``waiting_scope``: the tables that it changes the replica to, if it does."""
+    tables that a load has begun to bring whole; ``missing``: names of those that a failback has yet
+    to bring. ``waiting``: a dump that is not loaded; ``waiting_scope``: the tables that it changes
+    the replica to, if it does."""
 
     database: Database
     replays: tuple[TxnId, ...] = ()
     half_brought: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     waiting: str | None = None
     waiting_scope: ReplScope | None = None
 
@@ -133,6 +135,8 @@ def plan_promotion(
             replays=replica.replays,
         )
     stands_at = _require_replica(name, replica)
+    if not request.is_source_lost:
+        _require_brought_back(name, replica)
     _require_reachable(request, source, unreachable)
     _require_all_tables(request.policy, source, database)
     if request.is_planned and source is not None:
@@ -183,6 +187,17 @@ def _require_replica(name: str, replica: ReplicaState) -> EventId:
             "--definitions', then DROP TABLE)"
         )
     return stands_at
+
+
+def _require_brought_back(name: str, replica: ReplicaState) -> None:
+    """Raises ReplError for a failback that was stopped before it brought what is not there at all:
+    only the other side has it."""
+    if replica.missing:
+        raise ReplError(
+            f"{', '.join(replica.missing)} of database {replica.database.name} is not there: a "
+            f"failback that brings it was stopped. 'repl failback {name}' goes on; if the other "
+            "side is lost for good, --source-is-lost does without"
+        )
 
 
 def _require_all_tables(
