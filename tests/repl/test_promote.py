@@ -354,6 +354,30 @@ def test_what_has_no_write_ids_is_ended_too(sites: Sites) -> None:
     assert open_txns(sites.dr) == []
 
 
+class Unaware:
+    """A replica's metastore that cannot tell which transactions it replays, as Hive's."""
+
+    def __init__(self, metastore: Any) -> None:
+        self._metastore = metastore
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._metastore, name)
+
+    def get_replayed_txns(self, repl_policy: str) -> dict[TxnId, TxnId]:
+        return {}
+
+
+def test_what_has_no_write_ids_is_ended_where_only_the_dumps_tell_of_it(sites: Sites) -> None:
+    sites.main.open()
+    sites.main.insert("t", (3, "c"))
+    sites.replicate()
+    sites.lose_main()
+    sides = sites.sides()
+    target = replace(sides.target, metastore=Unaware(sites.dr.metastore))
+    sites.promote(replace(sides, target=target), is_source_lost=True)
+    assert open_txns(sites.dr) == []
+
+
 class Heedless:
     """A source's metastore that knows nothing of fences, as Hive's."""
 

@@ -61,7 +61,7 @@ HANDOVER = (
         file=f"{_ROOM}promote.py",
         old="                known |= Replays.read(target.resolve, dump.paths).all\n",
         new="                pass\n",
-        test=f"{_PROMOTE}test_what_has_no_write_ids_is_ended_too",
+        test=f"{_PROMOTE}test_what_has_no_write_ids_is_ended_where_only_the_dumps_tell_of_it",
     ),
     Mutation(
         name="a replica that is being promoted stays open to others",
