@@ -69,7 +69,8 @@ def row_time_expression(connection: Connection, clock: Clock) -> ColumnElement[i
     if is_postgresql(connection) and isinstance(clock, SystemClock):
         return cast(func.floor(extract("epoch", func.clock_timestamp()) * 1000), BigInteger)
     if is_mysql(connection) and isinstance(clock, SystemClock):
-        return cast(func.unix_timestamp(func.sysdate(text("3"))) * 1000, BigInteger)
+        # SQLAlchemy's own func.sysdate drops its argument, and with it the milliseconds.
+        return cast(func.unix_timestamp(text("SYSDATE(3)")) * 1000, BigInteger)
     return literal(clock.now_ms(), BigInteger)
 
 

@@ -43,7 +43,7 @@ def translate(
         return kind(
             f"{database}: connection lost: {reason}; check the database server and try again"
         )
-    if isinstance(error, OperationalError) and _is_refused(error):
+    if isinstance(error, OperationalError) and _is_refused(error) and not is_committing:
         kind = DatabaseGoneError if has_answered else BackendError
         return kind(
             f"{database}: {reason}; check that the server runs there, that it has this database, "
@@ -53,7 +53,8 @@ def translate(
 
 
 def _is_refused(error: OperationalError) -> bool:
-    """Whether no connection was made: no statement was tried. SQLite has no server to look at."""
+    """Whether no connection was made: no statement was tried. So it looks for a COMMIT, too, which
+    is no statement to SQLAlchemy. SQLite has no server to look at."""
     return error.statement is None and not isinstance(error.orig, sqlite3.Error)
 
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, select, update
+from sqlalchemy.dialects import mysql
 
 from hms_bridge.backend import dialect, sequences
 from hms_bridge.backend.engine import Database
@@ -164,3 +166,11 @@ def test_a_schema_without_its_rows_says_what_to_do(database: Database) -> None:
     ):
         connection.execute(delete(NEXT_LOCK_ID))
         sequences.next_lock_id(connection)
+
+
+def test_a_row_of_mysql_is_made_at_a_time_in_milliseconds() -> None:
+    """A whole second before would make a transaction look a second older than it is: as long as
+    those are waited for that drew an earlier id and are not visible yet."""
+    server: Any = SimpleNamespace(dialect=mysql.dialect())
+    row_time = dialect.row_time_expression(server, SystemClock())
+    assert "SYSDATE(3)" in str(row_time.compile(dialect=server.dialect))

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert, select, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from hms_bridge.backend.engine import Database, open_database
+from hms_bridge.backend.failures import translate
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
 from hms_bridge.backend.schema.install import install
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXN_COMPONENTS
@@ -61,6 +62,13 @@ def test_a_server_that_is_not_there() -> None:
     assert "127.0.0.1:1" in str(caught.value)
     assert "check that the server runs there" in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+def test_a_commit_that_fails_is_never_tried_again() -> None:
+    """A server that shuts down may say so after it has committed (MariaDB: error 1053)."""
+    answer = OperationalError(None, None, Exception(1053, "Server shutdown in progress"))
+    assert type(translate(answer, "d", is_committing=True)) is BackendError
+    assert type(translate(answer, "d", is_committing=False)) is DatabaseGoneError
 
 
 def test_commit_and_rollback(database: Database) -> None:

@@ -11,6 +11,7 @@ from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
+from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -883,5 +884,6 @@ MUTATIONS = (
         test=f"{_FOUND}test_what_is_committed_while_a_drop_looks_at_a_partition_goes_with_it",
     ),
     *OF_COPIES,
+    *OF_STORES,
     *OF_WRITES,
 )
