@@ -343,53 +343,53 @@ def test_nor_by_a_load_that_was_planned_before(sites: Sites) -> None:
     assert ids(sites.dr) == [1, 2]
 
 
-def test_what_has_no_write_ids_is_ended_too(sites: Sites) -> None:
-    """A transaction of the source that was open and had not written keeps no cleaner waiting."""
-    sites.main.open()
-    sites.main.insert("t", (3, "c"))
-    sites.replicate()
-    assert len(open_txns(sites.dr)) == 1
-    sites.lose_main()
-    sites.promote(is_source_lost=True)
-    assert open_txns(sites.dr) == []
-
-
-class Unaware:
-    """A replica's metastore that cannot tell which transactions it replays, as Hive's."""
+class HivesMetastore:
+    """Ours, for what a Hive's does as well."""
 
     def __init__(self, metastore: Any) -> None:
         self._metastore = metastore
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._metastore, name)
+
+
+class Unaware(HivesMetastore):
+    """A replica's, which cannot tell what transactions it replays."""
 
     def get_replayed_txns(self, repl_policy: str) -> dict[TxnId, TxnId]:
         return {}
 
 
-def test_what_has_no_write_ids_is_ended_where_only_the_dumps_tell_of_it(sites: Sites) -> None:
-    sites.main.open()
-    sites.main.insert("t", (3, "c"))
-    sites.replicate()
-    sites.lose_main()
-    sides = sites.sides()
-    target = replace(sides.target, metastore=Unaware(sites.dr.metastore))
-    sites.promote(replace(sides, target=target), is_source_lost=True)
-    assert open_txns(sites.dr) == []
-
-
-class Heedless:
-    """A source's metastore that knows nothing of fences, as Hive's."""
-
-    def __init__(self, metastore: Any) -> None:
-        self._metastore = metastore
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._metastore, name)
+class Heedless(HivesMetastore):
+    """A source's, which knows nothing of fences."""
 
     def alter_database(self, name: str, database: Database) -> None:
         parameters = {key: text for key, text in database.parameters.items() if key != FENCED}
         self._metastore.alter_database(name, replace(database, parameters=parameters))
+
+
+def replay_one_that_has_not_written(sites: Sites) -> None:
+    """A transaction of a lost source that was open and had not written is open at its replica."""
+    sites.main.open()
+    sites.main.insert("t", (3, "c"))
+    sites.replicate()
+    assert len(open_txns(sites.dr)) == 1
+    sites.lose_main()
+
+
+def test_what_has_no_write_ids_is_ended_too(sites: Sites) -> None:
+    """It keeps no cleaner waiting."""
+    replay_one_that_has_not_written(sites)
+    sites.promote(is_source_lost=True)
+    assert open_txns(sites.dr) == []
+
+
+def test_what_has_no_write_ids_is_ended_where_only_the_dumps_tell_of_it(sites: Sites) -> None:
+    replay_one_that_has_not_written(sites)
+    sides = sites.sides()
+    target = replace(sides.target, metastore=Unaware(sites.dr.metastore))
+    sites.promote(replace(sides, target=target), is_source_lost=True)
+    assert open_txns(sites.dr) == []
 
 
 def heedless(sites: Sites) -> OpenSides:
