@@ -1,7 +1,7 @@
 # Everything a person or CI does here, one line each: `make help`.
 PY := .venv/bin/python
 
-.PHONY: help setup demo quick test coverage simulate mutants lint types docs bench bench-cluster bench-repl integration integration-long lock clean
+.PHONY: help setup demo quick test coverage simulate mutants lint types docs bench bench-cluster bench-metastore bench-repl integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -13,7 +13,7 @@ demo: setup      ## the main job, end to end, on tables that a real Hive wrote
 	@.venv/bin/hms-bridge demo
 
 JOBS ?= 2
-quick: setup lint types  ## style, types, and most tests: none with Spark, processes or of the longest files
+quick: setup lint types  ## style, types of what changed, and most tests: none with Spark, processes, or that take long
 	$(PY) -m pytest -n $(JOBS) -q --quick -m "not spark and not process" --durations 10
 
 test: setup lint types  ## all tests of this project alone
@@ -25,7 +25,7 @@ coverage: setup  ## the same tests, and which lines none of them runs; takes two
 SEEDS ?= 1000
 simulate: setup  ## whole clusters under SEEDS=1000 schedules, from seed FIRST=1 on
 	PYTHONPATH=. $(PY) -m tests.simulation.run --seeds $(SEEDS) --first $(or $(FIRST),1) \
-		--processes $(or $(PROCESSES),2) $(if $(HANDOVER),--handover)
+		--processes $(or $(PROCESSES),2) $(if $(HANDOVER),--handover) $(if $(SCOPE),--scope)
 
 mutants: setup   ## each protective line broken once: a named test must see it
 	PYTHONPATH=. $(PY) -m tests.simulation.mutants
@@ -45,6 +45,9 @@ bench: setup     ## ratios: ours against a peer or a limit, in one run
 
 bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real systems
 	$(PY) -m benchmarks.cluster
+
+bench-metastore: setup  ## transactions, locks and reads beside a real Hive 4.0.1, on one PostgreSQL
+	$(PY) -m benchmarks.metastore
 
 bench-repl: setup  ## dumps and loads beside a real Hive 4.2, and a load against cp -r
 	$(PY) -m benchmarks.replication

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from benchmarks.report import Ratio
 from changemanager.location import Resolver
+from hms_bridge.cli.dump_options import DumpOptions
 from hms_bridge.cli.repl_requests import dump_request, load_request
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.file_systems import file_systems
@@ -65,7 +66,8 @@ class OurSide:
             lambda: str(uuid4()),
             self.store.manifest,
         )
-        plan = dumper.plan(dump_request(DATABASE, self.store.settings, root=self.root))
+        request = dump_request(DATABASE, self.store.settings, DumpOptions(root=self.root))
+        plan = dumper.plan(request)
         return int(dumper.run(plan).last_event_id or 0)
 
     def load(self) -> None:

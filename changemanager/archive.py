@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from changemanager.archive_directory import hindrance
 from changemanager.clock import Clock
 from changemanager.config import ChangeManagerConfig
 from changemanager.containment import require_contained, require_outside
@@ -26,7 +27,7 @@ from changemanager.errors import (
     LeaseLostError,
 )
 from changemanager.filesystem.volume import FileKind, Placement
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.lease import never_lost
 from changemanager.location import ListedFile, Location, Resolver, is_within, list_tree, parse_uri
 from changemanager.manifest import (
@@ -104,12 +105,11 @@ class ChangeManager:
         try:
             # As ReplChangeManager.getInstance makes it.
             self.cmroot.volume.make_directory(self.cmroot.path, 0o770)
-            status = self.cmroot.status()
+            why = hindrance(self.cmroot)
         except OSError as error:
             raise self._unwritable(error) from error
-        is_directory = status is not None and status.kind is FileKind.DIRECTORY
-        if not is_directory and self.cmroot.volume.capabilities.has_directories:
-            raise self._unwritable("it is no directory")
+        if why is not None:
+            raise self._unwritable(f"it {why}")
         if self._has_attributes is None:
             self._has_attributes = self.cmroot.volume.keeps_attributes(self.cmroot.path)
 
@@ -275,7 +275,7 @@ class ChangeManager:
         )
         for kept_file in kept:
             if kept_file.is_new:
-                tell(
+                log_deed(
                     _LOG,
                     "archived",
                     path=source.child(kept_file.file.path).uri,

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from changemanager.clock import Clock
 from changemanager.filesystem.volume import FileStatus, Placement
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.location import Location
 from changemanager.manifest import ArchiveRecords, EntryState
 
@@ -29,7 +29,7 @@ _DIGEST_LENGTH = 32
 
 
 def aside_name(name: str, owner: str) -> str:
-    """Short, and told by the file's own name: `.cm-gone-<digest of the name>-<owner>`."""
+    """Short, and known by the file's own name: `.cm-gone-<digest of the name>-<owner>`."""
     return f"{ASIDE_PREFIX}{_digest(name)}-{owner}"
 
 
@@ -83,7 +83,9 @@ def settle_asides(
             put_back(aside, cmroot.child(name))
             if entries[name].state is EntryState.PURGING:
                 records.release_purge(cmroot.uri, name, owner=None, now_ms=now_ms)
-            tell(_LOG, "put back", name=name, cmroot=cmroot.uri, reason="its purge was interrupted")
+            log_deed(
+                _LOG, "put back", name=name, cmroot=cmroot.uri, reason="its purge was interrupted"
+            )
             done.append(name)
     return tuple(done)
 

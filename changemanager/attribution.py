@@ -2,8 +2,8 @@
 
 A Hive beside us archives without rows, and a cmroot that was moved has its rows under another name.
 What Hive leaves is the attribute `user.original-loc`: the place that the file had, from which
-database and table can be told where they follow Hive's layout (`…/<database>.db/<table>/…`).
-What cannot be told may be anybody's, so every hold on a database counts for it.
+database and table are known where they follow Hive's layout (`…/<database>.db/<table>/…`).
+What is not known may be anybody's, so every hold on a database counts for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DATABASE_SUFFIX = ".db"
 
 
 def original_location(place: Location) -> str | None:
-    """Where an archived file came from, as Hive tells; None if nobody says or can be asked."""
+    """Where an archived file came from, as Hive says; None if nobody says or can be asked."""
     volume = place.volume
     try:
         if not volume.keeps_attributes(place.parent.path):
@@ -32,7 +32,7 @@ def original_location(place: Location) -> str | None:
 
 
 def owner_of(original: str | None) -> tuple[str, str] | None:
-    """Database and table of a place in Hive's layout; None if it cannot be told.
+    """Database and table of a place in Hive's layout; None if it does not follow it.
 
     As Warehouse.getDatabasePath names directories; the default database has none of its own.
     """
@@ -69,6 +69,7 @@ def _may_hold(pin: Pin, owner: tuple[str, str] | None, clock_ms: int | None) -> 
     since_ms = pin.archived_since_ms
     if since_ms is not None and clock_ms is not None and clock_ms < since_ms:
         return False
+    # What may be anybody's is kept for everybody: it is a question of space, the other of rows.
     if owner is None:
         return True
     return owner[0] == pin.database and pin.table in {None, owner[1]}

@@ -63,7 +63,7 @@ def _needed_since_ms(pin: Pin, clock_ms: int) -> int:
 def budget_ends_ms(
     pin: Pin, held: Sequence[HeldFiles], budget: PinBudget, retain_ms: int
 ) -> int | None:
-    """When the purge gives a pin up, as far as what it holds now tells; None: nothing ends it.
+    """When the purge gives a pin up, as far as what it holds now shows; None: nothing ends it.
 
     ``held`` is in the order of time.
     """

@@ -49,7 +49,7 @@ class ChecksumLayout:
 
 
 HDFS_LAYOUT = ChecksumLayout()
-"""What HDFS does unless it is told otherwise."""
+"""What HDFS does unless its settings say otherwise."""
 
 
 class RunningSum(Protocol):

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """The time."""
 
     def now_ms(self) -> int:
         """Milliseconds since 1970-01-01 00:00:00 UTC."""

@@ -32,7 +32,7 @@ from changemanager.errors import (
     IntentError,
 )
 from changemanager.filesystem.volume import FileKind
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.lease import never_lost
 from changemanager.location import ListedFile, Location, Resolver, list_tree
 from changemanager.manifest import (
@@ -101,7 +101,7 @@ def unplanned_changes(
 
 
 def _log_deletion(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
-    tell(
+    log_deed(
         _LOG,
         "deleted",
         path=intent.victim,

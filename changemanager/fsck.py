@@ -96,8 +96,8 @@ def plan_fsck(items: Iterable[ArchivedItem], facts: FsckFacts) -> tuple[Finding,
     names = [item.name for item in looked]
     # What a purge is at work on changes while it is looked at.
     spared = {*facts.live, *moved_aside(names, names)}
-    found = (_look(item, facts) for item in looked if item.name not in spared)
-    return tuple(finding for finding in found if finding is not None)
+    findings = (_look(item, facts) for item in looked if item.name not in spared)
+    return tuple(finding for finding in findings if finding is not None)
 
 
 def _look(item: ArchivedItem, facts: FsckFacts) -> Finding | None:

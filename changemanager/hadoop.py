@@ -109,11 +109,11 @@ class HadoopConfig:
             return (given,)
         if self.get("dfs.http.policy", "HTTP_ONLY").upper() == "HTTPS_ONLY":
             return ()
-        found = self._addresses(_HTTP, authority)
-        if not found and self._is_the_name_node(authority) and self.get(_HTTP):
-            found = (self.get(_HTTP),)
+        addresses = self._addresses(_HTTP, authority)
+        if not addresses and self._is_the_name_node(authority) and self.get(_HTTP):
+            addresses = (self.get(_HTTP),)
         host = self.rpc_addresses(authority)[0].rpartition(":")[0]
-        return tuple(re.sub(r"^0\.0\.0\.0:", f"{host}:", address) for address in found)
+        return tuple(re.sub(r"^0\.0\.0\.0:", f"{host}:", address) for address in addresses)
 
     def require_consistent(self) -> None:
         """Raises ChangeManagerConfigError for an HTTP address of another cluster's NameNode."""

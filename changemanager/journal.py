@@ -12,7 +12,7 @@ from collections.abc import Sequence
 Fact = str | int | bool | Sequence[str] | None
 
 
-def tell(logger: logging.Logger, deed: str, **facts: Fact) -> None:
+def log_deed(logger: logging.Logger, deed: str, **facts: Fact) -> None:
     """Log a deed with its facts (ids, paths, bytes); those that are None are left out."""
     if not logger.isEnabledFor(logging.INFO):
         return

@@ -57,7 +57,7 @@ class ArchiveContext:
 
     @property
     def facts(self) -> Mapping[str, str | int | None]:
-        """For the journal."""
+        """Why and of what a file was archived, for :func:`log_deed`; None is left out there."""
         return {
             "cause": self.cause.value,
             "database": self.database,

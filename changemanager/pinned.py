@@ -61,7 +61,9 @@ def plan_release(uses: Sequence[PinUse], holders: Collection[str]) -> ReleasePla
             raise PinError(
                 f"{holder} is a removal under way, which ends by itself; run the cleaner"
             )
-        raise PinError(f"no pin is called '{holder}'; 'hms-bridge cm pins' lists them")
+        near = sorted(name for name in known if name.startswith(f"{holder}:"))
+        hint = f"; there is {', '.join(near[:5])}" if near else ""
+        raise PinError(f"no pin is called '{holder}'{hint}; 'hms-bridge cm pins' lists them")
     return ReleasePlan(uses=tuple(known[holder] for holder in dict.fromkeys(holders)))
 
 

@@ -19,7 +19,7 @@ from changemanager.clock import Clock
 from changemanager.errors import ChangeManagerError, ClockDoubtError
 from changemanager.filesystem.volume import FileKind
 from changemanager.given_up import GivenUp
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.location import Location
 from changemanager.manifest import ArchiveManifest, EntryState
 from changemanager.plausible_time import clock_doubt
@@ -81,7 +81,7 @@ def _log_removal(decision: PurgeDecision, cmroot: str) -> None:
     overridden = tuple(holder for holder in decision.holders if holder not in decision.given_up)
     if overridden:
         _LOG.warning("purged %s although %s held it", item.name, overridden)
-    tell(
+    log_deed(
         _LOG,
         _DEEDS[decision.disposition],
         name=item.name,
@@ -199,10 +199,10 @@ class Purge:
         if not any(pin.database for pin in pins):
             return known
         originals = {item.name: original_location(cmroot.child(item.name)) for item in strays}
-        found = dict(known)
+        by_name = dict(known)
         for name, holders in holders_of_strays(originals, strays, pins, now_ms).items():
-            found[name] = tuple(sorted({*known.get(name, ()), *holders}))
-        return found
+            by_name[name] = tuple(sorted({*known.get(name, ()), *holders}))
+        return by_name
 
     def with_tag(self, item: ArchivedItem) -> ArchivedItem:
         """The item, with Hive's tag if its file has one."""

@@ -119,7 +119,7 @@ class PurgePlan:
 
     @property
     def removals(self) -> tuple[PurgeDecision, ...]:
-        """What would go."""
+        """Archived files that nothing keeps, in the order of the decisions."""
         return tuple(decision for decision in self.decisions if not decision.disposition.is_kept)
 
     @property

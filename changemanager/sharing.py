@@ -1,6 +1,6 @@
-"""Which metastores keep what they need in a cmroot: each tells it with a file there.
+"""Which metastores keep what they need in a cmroot: each says so with a file there.
 
-Pins stand in the database of their metastore, so a purge sees its own only. Where the cmroot tells
+Pins stand in the database of their metastore, so a purge sees its own only. Where the cmroot shows
 of another metastore everything is held for that one, until somebody says that it is not needed.
 """
 
@@ -11,7 +11,7 @@ from contextlib import suppress
 from changemanager.location import Location
 
 SHARER_PREFIX = ".cm-metastore-"
-"""Begins the name of the empty file that tells of a metastore; its id follows."""
+"""Begins the name of the empty file that stands for a metastore; its id follows."""
 
 _HOLDER = "metastore:"
 

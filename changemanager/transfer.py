@@ -47,7 +47,7 @@ def copy_verified(
 
     The source is read once: its bytes are summed on the way, and what was written is compared with
     what was read. Without a ``checksum`` the source must look the same before and after.
-    ``on_read`` is told how many bytes were read, piece by piece; what it raises stops the copy.
+    ``on_read`` is given how many bytes were read, piece by piece; what it raises stops the copy.
 
     FileExistsError if the target is there; ChecksumMismatchError if the source has other bytes
     than the checksum says, or the copy went wrong.

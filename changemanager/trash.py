@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from changemanager.archive import ChangeManager
 from changemanager.filesystem.volume import FileKind
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.location import Location
 from changemanager.retention import is_expired
 from changemanager.transfer import give_new_name
@@ -58,5 +58,5 @@ def empty_trash(archive: ChangeManager, now_ms: int) -> tuple[str, ...]:
             with suppress(FileNotFoundError):
                 place.volume.remove_file(place.child(status.name).path)
             gone.append(status.name)
-            tell(_LOG, "left the trash", name=status.name, trash=place.uri)
+            log_deed(_LOG, "left the trash", name=status.name, trash=place.uri)
     return tuple(gone)

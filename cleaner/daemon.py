@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from changemanager.errors import ChangeManagerError, LeaseLostError
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.lease import WorkLease
 from cleaner.errors import CleaningRefusedError, TargetChangedError
 from cleaner.explain import EntryExplanation, explain_entries
@@ -133,7 +133,7 @@ class Cleaner:
             return self._postpone(entry, str(error), is_counted=True, error=error)
         if outcome.state is CleaningState.WAITING:
             self._postpone(entry, outcome.message, is_counted=False)
-        tell(
+        log_deed(
             _LOG,
             outcome.state.value,
             entry=entry.id or None,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from changemanager.clock import span_text
 from changemanager.errors import ChangeManagerError
 from cleaner.plan import EntryPlan
 from cleaner.planner import CleaningPlanner
@@ -18,6 +19,7 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.properties import NO_CLEANUP
 from hms_bridge.model.txn import TxnInfo, TxnState
 
 
@@ -82,12 +84,12 @@ class _Queue:
         now_ms: int,
         retention_ms: int,
     ) -> None:
-        found = metastore.show_compactions(
+        entries = metastore.show_compactions(
             ShowCompactionsRequest(state=CompactionState.READY_FOR_CLEANING)
         )
         cleanup = CompactionType.ABORT_TXN_CLEANUP
         self.entries = sorted(
-            (entry for entry in found if entry.type is not cleanup), key=lambda entry: entry.id
+            (entry for entry in entries if entry.type is not cleanup), key=lambda entry: entry.id
         )
         self._ready = {entry.id for entry in ready}
         self._txns = {txn.id: txn for txn in metastore.get_open_txns_info()}
@@ -147,7 +149,7 @@ class _Queue:
         last_ms = max((entry.committed_ms or 0) + self._retention_ms, entry.cleaner_started_ms or 0)
         left_ms = max(0, last_ms + entry.retry_retention_ms - self._now_ms)
         why = f": {entry.error_message}" if entry.error_message else ""
-        return f"tried again in {left_ms // 1000} s{why}"
+        return f"tried again in {span_text(left_ms)}{why}"
 
 
 def _with_plan(
@@ -161,7 +163,7 @@ def _with_plan(
     try:
         target = planner.target(entry)
         if target.is_refused:
-            readiness, reason = Readiness.REFUSED, "the property no_cleanup is true"
+            readiness, reason = Readiness.REFUSED, f"the property {NO_CLEANUP} is true"
         lists = planner.lists(target, is_for_everyone=readiness is Readiness.READY)
         plan = planner.plan(entry, target, lists)
     except NoSuchObjectError as error:
@@ -174,6 +176,6 @@ def _with_plan(
 
 
 def _txn_text(txn: TxnInfo, now_ms: int) -> str:
-    age_seconds = max(0, now_ms - txn.started_ms) // 1000
+    age = span_text(max(0, now_ms - txn.started_ms))
     kind = txn.type.name.lower().replace("_", " ")
-    return f"{txn.id} ({kind}, {txn.user}@{txn.host}, open for {age_seconds} s)"
+    return f"{txn.id} ({kind}, {txn.user}@{txn.host}, open for {age})"

@@ -50,7 +50,7 @@ class EntryPlan:
 
     @property
     def victims(self) -> tuple[Victim, ...]:
-        """What would go."""
+        """Directories and files that would go, of all roots of the entry."""
         return tuple(victim for root in self.roots for victim in root.plan.victims)
 
     @property
@@ -76,8 +76,8 @@ class EntryPlan:
     @property
     def forgettable_write_ids(self) -> tuple[WriteId, ...]:
         """Aborted write ids of which no row is left in any root."""
-        found = [set(root.plan.forgettable_write_ids) for root in self.roots]
-        return tuple(sorted(set.intersection(*found))) if found else ()
+        of_each_root = [set(root.plan.forgettable_write_ids) for root in self.roots]
+        return tuple(sorted(set.intersection(*of_each_root))) if of_each_root else ()
 
     @property
     def size_bytes(self) -> int:

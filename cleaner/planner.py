@@ -26,11 +26,10 @@ from hms_bridge.model.compaction import (
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.properties import NO_CLEANUP
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-
-_NO_CLEANUP = "no_cleanup"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +83,7 @@ class CleaningPlanner:
             location=self._resolve(location).uri,
             is_archived=self.is_replication_source(entry.target.database),
             is_refused=any(
-                owner.parameters.get(_NO_CLEANUP, "").strip().lower() == "true"
+                owner.parameters.get(NO_CLEANUP, "").strip().lower() == "true"
                 for owner in (table, partition or table)
             ),
         )
@@ -174,9 +173,9 @@ class CleaningPlanner:
             place = self._resolve(partition.storage.location or target.location)
             if not any(place.is_below(top) for top in tops):
                 tops.append(place)
-        found: dict[str, Location] = {}
+        roots: dict[str, Location] = {}
         for top in tops:
             for path in find_acid_roots(top.volume, top.path):
                 root = top.child(path[len(top.path) :].strip("/"))
-                found[root.uri] = root
-        return tuple(found.values())
+                roots[root.uri] = root
+        return tuple(roots.values())

@@ -149,7 +149,7 @@ class Reaper:
         self._manifest.forget_intents(self._clock.now_ms() - _FORGET_AFTER_MS)
 
     def _note_time(self) -> None:
-        """A sign of life, by which a purge tells whether the clock has jumped."""
+        """A sign of life, by which a purge knows whether the clock has jumped."""
         now_ms = self._clock.now_ms()
         if is_plausible(now_ms, self._manifest.known_times()):
             self._manifest.note_time(now_ms)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from changemanager.errors import ChangeManagerError
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.location import Resolver
 from cleaner.planner import current_txns
 from hms_bridge.directories.staging import forget_dead_temporaries
@@ -53,7 +53,7 @@ class TemporariesSweep:
             try:
                 place = self._resolve(location)
                 for name in forget_dead_temporaries(place.volume, place.path, txns):
-                    tell(_LOG, "removed temporary", path=place.child(name).uri)
+                    log_deed(_LOG, "removed temporary", path=place.child(name).uri)
                     gone.append(place.child(name).uri)
             except (HmsBridgeError, ChangeManagerError, OSError) as error:
                 _LOG.warning("%s could not be looked at for leftovers: %s", location, error)

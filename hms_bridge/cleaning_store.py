@@ -25,72 +25,57 @@ class CleaningStore(Protocol):
     def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
         """Entries whose compaction committed and whose inputs nobody may use (``readers``); of each
         target the one with the lowest highest_write_id. Others never come."""
-        ...
 
     def find_ready_to_clean_aborts(self) -> tuple[Compaction, ...]:
         """Targets with components of aborted transactions to clean up, as entries of type
         ABORT_TXN_CLEANUP; highest_write_id is below every open write of the target."""
-        ...
 
     def may_be_deleted(self, location: str) -> DeletionVerdict:
         """Whether a directory that no table owns any more may be deleted: it lies below an allowed
         root, and nobody else at it, in it or around it, in any database or catalog."""
-        ...
 
     def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
         """Of directories of a table those in which, or around which, others lie too, and who."""
-        ...
 
     def find_moves(self, database: str, table: str) -> tuple[str, ...]:
         """Directories of a table that a rename moves: what lies in them is now there, now gone."""
-        ...
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""
-        ...
 
     def mark_cleaning_postponed(
         self, compaction: Compaction, *, reason: str, retry_retention_ms: int
     ) -> None:
         """Keep the entry ready for cleaning, with the reason, and wait before the next try."""
-        ...
 
     def retry_failed_cleanings(self, after_ms: int) -> int:
         """Entries that failed in their cleaning so long ago are ready again; how many."""
-        ...
 
     def forget_aborted_components(
         self, compaction: Compaction, write_ids: Sequence[WriteId]
     ) -> None:
         """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
-        ...
 
     def aborted_since(self, full_table_name: str) -> AbortedSince:
         """When the transactions that are aborted now were opened, those too that took write ids of
         a table. Asked after the lists: who is aborted in them stays so until its files are gone."""
-        ...
 
     def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
         """Every transaction below it (that may read of a database) has ended; none can appear."""
-        ...
 
     def readers(self, entries: Sequence[Compaction]) -> Readers:
         """What decides whether somebody may read the inputs of these entries."""
-        ...
 
     def find_potential_compactions(
         self, aborted_threshold: int, aborted_time_threshold_ms: int
     ) -> tuple[PotentialCompaction, ...]:
         """Targets with committed or aborted writes since they were compacted last."""
-        ...
 
     def revoke_timed_out_workers(self, timeout_ms: int) -> int:
         """Give entries of workers that started too long ago back to the queue; how many."""
-        ...
 
     def run_housekeeping(self) -> None:
         """Time-outs, of workers too; purge of transactions, write sets, events and history."""
-        ...
 
 
 class FigureStore(Protocol):
@@ -99,12 +84,9 @@ class FigureStore(Protocol):
 
     def txn_figures(self) -> TxnFigures:
         """How many transactions are open and aborted, and since when."""
-        ...
 
     def lock_figures(self) -> LockFigures:
         """How many locks are held, and how many wait."""
-        ...
 
     def compaction_figures(self) -> CompactionFigures:
         """How many entries the queue has, and how long the oldest waits for a worker."""
-        ...

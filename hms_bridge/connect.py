@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from changemanager.archive import ChangeManager
+from changemanager.archive_directory import hindrance
 from changemanager.delete_protocol import DeleteProtocol
-from changemanager.filesystem.volume import FileKind
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
@@ -246,18 +246,15 @@ def describe_schema(url: str) -> dict[str, object]:
 
 def _require_directory(cmroot: Location) -> None:
     try:
-        status = cmroot.status()
-    except NotADirectoryError:
-        is_other = True
+        why = hindrance(cmroot)
     except OSError as error:
         raise ConfigError(
             f"{CM_ROOT.name}: cannot look at {cmroot.uri}: {error}; check it"
         ) from error
-    else:
-        is_other = status is not None and status.kind is not FileKind.DIRECTORY
-    if is_other and cmroot.volume.capabilities.has_directories:
+    if why is not None:
         raise ConfigError(
-            f"{CM_ROOT.name}: {cmroot.uri} is no directory; name another one for the archive"
+            f"{CM_ROOT.name}: {cmroot.uri} is no directory, as it {why}; name another one for the "
+            "archive"
         )
 
 

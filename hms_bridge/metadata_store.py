@@ -1,4 +1,4 @@
-"""The port, continued: what is told about tables beside the catalog itself.
+"""The port, continued: what is kept of tables beside the catalog itself.
 
 Five more protocols of :class:`hms_bridge.metastore.Metastore`: events, column statistics,
 functions, constraints, materialized views. What is said there of names and errors holds here.
@@ -36,11 +36,9 @@ class NotificationStore(Protocol):
 
     def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
         """Ascending, gap-free."""
-        ...
 
     def get_current_event_id(self) -> EventId:
         """The newest id; 0 before the first event."""
-        ...
 
     def get_notification_events_count(
         self,
@@ -51,21 +49,18 @@ class NotificationStore(Protocol):
         tables: Sequence[str] = (),
     ) -> int:
         """How many events of one database, or of some of its tables, came after an id."""
-        ...
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
         """Remember which files a transaction wrote; a repeated call adds nothing twice."""
-        ...
 
     def fire_inserts(self, notifications: Sequence[InsertNotification]) -> tuple[EventId, ...]:
-        """Log that files came into tables that are not transactional. Raises NoSuchObjectError."""
-        ...
+        """Log that files came into tables that are not transactional, one event for each. Raises
+        NoSuchObjectError, InvalidObjectError."""
 
     def get_write_events(
         self, txn_id: TxnId, database: str | None = None, table: str | None = None
     ) -> tuple[WriteEvent, ...]:
         """What add_write_notifications recorded for a transaction."""
-        ...
 
 
 class StatisticsStore(Protocol):
@@ -76,17 +71,14 @@ class StatisticsStore(Protocol):
         nothing could be merged, and the old ones are not to be believed any more. Raises
         NoSuchObjectError; MetaError for unknown columns, and for a transactional table whose row
         count is right without a write id."""
-        ...
 
     def get_column_statistics(self, query: StatisticsQuery) -> tuple[ObjectStatistics, ...]:
         """Of the table, or of those partitions, that have any. Raises NoSuchObjectError for an
         unknown table."""
-        ...
 
     def get_aggregated_statistics(self, query: StatisticsQuery) -> AggregatedStatistics:
         """Of partitions together; nothing if a snapshot is given that may not believe one. Raises
         NoSuchObjectError for an unknown table."""
-        ...
 
     def delete_column_statistics(
         self,
@@ -100,7 +92,6 @@ class StatisticsStore(Protocol):
     ) -> bool:
         """Remove those of some columns, or of all for none given; of the table, or of partitions
         (all for an empty list). Raises NoSuchObjectError, MetaError for a transactional table."""
-        ...
 
     def get_columns_with_statistics(
         self,
@@ -110,11 +101,9 @@ class StatisticsStore(Protocol):
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[str, ...]:
         """Names, sorted. Raises NoSuchObjectError for an unknown table."""
-        ...
 
     def count_changed_rows(self, changed: ChangedRows) -> None:
         """Add to what the materialized views that read a table know of its changes."""
-        ...
 
 
 class FunctionStore(Protocol):
@@ -122,22 +111,18 @@ class FunctionStore(Protocol):
 
     def create_function(self, function: Function) -> None:
         """Raises AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its database)."""
-        ...
 
     def alter_function(
         self, database: str, name: str, function: Function, catalog: str = DEFAULT_CATALOG
     ) -> None:
         """Replace it, and its name and database too. Raises MetaError for an unknown one,
         AlreadyExistsError, InvalidObjectError, NoSuchObjectError (its new database)."""
-        ...
 
     def drop_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
         """Raises NoSuchObjectError."""
-        ...
 
     def get_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Function:
         """Raises NoSuchObjectError."""
-        ...
 
     def get_functions(
         self,
@@ -146,7 +131,6 @@ class FunctionStore(Protocol):
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Function, ...]:
         """Of one database or of all, sorted; none for an unknown database."""
-        ...
 
 
 class ConstraintStore(Protocol):
@@ -158,7 +142,6 @@ class ConstraintStore(Protocol):
     ) -> tuple[ColumnConstraint, ...]:
         """All of a table, those too that are not enabled, by name and position; none for an
         unknown table."""
-        ...
 
     def add_constraints(
         self,
@@ -173,14 +156,12 @@ class ConstraintStore(Protocol):
         second primary key and a foreign key to what is no key, InvalidObjectError for a name that
         the table has and a column that it has not.
         """
-        ...
 
     def drop_constraint(
         self, database: str, table: str, name: str, catalog: str = DEFAULT_CATALOG
     ) -> None:
         """Raises NoSuchObjectError for an unknown table, InvalidObjectError for an unknown name;
         over thrift, which has no class for it, MetaError."""
-        ...
 
 
 class PlaceStore(Protocol):
@@ -191,9 +172,8 @@ class PlaceStore(Protocol):
         text for people; None if there is none.
 
         Over its own database: of any database and catalog, links followed. Over thrift no call
-        tells: of the tables of ``database``, as their locations are written.
+        names: of the tables of ``database``, as their locations are written.
         """
-        ...
 
 
 class MaterializedViewStore(Protocol):
@@ -204,24 +184,19 @@ class MaterializedViewStore(Protocol):
     ) -> None:
         """Say of which state of its tables a view is now. Raises NoSuchObjectError,
         InvalidOperationError for what is no materialized view."""
-        ...
 
     def get_materialized_views(
         self, database: str | None = None, catalog: str = DEFAULT_CATALOG
     ) -> tuple[Table, ...]:
         """Those that queries may be rewritten to, with what they were made of; sorted."""
-        ...
 
     def get_materialization_changes(
         self, creation: CreationMetadata, valid_txns: ValidTxnList
     ) -> MaterializationChanges | None:
         """What became of a view's tables since; None where only a whole rebuild is right."""
-        ...
 
     def lock_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:
         """Whether this transaction may rebuild the view; false while another one does."""
-        ...
 
     def heartbeat_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:
         """Keep that right alive; false if the transaction does not have it."""
-        ...

@@ -24,7 +24,7 @@ class PeriodicTask:
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """The first pass comes at once, on a thread of its own."""
         self._thread.start()
 
     def ask_to_stop(self) -> None:

@@ -14,44 +14,35 @@ class PolicyStore(Protocol):
     def add_policies(
         self, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False
     ) -> None:
-        """Keep policies, all or none. Raises AlreadyExistsError if one of a name is there and is
-        not to be replaced, and for two with the same target, or with the same dumps."""
-        ...
+        """Keep policies, all or none; one that is there just so stays. Raises AlreadyExistsError
+        if another one of a name is there and is not to be replaced, and for two with the same
+        target, or with the same dumps."""
 
     def get_policy(self, name: str) -> ReplicationPolicy:
         """Raises NoSuchObjectError."""
-        ...
 
     def get_policies(self) -> tuple[ReplicationPolicy, ...]:
         """All, by name."""
-        ...
 
     def get_names_at_work(self, database_name: str) -> tuple[str, ...]:
         """Of the policies that are not paused, those of which the database, of this metastore, is
         the source or the target."""
-        ...
 
     def set_paused(self, name: str, *, is_paused: bool) -> None:
         """A paused policy has no cycles. Raises NoSuchObjectError."""
-        ...
 
     def remove_policy(self, name: str) -> None:
         """Forget a policy and its history. Raises NoSuchObjectError."""
-        ...
 
     def begin_cycle(self, policy: str, host: str) -> int:
         """The number of a new cycle of a policy. Whoever asks is alone with it, so that a cycle
         which is still RUNNING was killed: it becomes INTERRUPTED. Raises NoSuchObjectError."""
-        ...
 
     def end_cycle(self, policy: str, number: int, result: CycleResult) -> None:
         """Note what a cycle did. Of cycles in a row that found nothing new the last is kept."""
-        ...
 
     def get_cycles(self, policy: str | None = None, limit: int = 100) -> tuple[Cycle, ...]:
         """The newest cycles, of one policy or of all, newest first."""
-        ...
 
     def get_totals(self) -> tuple[PolicyTotals, ...]:
         """The sums over the cycles of each policy, by its name."""
-        ...

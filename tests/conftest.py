@@ -19,78 +19,18 @@ if TYPE_CHECKING:
 settings.register_profile("without deadlines", deadline=None)
 settings.load_profile("without deadlines")
 
-LONG = frozenset(
-    (
-        "acid/test_obsolete_properties.py",
-        "adoption/test_adopt.py",
-        "adoption/test_adopt_golden.py",
-        "backend/test_interrupts.py",
-        "changemanager/test_delete_protocol.py",
-        "cleaner/test_cleaning_trouble.py",
-        "cli/test_adopt.py",
-        "cli/test_bad_input.py",
-        "cli/test_file_systems.py",
-        "cli/test_formats.py",
-        "cli/test_initiator.py",
-        "cli/test_logs.py",
-        "cli/test_output.py",
-        "cli/test_repl_options.py",
-        "cli/test_repl_policies.py",
-        "clients",
-        "compaction/test_golden_compaction.py",
-        "compaction/test_power_loss.py",
-        "compaction/test_worker.py",
-        "conformance/test_thrift_metastore.py",
-        "orc/test_round_trip.py",
-        "orc/test_stripe_copy.py",
-        "repl/test_compare.py",
-        "repl/test_compare_faults.py",
-        "repl/test_compare_kinds.py",
-        "repl/test_compare_simulated.py",
-        "repl/test_discard.py",
-        "repl/test_dump_crash.py",
-        "repl/test_dump_manifest.py",
-        "repl/test_edges.py",
-        "repl/test_lease.py",
-        "repl/test_load_crash_matrix.py",
-        "repl/test_load_golden.py",
-        "repl/test_load_rows.py",
-        "repl/test_replica_gate.py",
-        "repl/test_tables_anew.py",
-        "repl/test_two_metastores.py",
-        "repl/test_unreported_writes.py",
-        "repl/test_write_id_truth.py",
-        "rows/test_golden_rows.py",
-        "rows/test_writer.py",
-        "server/test_golden_replay.py",
-        "server/test_malformed_input.py",
-        "service/test_allowed_deletions.py",
-        "service/test_bound_deletions.py",
-        "service/test_hooks.py",
-        "service/test_many_at_once.py",
-        "service/test_warehouse_files.py",
-        "session/test_heartbeat.py",
-        "simulation/test_cleaning_schedules.py",
-        "simulation/test_found.py",
-        "simulation/test_simulated_cluster.py",
-        "spark",
-        "txn/test_txn_machine.py",
-        "wire/test_fields.py",
-    )
-)
-"""What takes the most time (`pytest --durations 0`), also to be collected."""
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`make quick` asks for it."""
-    parser.addoption("--quick", action="store_true", help="without the files that take long")
+    parser.addoption("--quick", action="store_true", help="without the tests that take long")
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Nothing is said of what is not left out: others may have a reason."""
-    here = Path(__file__).parent
-    is_long = collection_path.relative_to(here).as_posix() in LONG
-    return True if is_long and config.getoption("quick") else None
+def pytest_configure(config: pytest.Config) -> None:
+    """What a quick run is stands in a file of its own."""
+    if config.getoption("quick"):
+        from tests.support.quick_run import QuickRun
+
+        config.pluginmanager.register(QuickRun(config), "quick run")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -113,8 +113,10 @@ class HdfsFileSystem(HdfsClient):
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         """What is in a directory; a file lists itself."""
         path = self._strip_protocol(path)
-        found = self._do(path, lambda: list(self.client.list_status(path, False)))
-        infos = sorted((_described(status) for status in found), key=lambda info: str(info["name"]))
+        statuses = self._do(path, lambda: list(self.client.list_status(path, False)))
+        infos = sorted(
+            (_described(status) for status in statuses), key=lambda info: str(info["name"])
+        )
         return infos if detail else [info["name"] for info in infos]
 
     def _make(self, path: str, mode: int, *, create_parents: bool) -> None:
@@ -257,11 +259,9 @@ class HdfsVolume(HdfsClientVolume):
         return self._web is not None and self._web.keeps_attributes(directory)
 
     def attribute(self, path: str, name: str) -> bytes | None:
-        """An extended attribute; None if it is not set."""
         return self._over_http(path).attribute(path, name)
 
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
-        """Set an extended attribute, whether it is there or not."""
         self._over_http(path).set_attribute(path, name, value)
 
     def _over_http(self, path: str) -> WebHdfsVolume:

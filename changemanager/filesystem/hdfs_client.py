@@ -30,8 +30,8 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
-        found = _PREFIX.match(path)
-        text = path[found.end() :] if found else path
+        prefix = _PREFIX.match(path)
+        text = path[prefix.end() :] if prefix else path
         return text.rstrip("/") or "/"
 
     @abstractmethod
@@ -147,5 +147,4 @@ class HdfsClientVolume(PlainVolume):
         self.fs.rm(path, recursive=True)
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
-        """Set the modification time; the access time stays."""
         self.fs.set_times(path, mtime_ms)

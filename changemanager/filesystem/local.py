@@ -36,28 +36,22 @@ class LocalVolume(PlainVolume):
         )
 
     def real_path(self, path: str) -> str:
-        """The path with every symbolic link followed."""
         return os.path.realpath(path)
 
     def is_link(self, path: str) -> bool:
-        """Whether a name is a symbolic link."""
         return Path(path).is_symlink()
 
     def open_input(self, path: str) -> BinaryIO:
-        """Read a file from its start."""
         return Path(path).open("rb")
 
     def read(self, path: str, length_bytes: int | None = None) -> bytes:
-        """The bytes of a small file, or its first ones."""
         with Path(path).open("rb") as stream:
             return stream.read(-1 if length_bytes is None else length_bytes)
 
     def open_output(self, path: str) -> BinaryIO:
-        """Write a file piece by piece, over one that is there."""
         return Path(path).open("wb")
 
     def remove_tree(self, path: str) -> None:
-        """Remove a directory with everything below it, or a file."""
         self.fs.rm(path, recursive=True)
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
@@ -105,7 +99,6 @@ class LocalVolume(PlainVolume):
         return Placement.MOVED
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
-        """Set the modification time; the access time stays."""
         stat = Path(path).lstat()
         os.utime(path, ns=(stat.st_atime_ns, mtime_ms * 1_000_000), follow_symlinks=False)
 
@@ -135,7 +128,6 @@ class LocalVolume(PlainVolume):
         return True
 
     def attribute(self, path: str, name: str) -> bytes | None:
-        """An extended attribute; None if it is not set."""
         try:
             return os.getxattr(path, name, follow_symlinks=False)
         except OSError as error:
@@ -144,5 +136,4 @@ class LocalVolume(PlainVolume):
             raise
 
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
-        """Set an extended attribute."""
         os.setxattr(path, name, value, follow_symlinks=False)

@@ -78,11 +78,9 @@ class PlainVolume:
 
     @property
     def capabilities(self) -> FileSystemCapabilities:
-        """What this file system can do."""
         return self._capabilities
 
     def status(self, path: str) -> FileStatus | None:
-        """What is there; None if nothing is."""
         self.fs.invalidate_cache(path)
         try:
             return self._status_of(self.fs.info(path))
@@ -90,13 +88,12 @@ class PlainVolume:
             return None
 
     def children(self, path: str) -> tuple[FileStatus, ...]:
-        """The names of one directory, sorted, freshly read."""
         self.fs.invalidate_cache(path)
         infos = self.fs.ls(path, detail=True)
         own = path.strip("/")
         # An object store may list a marker object under the directory's own name.
-        found = [self._status_of(info) for info in infos if info["name"].strip("/") != own]
-        return tuple(sorted(found, key=lambda status: status.name))
+        statuses = [self._status_of(info) for info in infos if info["name"].strip("/") != own]
+        return tuple(sorted(statuses, key=lambda status: status.name))
 
     def _status_of(self, info: Mapping[str, Any]) -> FileStatus:
         kind = FileKind.LINK if info.get("islink") else _KINDS.get(info["type"], FileKind.OTHER)
@@ -108,7 +105,6 @@ class PlainVolume:
         )
 
     def descendants(self, path: str) -> tuple[FileStatus, ...]:
-        """Everything below a prefix in one listing."""
         self.fs.invalidate_cache(path)
         own = path.strip("/")
         files = []
@@ -126,12 +122,10 @@ class PlainVolume:
         return path
 
     def is_link(self, path: str) -> bool:
-        """No."""
         del path
         return False
 
     def open_input(self, path: str) -> BinaryIO:
-        """Read a file from its start."""
         return cast(BinaryIO, self.fs.open(path, "rb"))
 
     def read(self, path: str, length_bytes: int | None = None) -> bytes:
@@ -142,7 +136,6 @@ class PlainVolume:
         return data
 
     def open_output(self, path: str) -> BinaryIO:
-        """Write a file piece by piece, over one that is there."""
         return cast(BinaryIO, self.fs.open(path, "wb"))
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
@@ -205,7 +198,6 @@ class PlainVolume:
             self.fs.rm_file(name)
 
     def remove_file(self, path: str) -> None:
-        """Remove one file."""
         self.fs.rm_file(path)
 
     def remove_empty_directory(self, path: str) -> None:
@@ -226,30 +218,23 @@ class PlainVolume:
             self.fs.rm_file(name)
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
-        """Not offered here."""
         raise UnsupportedOperation(f"no file time can be set: {path} to {mtime_ms}")
 
     def sync_file(self, path: str) -> None:
-        """Not offered here."""
         raise UnsupportedOperation(f"no explicit sync: {path}")
 
     def sync_directory(self, path: str) -> None:
-        """Not offered here."""
         raise UnsupportedOperation(f"no explicit sync: {path}")
 
     def native_checksum(self, path: str) -> str:
-        """Not offered here."""
         raise UnsupportedOperation(f"no checksum of its own: {path}")
 
     def keeps_attributes(self, directory: str) -> bool:
-        """No."""
         del directory
         return False
 
     def attribute(self, path: str, name: str) -> bytes | None:
-        """Not offered here."""
         raise UnsupportedOperation(f"no extended attributes: {name} of {path}")
 
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
-        """Not offered here."""
         raise UnsupportedOperation(f"no extended attributes: {name}={value!r} of {path}")

@@ -63,11 +63,11 @@ def native_refusal(error: BaseException, path: str) -> OSError:
         number = error.errno or errno.EIO
         advice = "check host, RPC port and that its NameNode runs"
         return OSError(number, f"HDFS cannot be reached: {text}; {advice}", path)
-    found = _RPC_ERROR.search(text) or _OTHER_ERROR.match(text)
-    if found is None:
+    match = _RPC_ERROR.search(text) or _OTHER_ERROR.match(text)
+    if match is None:
         is_plain = type(error) is RuntimeError
         return refusal("IOException" if is_plain else "UnsupportedOperationException", text, path)
-    return refusal(found["kind"], _unescaped(found["text"]), path)
+    return refusal(match["kind"], _unescaped(match["text"]), path)
 
 
 def _unescaped(text: str) -> str:

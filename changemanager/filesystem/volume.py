@@ -178,7 +178,7 @@ class Volume(Protocol):
         ...
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
-        """Set a file's modification time (capability `can_set_mtime`)."""
+        """Set a file's modification time; the access time stays (capability `can_set_mtime`)."""
         ...
 
     def sync_file(self, path: str) -> None:
@@ -202,5 +202,5 @@ class Volume(Protocol):
         ...
 
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
-        """Set an extended attribute (where `keeps_attributes`)."""
+        """Set an extended attribute, whether it is there or not (where `keeps_attributes`)."""
         ...

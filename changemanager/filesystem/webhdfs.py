@@ -97,8 +97,8 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """What is there. FileNotFoundError if nothing is."""
         path = self._strip_protocol(path)
-        found: dict[str, Any] = super().info(path)
-        return found
+        described: dict[str, Any] = super().info(path)
+        return described
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
         """What is in a directory; a file lists itself."""
@@ -134,8 +134,8 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
 
     def ukey(self, path: str) -> dict[str, Any]:
         """The checksum: algorithm, bytes in hex, length."""
-        found: dict[str, Any] = self._call("GETFILECHECKSUM", path=path).json()["FileChecksum"]
-        return found
+        checksum: dict[str, Any] = self._call("GETFILECHECKSUM", path=path).json()["FileChecksum"]
+        return checksum
 
     def _confirmed(self, what: str, op: str, method: str, path: str, **arguments: str) -> None:
         if not self._is_done(op, method, path, **arguments):
@@ -270,15 +270,13 @@ class WebHdfsVolume(HdfsClientVolume):
         return True
 
     def attribute(self, path: str, name: str) -> bytes | None:
-        """An extended attribute; None if it is not set."""
         answer = self.fs._call("GETXATTRS", path=path, encoding="hex").json()
-        for found in answer["XAttrs"]:
-            if found["name"] == name:
-                return bytes.fromhex(str(found.get("value") or "0x").removeprefix("0x"))
+        for attribute in answer["XAttrs"]:
+            if attribute["name"] == name:
+                return bytes.fromhex(str(attribute.get("value") or "0x").removeprefix("0x"))
         return None
 
     def set_attribute(self, path: str, name: str, value: bytes) -> None:
-        """Set an extended attribute, whether it is there or not."""
         flag = "CREATE" if self.attribute(path, name) is None else "REPLACE"
         arguments = {"xattr.name": name, "xattr.value": f"0x{value.hex()}", "flag": flag}
         self.fs._call("SETXATTR", method="put", path=path, **arguments)

@@ -15,6 +15,7 @@ from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import Compaction, CompactionType
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.properties import NO_CLEANUP
 
 _LOG = logging.getLogger(__name__)
 _NO_WRITE = WriteId(-1)
@@ -45,7 +46,7 @@ class AcidCleaning:
             return CleaningOutcome(entry=entry, state=CleaningState.GONE, message=str(error))
         if target.is_refused:
             raise CleaningRefusedError(
-                f"{entry.target} has the property no_cleanup=true; remove it to have it cleaned"
+                f"{entry.target} has the property {NO_CLEANUP}=true; remove it to have it cleaned"
             )
         if entry.id:
             self._metastore.mark_cleaning_started(entry.id)
@@ -88,8 +89,8 @@ class AcidCleaning:
         victims = [
             f"{root.location}/{victim.path}" for root in plan.roots for victim in root.plan.victims
         ]
-        found = self._metastore.strangers_in(plan.target.table, victims) if victims else {}
-        for place, why in found.items():
+        strangers = self._metastore.strangers_in(plan.target.table, victims) if victims else {}
+        for place, why in strangers.items():
             raise CleanerError(
                 f"{plan.entry.target}: {place} is not deleted: {why}; give that another location"
             )
@@ -106,7 +107,7 @@ class AcidCleaning:
             )
 
     def _record(self, entry: Compaction, after: EntryPlan, judged: WriteId) -> None:
-        """Tell the metastore; abort records whose rows are still somewhere must stay.
+        """Report it to the metastore; abort records whose rows are still somewhere must stay.
 
         Without its abort record a write id counts as committed (HIVE-24481; docs/hive/compaction.md
         §18). So does one that the list of write ids, which ends at `judged`, did not know.

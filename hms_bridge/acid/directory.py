@@ -31,9 +31,9 @@ class Shadowed:
 
     @property
     def path(self) -> str:
-        """What is shadowed."""
-        found = self.directory or self.original
-        return found.path if found else ""
+        """Relative to the directory of the table or partition; empty for neither."""
+        holder = self.directory or self.original
+        return holder.path if holder else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

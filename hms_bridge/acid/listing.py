@@ -44,7 +44,7 @@ class ListedDirectory:
 
     @property
     def is_compacted(self) -> bool:
-        """Whether a compactor certainly made it (Hive 3's compacted deltas cannot be told)."""
+        """Whether a compactor certainly made it (Hive 3's compacted deltas have no mark of it)."""
         return self.name.visibility_txn_id > 0 or self.data_format is DataFormat.COMPACTED
 
     @property
@@ -98,8 +98,8 @@ class DirectoryListing:
         return cls(
             root=root,
             directories=tuple(
-                found.listed(name, data_format, is_raw)
-                for name, found in sorted(sorter.directories.items())
+                directory.listed(name, data_format, is_raw)
+                for name, directory in sorted(sorter.directories.items())
             ),
             originals=tuple(sorted(sorter.originals, key=_path)),
             unknown=tuple(sorted(sorter.unknown, key=_path)),
@@ -172,9 +172,9 @@ class _Sorter:
 
     def add_file(self, file: ListedFile) -> None:
         parts = file.path.split("/")
-        found = self._acid_directory(parts[0]) if len(parts) > 1 else None
-        if found is not None:
-            found.add(file, parts[1:])
+        directory = self._acid_directory(parts[0]) if len(parts) > 1 else None
+        if directory is not None:
+            directory.add(file, parts[1:])
         elif self._note_hidden(parts):
             return
         elif self._is_original(parts):

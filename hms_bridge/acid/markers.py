@@ -17,7 +17,7 @@ ACID_VERSION = b"2"
 """Content of the version file."""
 
 METADATA_FILE = "_metadata_acid"
-"""Tells what kind of base a directory is."""
+"""What kind of base a directory is."""
 
 _METADATA_VERSION = "0"
 _LONG_BYTES = 8

@@ -15,7 +15,7 @@ and without `_vT`, padded or not. Source of the rules: Hive's AcidUtils (docs/hi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
@@ -42,7 +42,7 @@ class DirectoryKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryName:
-    """A base, delta or delete delta, as its name tells.
+    """A base, delta or delete delta, as its name says.
 
     The range includes both ends. A base holds everything up to `max_write_id`; its `min_write_id`
     is the same number. `statement_id` None: the name has none (compaction output, streaming batch).
@@ -91,13 +91,8 @@ class DirectoryName:
         visibility_txn_id: TxnId = NO_TXN,
     ) -> DirectoryName:
         """The name of a delete delta (delete events)."""
-        return cls(
-            kind=DirectoryKind.DELETE_DELTA,
-            min_write_id=min_write_id,
-            max_write_id=max_write_id,
-            statement_id=statement_id,
-            visibility_txn_id=visibility_txn_id,
-        )
+        delta = cls.delta(min_write_id, max_write_id, statement_id, visibility_txn_id)
+        return replace(delta, kind=DirectoryKind.DELETE_DELTA)
 
     @classmethod
     def parse(cls, name: str) -> DirectoryName | None:
@@ -128,7 +123,7 @@ class DirectoryName:
 
     @property
     def is_base(self) -> bool:
-        """Whether this is a base."""
+        """Whether it has all rows up to its write id."""
         return self.kind is DirectoryKind.BASE
 
     @property
@@ -190,7 +185,7 @@ def is_hidden(name: str) -> bool:
 
 
 def is_side_file(name: str) -> bool:
-    """Whether a file only tells how much of a streaming bucket file is readable."""
+    """Whether a file only says how much of a streaming bucket file is readable."""
     return name.startswith("bucket_") and name.endswith(FLUSH_LENGTH_SUFFIX)
 
 

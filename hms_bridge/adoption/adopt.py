@@ -201,12 +201,12 @@ def _require_write_ids(metastore: Metastore, plan: AdoptionPlan, *, is_set: bool
     """A name may have write ids left, of a table that was dropped. Before they are set, none are
     as good as those of the plan."""
     name = plan.table.full_name
-    (found,) = metastore.get_valid_write_ids([name], current_snapshot(metastore))
-    if not is_set and found.high_watermark == 0:
+    (known,) = metastore.get_valid_write_ids([name], current_snapshot(metastore))
+    if not is_set and known.high_watermark == 0:
         return
-    if _state(found) != _state(plan.write_ids):
+    if _state(known) != _state(plan.write_ids):
         raise InvalidOperationError(
-            f"the metastore has other write ids for {name} ({found.format()}, not "
+            f"the metastore has other write ids for {name} ({known.format()}, not "
             f"{plan.write_ids.format()}): it was written to, or another table had that name; "
             "choose another name"
         )

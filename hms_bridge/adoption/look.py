@@ -1,4 +1,4 @@
-"""Looks at a directory that Hive left behind: its roots, their files, the columns these tell."""
+"""Looks at a directory that Hive left behind: its roots, their files, the columns these name."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def _children(volume: Volume, path: str) -> tuple[list[str], list[str]]:
 def _newest_schema(volume: Volume, listing: DirectoryListing) -> SchemaFound | None:
     """Of the newest file with rows; of one with deletes if there is no other.
 
-    A file without bytes tells nothing, and strangers in a delta are not asked.
+    A file without bytes names no columns, and strangers in a delta are not asked.
     """
-    found = max(_data_files(listing), key=lambda pair: pair[0], default=None)
-    if found is None:
+    newest = max(_data_files(listing), key=lambda pair: pair[0], default=None)
+    if newest is None:
         return None
-    (_, write_id), file = found
+    (_, write_id), file = newest
     schema = read_tail(volume, listing.full_path(file.path)).schema
     layout = acid_layout(schema)
     rows = schema if layout is None else layout.row_type

@@ -1,4 +1,4 @@
-"""What a directory tells about the table that it was: decided from names and schemas. No I/O."""
+"""What a directory shows of the table that it was: decided from names and schemas. No I/O."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hms_bridge.acid.listing import DirectoryListing
+from hms_bridge.adoption.assumptions import assumptions
 from hms_bridge.adoption.checks import (
     check_buckets,
     check_columns,
     check_partition_values,
     check_write_ids,
 )
-from hms_bridge.adoption.doubts import doubts
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.catalog import (
     ORC_INPUT_FORMAT,
@@ -127,7 +127,7 @@ def plan_adoption(
         write_ids=write_ids,
         visibility_txn_ids=tuple(sorted({n.visibility_txn_id for n in names} - {TxnId(0)})),
         partitions_with_aborts=_with_aborts(table, partitions, with_data, write_ids),
-        warnings=doubts(
+        warnings=assumptions(
             given=request.valid_write_ids,
             table_name=table.full_name,
             highest=highest,
@@ -200,7 +200,7 @@ def _columns(location: str, roots: Sequence[RootFound]) -> tuple[Column, ...]:
     """Of the newest file of those with most columns: ALTER TABLE ADD COLUMNS only appends."""
     known = [root.schema for root in roots if root.schema]
     if not known:
-        raise AcidFormatError("no data file tells the columns; give --columns", location)
+        raise AcidFormatError("no data file names the columns; give --columns", location)
     return max(known, key=lambda schema: (len(schema.columns), schema.write_id)).columns
 
 

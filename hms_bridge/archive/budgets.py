@@ -78,8 +78,8 @@ def held_files(connection: Connection, holder: str) -> tuple[HeldFiles, ...]:
         .where(_FILE.STATE == EntryState.ARCHIVED.value, held)
         .group_by(_FILE.ARCHIVED_AT_MS - _FILE.ARCHIVED_AT_MS % _HOUR_MS)
     )
-    found = (HeldFiles(oldest_ms=at_ms, size_bytes=int(size)) for at_ms, size in rows)
-    return tuple(sorted(found, key=lambda files: files.oldest_ms))
+    groups = (HeldFiles(oldest_ms=at_ms, size_bytes=int(size)) for at_ms, size in rows)
+    return tuple(sorted(groups, key=lambda files: files.oldest_ms))
 
 
 def _held_by(connection: Connection, holder: str) -> ColumnElement[bool] | None:

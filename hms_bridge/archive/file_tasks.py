@@ -12,16 +12,17 @@ the rows their new place removes the task. A task that is still there was not co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile, is_below
 from changemanager.manifest import ArchiveContext
-from hms_bridge.archive.context_columns import context_from_row, context_values
+from hms_bridge.archive.context_columns import CONTEXT
+from hms_bridge.backend.batches import insert_rows
+from hms_bridge.backend.columns import Columns, flag, member
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_FILE_TASK_SEEN, MOVE
 
 _ROW = HMSB_FILE_TASK.c
@@ -71,6 +72,21 @@ class FileTask:
         return self.covers(location) or any(is_below(place, location) for place in self.places)
 
 
+_TASK_COLUMNS = Columns(
+    FileTask,
+    id="TASK_ID",
+    kind=member("KIND", FileTaskKind),
+    location="LOCATION",
+    target="TARGET",
+    root="ROOT",
+    is_archived=flag("IS_ARCHIVED"),
+    is_purge=flag("IS_PURGE"),
+    context=CONTEXT,
+    created_at_ms="CREATED_AT_MS",
+    owner="CLAIMED_BY",
+)
+
+
 def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
     """Write tasks down; one with an owner is claimed from the start."""
     if tasks:
@@ -78,17 +94,8 @@ def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
             insert(HMSB_FILE_TASK),
             [
                 {
-                    "TASK_ID": task.id,
-                    "KIND": task.kind.value,
-                    "LOCATION": task.location,
-                    "TARGET": task.target,
-                    "ROOT": task.root,
-                    "IS_ARCHIVED": int(task.is_archived),
-                    "IS_PURGE": int(task.is_purge),
-                    "CREATED_AT_MS": task.created_at_ms,
                     "CLAIMED_AT_MS": task.created_at_ms if task.owner else None,
-                    "CLAIMED_BY": task.owner,
-                    **context_values(task.context),
+                    **_TASK_COLUMNS.values(task),
                 }
                 for task in tasks
             ],
@@ -106,14 +113,13 @@ def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
         for place, file in enumerate(task.seen)
         if file.kind in {FileKind.FILE, FileKind.DIRECTORY}
     ]
-    if seen:
-        connection.execute(insert(HMSB_FILE_TASK_SEEN), seen)
+    insert_rows(connection, HMSB_FILE_TASK_SEEN, seen)
 
 
 def find(connection: Connection) -> tuple[FileTask, ...]:
     """All tasks, the oldest first, without what was seen."""
     rows = connection.execute(select(HMSB_FILE_TASK).order_by(_ROW.CREATED_AT_MS, _ROW.TASK_ID))
-    return tuple(_task(row) for row in rows)
+    return tuple(map(_TASK_COLUMNS.read, rows))
 
 
 def find_moves(connection: Connection, database: str, table: str) -> tuple[FileTask, ...]:
@@ -123,7 +129,7 @@ def find_moves(connection: Connection, database: str, table: str) -> tuple[FileT
             _ROW.KIND == FileTaskKind.MOVE.value, _ROW.DB_NAME == database, _ROW.TBL_NAME == table
         )
     )
-    return tuple(_task(row) for row in rows)
+    return tuple(map(_TASK_COLUMNS.read, rows))
 
 
 def claim(
@@ -139,7 +145,7 @@ def claim(
     if not changed.rowcount:
         return None
     row = connection.execute(select(HMSB_FILE_TASK).where(_ROW.TASK_ID == task_id)).one()
-    return replace(_task(row), seen=_seen(connection, task_id))
+    return _TASK_COLUMNS.read(row, seen=_seen(connection, task_id))
 
 
 def _seen(connection: Connection, task_id: str) -> tuple[ListedFile, ...]:
@@ -185,18 +191,3 @@ def finish(connection: Connection, task: FileTask) -> bool:
 
 def _mine(task: FileTask) -> ColumnElement[bool]:
     return (_ROW.TASK_ID == task.id) & (_ROW.CLAIMED_BY == task.owner)
-
-
-def _task(row: Row[*tuple[Any, ...]]) -> FileTask:
-    return FileTask(
-        id=row.TASK_ID,
-        kind=FileTaskKind(row.KIND),
-        location=row.LOCATION,
-        target=row.TARGET,
-        root=row.ROOT,
-        is_archived=bool(row.IS_ARCHIVED),
-        is_purge=bool(row.IS_PURGE),
-        context=context_from_row(row),
-        created_at_ms=row.CREATED_AT_MS,
-        owner=row.CLAIMED_BY,
-    )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from changemanager.manifest import ArchiveIntent, IntentFile, IntentState
-from hms_bridge.archive.context_columns import context_from_row, context_values
+from hms_bridge.archive.context_columns import CONTEXT
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
 from hms_bridge.backend.batches import batches
+from hms_bridge.backend.columns import Columns, flag, member, text
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
@@ -20,6 +21,26 @@ from hms_bridge.backend.schema.archive_tables import (
 
 _INTENT = HMSB_ARCHIVE_INTENT.c
 _FILE = HMSB_ARCHIVE_INTENT_FILE.c
+_INTENT_COLUMNS = Columns(
+    ArchiveIntent,
+    intent_id="INTENT_ID",
+    victim="VICTIM",
+    cmroot="CMROOT",
+    context=CONTEXT,
+    is_remaining_in_trash=flag("IS_REMAINING_IN_TRASH"),
+    state=member("STATE", IntentState),
+    created_at_ms="CREATED_AT_MS",
+    updated_at_ms="UPDATED_AT_MS",
+    reason=text("REASON"),
+)
+_FILE_COLUMNS = Columns(
+    IntentFile,
+    path="PATH",
+    size_bytes="SIZE_BYTES",
+    mtime_ms="MTIME_MS",
+    checksum="CHECKSUM",
+    archive_name="ARCHIVE_NAME",
+)
 
 
 def add_intent(connection: Connection, intent: ArchiveIntent) -> ArchiveIntent:
@@ -33,32 +54,16 @@ def add_intent(connection: Connection, intent: ArchiveIntent) -> ArchiveIntent:
         return open_one[0]
     connection.execute(
         insert(HMSB_ARCHIVE_INTENT).values(
-            INTENT_ID=intent.intent_id,
             VICTIM_DIGEST=digest(intent.victim),
-            VICTIM=intent.victim,
             OPEN_VICTIM_DIGEST=digest(intent.victim) if intent.state.is_open else None,
-            CMROOT=intent.cmroot,
-            IS_REMAINING_IN_TRASH=int(intent.is_remaining_in_trash),
-            STATE=intent.state.value,
-            CREATED_AT_MS=intent.created_at_ms,
-            UPDATED_AT_MS=intent.updated_at_ms,
-            REASON=intent.reason,
-            **context_values(intent.context),
+            **_INTENT_COLUMNS.values(intent),
         )
     )
     if intent.files:
         connection.execute(
             insert(HMSB_ARCHIVE_INTENT_FILE),
             [
-                {
-                    "INTENT_ID": intent.intent_id,
-                    "PLACE": place,
-                    "PATH": file.path,
-                    "SIZE_BYTES": file.size_bytes,
-                    "MTIME_MS": file.mtime_ms,
-                    "CHECKSUM": file.checksum,
-                    "ARCHIVE_NAME": file.archive_name,
-                }
+                {"INTENT_ID": intent.intent_id, "PLACE": place, **_FILE_COLUMNS.values(file)}
                 for place, file in enumerate(intent.files)
             ],
         )
@@ -67,8 +72,8 @@ def add_intent(connection: Connection, intent: ArchiveIntent) -> ArchiveIntent:
 
 def intent(connection: Connection, intent_id: str) -> ArchiveIntent | None:
     """See ArchiveIntents.intent."""
-    found = _load(connection, select(HMSB_ARCHIVE_INTENT).where(_INTENT.INTENT_ID == intent_id))
-    return found[0] if found else None
+    loaded = _load(connection, select(HMSB_ARCHIVE_INTENT).where(_INTENT.INTENT_ID == intent_id))
+    return loaded[0] if loaded else None
 
 
 def intents(
@@ -131,28 +136,7 @@ def _load(connection: Connection, query: Select[Any]) -> tuple[ArchiveIntent, ..
             .where(_FILE.INTENT_ID.in_(piece))
             .order_by(_FILE.INTENT_ID, _FILE.PLACE)
         ):
-            files[row.INTENT_ID].append(
-                IntentFile(
-                    path=row.PATH,
-                    size_bytes=row.SIZE_BYTES,
-                    mtime_ms=row.MTIME_MS,
-                    checksum=row.CHECKSUM,
-                    archive_name=row.ARCHIVE_NAME,
-                )
-            )
-    return tuple(_intent(row, files.get(row.INTENT_ID, ())) for row in rows)
-
-
-def _intent(row: Row[*tuple[Any, ...]], files: Sequence[IntentFile]) -> ArchiveIntent:
-    return ArchiveIntent(
-        intent_id=row.INTENT_ID,
-        victim=row.VICTIM,
-        cmroot=row.CMROOT,
-        files=tuple(files),
-        context=context_from_row(row),
-        is_remaining_in_trash=bool(row.IS_REMAINING_IN_TRASH),
-        state=IntentState(row.STATE),
-        created_at_ms=row.CREATED_AT_MS,
-        updated_at_ms=row.UPDATED_AT_MS,
-        reason=row.REASON or "",
+            files[row.INTENT_ID].append(_FILE_COLUMNS.read(row))
+    return tuple(
+        _INTENT_COLUMNS.read(row, files=tuple(files.get(row.INTENT_ID, ()))) for row in rows
     )

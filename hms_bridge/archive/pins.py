@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select
 
-from changemanager.given_up import GivenUp
 from changemanager.location import spellings
 from changemanager.manifest import EntryState, IntentState, Pin, PinKind
 from hms_bridge.archive import budgets
@@ -16,6 +14,7 @@ from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
 from hms_bridge.archive.records import entries, known_root
 from hms_bridge.backend.batches import batches_of_names
+from hms_bridge.backend.columns import Columns, member
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
@@ -26,6 +25,17 @@ from hms_bridge.backend.schema.archive_tables import (
 
 _PIN = HMSB_ARCHIVE_PIN.c
 _NAME = HMSB_ARCHIVE_PIN_NAME.c
+_PIN_COLUMNS = Columns(
+    Pin,
+    holder="HOLDER",
+    kind=member("KIND", PinKind),
+    reason="REASON",
+    created_at_ms="CREATED_AT_MS",
+    expires_at_ms="EXPIRES_AT_MS",
+    database="DB_NAME",
+    table="TBL_NAME",
+    archived_since_ms="ARCHIVED_SINCE_MS",
+)
 _OPEN = tuple(state.value for state in IntentState if state.is_open)
 
 
@@ -36,15 +46,7 @@ def put_pin(connection: Connection, pin: Pin, *, is_wider: bool = False) -> tupl
     remove_pin(connection, pin.holder)
     connection.execute(
         insert(HMSB_ARCHIVE_PIN).values(
-            HOLDER_DIGEST=digest(pin.holder),
-            HOLDER=pin.holder,
-            KIND=pin.kind.value,
-            REASON=pin.reason,
-            CREATED_AT_MS=pin.created_at_ms,
-            EXPIRES_AT_MS=pin.expires_at_ms,
-            DB_NAME=pin.database,
-            TBL_NAME=pin.table,
-            ARCHIVED_SINCE_MS=pin.archived_since_ms,
+            HOLDER_DIGEST=digest(pin.holder), **_PIN_COLUMNS.values(pin)
         )
     )
     if before is not None:
@@ -79,26 +81,15 @@ def pins(connection: Connection) -> tuple[Pin, ...]:
     for key, name in connection.execute(select(_NAME.HOLDER_DIGEST, _NAME.NAME)):
         names[key].append(name)
     given_up = budgets.all_given_up(connection)
-    found = [
-        _pin(row, names.get(row.HOLDER_DIGEST, ()), given_up.get(row.HOLDER_DIGEST))
+    pinned = [
+        _PIN_COLUMNS.read(
+            row,
+            names=frozenset(names.get(row.HOLDER_DIGEST, ())),
+            given_up=given_up.get(row.HOLDER_DIGEST),
+        )
         for row in connection.execute(select(HMSB_ARCHIVE_PIN))
     ]
-    return tuple(sorted(found, key=lambda pin: pin.holder))
-
-
-def _pin(row: Row[*tuple[Any, ...]], names: Sequence[str], given_up: GivenUp | None = None) -> Pin:
-    return Pin(
-        holder=row.HOLDER,
-        kind=PinKind(row.KIND),
-        reason=row.REASON,
-        created_at_ms=row.CREATED_AT_MS,
-        expires_at_ms=row.EXPIRES_AT_MS,
-        names=frozenset(names),
-        database=row.DB_NAME,
-        table=row.TBL_NAME,
-        archived_since_ms=row.ARCHIVED_SINCE_MS,
-        given_up=given_up,
-    )
+    return tuple(sorted(pinned, key=lambda pin: pin.holder))
 
 
 def needed_since_ms(connection: Connection) -> Mapping[str, int]:
@@ -118,7 +109,7 @@ def holders(
     cmroot = known_root(connection, cmroot)
     is_live = or_(_PIN.EXPIRES_AT_MS.is_(None), _PIN.EXPIRES_AT_MS > now_ms)
     of_databases = [
-        _pin(row, ())
+        _PIN_COLUMNS.read(row)
         for row in connection.execute(
             select(HMSB_ARCHIVE_PIN).where(is_live, _PIN.DB_NAME.is_not(None))
         )

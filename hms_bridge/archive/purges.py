@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
-from changemanager.manifest import EntryState
+from changemanager.manifest import ArchiveEntry, EntryState
 from hms_bridge.archive import leases, pins
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
@@ -15,6 +15,7 @@ from hms_bridge.archive.records import (
     at_name,
     delete_rows,
     held_rows,
+    insert_entries,
     known_root,
     purge_lease,
 )
@@ -55,18 +56,15 @@ def claim_purge(
         )
         return True
     delete_rows(connection, cmroot, [name])
-    connection.execute(
-        insert(HMSB_ARCHIVED_FILE).values(
-            CMROOT_DIGEST=digest(cmroot),
-            NAME=name,
-            CMROOT=cmroot,
-            CHECKSUM="",
-            SIZE_BYTES=0,
-            STATE=EntryState.PURGING.value,
-            ARCHIVED_AT_MS=NO_CLOCK,
-            IS_REMAINING_IN_TRASH=0,
-        )
+    purging = ArchiveEntry(
+        cmroot=cmroot,
+        name=name,
+        checksum="",
+        size_bytes=0,
+        state=EntryState.PURGING,
+        archived_at_ms=NO_CLOCK,
     )
+    insert_entries(connection, [purging])
     return True
 
 

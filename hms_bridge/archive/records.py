@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, select, update
 
 from changemanager.errors import ArchiveBusyError, IntentError
 from changemanager.location import path_below, spellings
@@ -21,10 +21,11 @@ from changemanager.manifest import (
     ReservedFile,
 )
 from hms_bridge.archive import leases
-from hms_bridge.archive.context_columns import context_from_row, context_values
+from hms_bridge.archive.context_columns import CONTEXT
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
-from hms_bridge.backend.batches import batches_of_names
+from hms_bridge.backend.batches import batches_of_names, insert_rows
+from hms_bridge.backend.columns import Columns, flag, member
 from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE
 
 _FILE = HMSB_ARCHIVED_FILE.c
@@ -32,6 +33,23 @@ _ORIGIN = HMSB_ARCHIVE_ORIGIN.c
 NO_CLOCK = 0
 """The clock of a file of Hive's, which had no row before its purge."""
 
+_ENTRY_COLUMNS = Columns(
+    ArchiveEntry,
+    cmroot="CMROOT",
+    name="NAME",
+    checksum="CHECKSUM",
+    size_bytes="SIZE_BYTES",
+    state=member("STATE", EntryState),
+    archived_at_ms="ARCHIVED_AT_MS",
+    is_remaining_in_trash=flag("IS_REMAINING_IN_TRASH"),
+)
+_ORIGIN_COLUMNS = Columns(
+    ArchiveOrigin,
+    uri="URI",
+    directory="DIRECTORY",
+    context=CONTEXT,
+    archived_at_ms="ARCHIVED_AT_MS",
+)
 _LIVE = frozenset({EntryState.RESERVED, EntryState.ARCHIVED})
 
 
@@ -66,9 +84,9 @@ def known_root(connection: Connection, cmroot: str) -> str:
     what was archived in `hdfs://nn:8020/cm`, and who holds it."""
     # Each by the primary key: files of others may be many.
     for key in sorted(digest(text) for text in spellings(cmroot)):
-        found = connection.scalar(select(_FILE.CMROOT).where(_FILE.CMROOT_DIGEST == key).limit(1))
-        if found is not None:
-            return str(found)
+        root = connection.scalar(select(_FILE.CMROOT).where(_FILE.CMROOT_DIGEST == key).limit(1))
+        if root is not None:
+            return str(root)
     return cmroot
 
 
@@ -92,24 +110,27 @@ def reserve(
     purged = [n for n, row in known.items() if _is_history(row)]
     delete_rows(connection, cmroot, purged)
     new = {file.name: file for file in files if file.name not in known or file.name in purged}
-    if new:
-        connection.execute(
-            insert(HMSB_ARCHIVED_FILE),
-            [
-                {
-                    "CMROOT_DIGEST": digest(cmroot),
-                    "NAME": file.name,
-                    "CMROOT": cmroot,
-                    "CHECKSUM": file.checksum,
-                    "SIZE_BYTES": file.size_bytes,
-                    "STATE": EntryState.RESERVED.value,
-                    "ARCHIVED_AT_MS": now_ms,
-                    "IS_REMAINING_IN_TRASH": 0,
-                }
-                for file in new.values()
-            ],
+    reserved = [
+        ArchiveEntry(
+            cmroot=cmroot,
+            name=file.name,
+            checksum=file.checksum,
+            size_bytes=file.size_bytes,
+            state=EntryState.RESERVED,
+            archived_at_ms=now_ms,
         )
+        for file in new.values()
+    ]
+    insert_entries(connection, reserved)
     _advance_clock(connection, cmroot, [n for n in known if n not in new], now_ms)
+
+
+def insert_entries(connection: Connection, entries: Sequence[ArchiveEntry]) -> None:
+    """New rows, without the origins."""
+    rows = [
+        {"CMROOT_DIGEST": digest(entry.cmroot), **_ENTRY_COLUMNS.values(entry)} for entry in entries
+    ]
+    insert_rows(connection, HMSB_ARCHIVED_FILE, rows)
 
 
 def _take_from_purge(connection: Connection, cmroot: str, name: str) -> None:
@@ -183,20 +204,16 @@ def _insert_origins(connection: Connection, cmroot: str, files: Sequence[Archive
     }
     rows = {}
     for file in files:
-        context = context_values(file.origin.context)
+        context = CONTEXT.values(file.origin.context)
         key = (file.name, digest(file.origin.uri, *context.values()))
         if key not in known:
             rows[key] = {
                 "CMROOT_DIGEST": digest(cmroot),
                 "NAME": file.name,
                 "ORIGIN_DIGEST": key[1],
-                "URI": file.origin.uri,
-                "DIRECTORY": file.origin.directory,
-                "ARCHIVED_AT_MS": file.origin.archived_at_ms,
-                **context,
+                **_ORIGIN_COLUMNS.values(file.origin),
             }
-    if rows:
-        connection.execute(insert(HMSB_ARCHIVE_ORIGIN), list(rows.values()))
+    insert_rows(connection, HMSB_ARCHIVE_ORIGIN, list(rows.values()))
 
 
 def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> None:
@@ -257,11 +274,13 @@ def archived_below(connection: Connection, cmroot: str, directory: str) -> tuple
     cmroot = known_root(connection, cmroot)
     prefix = directory.rstrip("/") + "/"
     in_root = _ORIGIN.CMROOT_DIGEST == digest(cmroot)
-    found = _origins(connection, in_root & _ORIGIN.URI.startswith(prefix, autoescape=True))
+    origins_by_name = _origins(
+        connection, in_root & _ORIGIN.URI.startswith(prefix, autoescape=True)
+    )
     # A database may compare without case.
     origins = {
         name: [entry for entry in some if path_below(entry.uri, directory)]
-        for name, some in found.items()
+        for name, some in origins_by_name.items()
     }
     return tuple(
         replace(entry, origins=tuple(origins[name]))
@@ -279,30 +298,14 @@ def _origins(
         .order_by(_ORIGIN.ARCHIVED_AT_MS, _ORIGIN.ORIGIN_DIGEST)
     )
     for row in rows:
-        origins[row.NAME].append(
-            ArchiveOrigin(
-                uri=row.URI,
-                directory=row.DIRECTORY,
-                context=context_from_row(row),
-                archived_at_ms=row.ARCHIVED_AT_MS,
-            )
-        )
+        origins[row.NAME].append(_ORIGIN_COLUMNS.read(row))
     return origins
 
 
 def _entry(
     row: Row[*tuple[Any, ...]], origins: Mapping[str, Sequence[ArchiveOrigin]]
 ) -> ArchiveEntry:
-    return ArchiveEntry(
-        cmroot=row.CMROOT,
-        name=row.NAME,
-        checksum=row.CHECKSUM,
-        size_bytes=row.SIZE_BYTES,
-        state=EntryState(row.STATE),
-        archived_at_ms=row.ARCHIVED_AT_MS,
-        is_remaining_in_trash=bool(row.IS_REMAINING_IN_TRASH),
-        origins=tuple(origins.get(row.NAME, ())),
-    )
+    return _ENTRY_COLUMNS.read(row, origins=tuple(origins.get(row.NAME, ())))
 
 
 def roots(connection: Connection) -> tuple[str, ...]:
@@ -331,18 +334,7 @@ def amend(
     delete_rows(connection, cmroot, [name])
     if wanted is None:
         return True
-    connection.execute(
-        insert(HMSB_ARCHIVED_FILE).values(
-            CMROOT_DIGEST=digest(cmroot),
-            NAME=name,
-            CMROOT=cmroot,
-            CHECKSUM=wanted.checksum,
-            SIZE_BYTES=wanted.size_bytes,
-            STATE=wanted.state.value,
-            ARCHIVED_AT_MS=wanted.archived_at_ms,
-            IS_REMAINING_IN_TRASH=int(wanted.is_remaining_in_trash),
-        )
-    )
+    insert_entries(connection, [replace(wanted, cmroot=cmroot, name=name)])
     is_tagged = wanted.is_remaining_in_trash
     _insert_origins(
         connection,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Table, insert
 
 T = TypeVar("T")
 
@@ -20,3 +22,9 @@ def batches(values: Sequence[T], size: int = BATCH_MAX) -> Iterator[Sequence[T]]
 def batches_of_names(names: Collection[str]) -> Iterator[Sequence[str]]:
     """Each name once, sorted: who locks their rows takes them in one order."""
     return batches(sorted(set(names)))
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
+    """Insert rows with the same columns, if there are any."""
+    if rows:
+        connection.execute(insert(table), rows)

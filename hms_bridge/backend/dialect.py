@@ -12,11 +12,9 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     Column,
-    ColumnClause,
     ColumnElement,
     Connection,
     Table,
-    TableClause,
     cast,
     extract,
     func,
@@ -24,8 +22,6 @@ from sqlalchemy import (
     literal,
     select,
     text,
-    true,
-    update,
 )
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
@@ -47,6 +43,12 @@ def is_postgresql(connection: Connection) -> bool:
 def is_mysql(connection: Connection) -> bool:
     """Whether the database is MySQL or MariaDB."""
     return connection.dialect.name in ("mysql", "mariadb")
+
+
+def keeps_time(connection: Connection, clock: Clock) -> bool:
+    """Whether the database's own time counts, and not the given clock's: see
+    :func:`now_expression`."""
+    return isinstance(clock, SystemClock) and not is_sqlite(connection)
 
 
 def now_expression(connection: Connection, clock: Clock) -> ColumnElement[int]:
@@ -76,7 +78,7 @@ def row_time_expression(connection: Connection, clock: Clock) -> ColumnElement[i
 
 def now_ms(connection: Connection, clock: Clock) -> int:
     """The time in milliseconds; see :func:`now_expression`."""
-    if is_sqlite(connection) or not isinstance(clock, SystemClock):
+    if not keeps_time(connection, clock):
         return clock.now_ms()
     return int(connection.execute(select(now_expression(connection, clock))).scalar_one())
 
@@ -111,8 +113,8 @@ def insert_generating_ids(
         if len(rows) == 1:
             single = statement.values(rows[0]).returning(key)
             return (connection.execute(single).scalar_one(),)
-        found = connection.execute(statement.returning(key), list(rows)).scalars()
-        return tuple(sorted(found))
+        keys = connection.execute(statement.returning(key), list(rows)).scalars()
+        return tuple(sorted(keys))
     return tuple(
         int(connection.execute(statement.values(row)).inserted_primary_key[0])  # type: ignore[index]
         for row in rows
@@ -142,7 +144,7 @@ def insert_if_missing(
 ) -> bool:
     """Insert a row unless one with the same unique keys is there; whether it was inserted."""
     if is_mysql(connection):
-        # Neither INSERT IGNORE (hides other errors) nor the count of an empty update can tell.
+        # Neither INSERT IGNORE (hides other errors) nor the count of an empty update can decide it.
         try:
             with connection.begin_nested():
                 connection.execute(insert(table).values(row))
@@ -182,22 +184,3 @@ def insert_or_update(
 def null_safe_equals(column: ColumnElement[Any], value: Any) -> ColumnElement[bool]:
     """``column = value`` where None equals NULL; indexes stay usable."""
     return column.is_(None) if value is None else column == value
-
-
-def take_from_counter(
-    connection: Connection,
-    table: TableClause,
-    column: ColumnClause[Any],
-    count: int,
-    condition: ColumnElement[bool] | None = None,
-) -> int | None:
-    """Add ``count`` to a counter under its row lock; the value before, None if it has no row."""
-    where = true() if condition is None else condition
-    change = update(table).where(where).values({column: column + count})
-    if connection.dialect.update_returning:
-        after = connection.execute(change.returning(column)).scalar()
-    elif connection.execute(change).rowcount:
-        after = connection.execute(select(column).where(where)).scalar()
-    else:
-        after = None
-    return None if after is None else int(after) - count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, ExceptionContext, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    InvalidatePoolError,
+    NoSuchModuleError,
+    SQLAlchemyError,
+)
 from sqlalchemy.pool import QueuePool
 
 from hms_bridge.backend.failures import translate
@@ -19,6 +25,10 @@ from hms_bridge.errors import BackendError, ConfigError
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
 _CONNECT_SECONDS = 10
 _WRITES = "hms_bridge_writes"
+_GIVEN_BACK_AT = "hms_bridge_given_back_at"
+_TRUSTED_SECONDS = 0.5
+"""How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
+that is not fails its first statement, and the verb is tried again with another."""
 _MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
 
 
@@ -44,9 +54,11 @@ class Database:
     def transaction(self, *, write: bool) -> Iterator[Connection]:
         """A connection inside a transaction: committed at the end, rolled back on any error.
 
-        ``write`` must be true for everything that changes rows (on SQLite it takes the write
-        lock at once). Transactions do not nest. Raises BackendError for what the database
-        refuses, RetryableBackendError where the whole transaction may be tried again.
+        ``write`` must be true for everything that changes or locks rows. On SQLite it takes the
+        write lock at once; on PostgreSQL, without it, each statement stands for itself, as it does
+        in READ COMMITTED anyway, and BEGIN and COMMIT are not sent. Transactions do not nest.
+        Raises BackendError for what the database refuses, RetryableBackendError where the whole
+        transaction may be tried again.
         """
         is_committing = False
         try:
@@ -79,7 +91,12 @@ class Database:
         self._has_answered = True
 
     def _connect(self, *, write: bool) -> Connection:
-        return self.engine.connect().execution_options(**{_WRITES: write})
+        connection = self.engine.connect()
+        if self._writer is not None:
+            return connection.execution_options(**{_WRITES: write})
+        if not write and self.engine.dialect.name == "postgresql":
+            return connection.execution_options(isolation_level="AUTOCOMMIT")
+        return connection
 
     @contextmanager
     def _sqlite_writer(self, *, write: bool) -> Iterator[None]:
@@ -113,7 +130,6 @@ def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: in
             "isolation_level": "READ COMMITTED",
             "pool_size": pool_size,
             "max_overflow": pool_size,
-            "pool_pre_ping": True,
         }
     if parsed.get_backend_name() == "postgresql" and "connect_timeout" not in parsed.query:
         # Else a host that swallows packets holds a verb for minutes; PyMySQL waits as long.
@@ -130,6 +146,8 @@ def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: in
         ) from error
     if engine.dialect.name == "sqlite":
         _prepare_sqlite(engine, busy_timeout_seconds)
+    else:
+        _ask_idle_connections(engine)
     return Database(engine, busy_timeout_seconds=busy_timeout_seconds)
 
 
@@ -165,6 +183,25 @@ def _sqlite_options(url: URL, busy_timeout_seconds: float, pool_size: int) -> di
     if not url.database.startswith("file:") and not folder.is_dir():
         raise ConfigError(f"cannot open {url.database}: folder {folder} is missing; create it")
     return {"connect_args": connect, "pool_size": pool_size, "max_overflow": pool_size}
+
+
+def _ask_idle_connections(engine: Engine) -> None:
+    """Ask a connection that was idle for a while whether it lives, before it is used; one that does
+    not takes all older ones with it."""
+
+    @event.listens_for(engine, "checkin")
+    def given_back(_connection: Any, record: Any) -> None:
+        record.info[_GIVEN_BACK_AT] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def taken(connection: Any, record: Any, _proxy: Any) -> None:
+        idle_since = record.info.get(_GIVEN_BACK_AT)
+        if idle_since is None or time.monotonic() - idle_since < _TRUSTED_SECONDS:
+            return
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise InvalidatePoolError from error
 
 
 def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:

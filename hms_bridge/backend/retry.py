@@ -54,19 +54,38 @@ def run_in_transaction(
     has been committed or rolled back. Raises BackendError when the last attempt failed too; errors
     other than RetryableBackendError pass at once.
     """
-    rule = settings or RetrySettings()
-    dice = chance or random.Random()
 
+    def once() -> T:
+        with HeldInterrupts(), database.transaction(write=write) as connection:
+            return work(connection)
+
+    try:
+        return once()
+    except RetryableBackendError as error:
+        first = error
+    return _again(once, first, clock, settings or RetrySettings(), chance or random.Random())
+
+
+def _again(
+    once: Callable[[], T],
+    first: RetryableBackendError,
+    clock: Clock,
+    rule: RetrySettings,
+    dice: random.Random,
+) -> T:
+    """Go on after the first attempt, which has failed: most need no second."""
     outage = _Outage(clock, rule.outage_seconds_max)
+    failed: list[RetryableBackendError] = [first]
+
+    def attempt() -> T:
+        if failed:
+            raise failed.pop()
+        return once()
 
     def wait(state: RetryCallState) -> float:
         doubled = rule.first_wait_seconds * 2.0 ** min(state.attempt_number - 1, 30)
         usual = min(doubled, rule.wait_seconds_max) * (1.0 + dice.random())
         return min(usual, outage.seconds_left) if _is_gone(state) else usual
-
-    def once() -> T:
-        with HeldInterrupts(), database.transaction(write=write) as connection:
-            return work(connection)
 
     def is_enough(state: RetryCallState) -> bool:
         if _is_gone(state):
@@ -84,7 +103,7 @@ def run_in_transaction(
         reraise=True,
     )
     try:
-        return retrying(once)
+        return retrying(attempt)
     except RowTakenError as error:
         raise BackendError(f"{error}; such a row is there already") from error
     except DatabaseGoneError as error:

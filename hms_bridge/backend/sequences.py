@@ -6,14 +6,32 @@ compaction id, event id, SEQUENCE_TABLE.
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Connection, column, insert, table
+from typing import Any
 
-from hms_bridge.backend.dialect import take_from_counter
+from sqlalchemy import (
+    BigInteger,
+    ColumnClause,
+    ColumnElement,
+    Connection,
+    TableClause,
+    and_,
+    bindparam,
+    column,
+    insert,
+    select,
+    table,
+    true,
+    update,
+)
+from sqlalchemy.sql.dml import ReturningUpdate
+
+from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import (
     NEXT_COMPACTION_QUEUE_ID,
     NEXT_LOCK_ID,
     SEQUENCE_TABLE,
 )
+from hms_bridge.backend.work import Work
 from hms_bridge.errors import BackendError
 from hms_bridge.model.ids import CompactionId, EventId, LockId
 
@@ -22,18 +40,62 @@ _NOTIFICATION_SEQUENCE = table(
 )
 
 
-def next_lock_id(connection: Connection) -> LockId:
-    """Take one lock id."""
-    first = take_from_counter(connection, NEXT_LOCK_ID, NEXT_LOCK_ID.c.NL_NEXT, 1)
+class Counter:
+    """A column that holds the next number. ``keys`` find its row, by the names of the values that
+    are given for them."""
+
+    def __init__(
+        self, counter: TableClause, numbers: ColumnClause[Any], **keys: ColumnClause[Any]
+    ) -> None:
+        here = and_(true(), *(key == bindparam(name) for name, key in keys.items()))
+        after = numbers + bindparam("count", type_=BigInteger)
+        change = update(counter).where(here).values({numbers: after})
+        self._change = FixedSql(change)
+        self._take = FixedSql(change.returning(numbers))
+        self._read = FixedSql(select(numbers).where(here))
+
+    def take(self, connection: Connection, count: int, **keys: str) -> int | None:
+        """Add ``count`` under the row's lock; the number before, None if there is no row."""
+        row = None
+        if connection.dialect.update_returning:
+            row = self._take.first(connection, count=count, **keys)
+        elif self._change.change(connection, count=count, **keys):
+            row = self._read.first(connection, **keys)
+        return None if row is None else int(row[0]) - count
+
+
+_LOCKS = Counter(NEXT_LOCK_ID, NEXT_LOCK_ID.c.NL_NEXT)
+_COMPACTIONS = Counter(NEXT_COMPACTION_QUEUE_ID, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT)
+_EVENTS = Counter(_NOTIFICATION_SEQUENCE, _NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)
+_SEQUENCES = Counter(
+    SEQUENCE_TABLE, SEQUENCE_TABLE.c.NEXT_VAL, sequence=SEQUENCE_TABLE.c.SEQUENCE_NAME
+)
+
+
+def _take_timed(now: ColumnElement[int], _row_time: ColumnElement[int]) -> ReturningUpdate[Any]:
+    following = NEXT_LOCK_ID.c.NL_NEXT
+    return update(NEXT_LOCK_ID).values({following: following + 1}).returning(following, now)
+
+
+_TAKE_TIMED = TimedSql(_take_timed)
+
+
+def next_lock_id(work: Work) -> tuple[LockId, int]:
+    """Take one lock id; with it the time of the database, in milliseconds."""
+    if work.connection.dialect.update_returning:
+        taken = _TAKE_TIMED.first(work)
+        if taken is not None:
+            return LockId(taken[0] - 1), int(taken[1])
+    now_ms = work.now_ms
+    first = _LOCKS.take(work.connection, 1)
     if first is None:
         raise _empty("NEXT_LOCK_ID")
-    return LockId(first)
+    return LockId(first), now_ms
 
 
 def next_compaction_id(connection: Connection) -> CompactionId:
     """Take one id of the compaction queue."""
-    counter = NEXT_COMPACTION_QUEUE_ID
-    first = take_from_counter(connection, counter, counter.c.NCQ_NEXT, 1)
+    first = _COMPACTIONS.take(connection, 1)
     if first is None:
         raise _empty("NEXT_COMPACTION_QUEUE_ID")
     return CompactionId(first)
@@ -41,8 +103,7 @@ def next_compaction_id(connection: Connection) -> CompactionId:
 
 def next_event_ids(connection: Connection, count: int) -> EventId:
     """Take ``count`` event ids; the first. Everyone who logs waits until this transaction ends."""
-    events = _NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID
-    first = take_from_counter(connection, _NOTIFICATION_SEQUENCE, events, count)
+    first = _EVENTS.take(connection, count)
     if first is None:
         connection.execute(insert(_NOTIFICATION_SEQUENCE).values(NNI_ID=1, NEXT_EVENT_ID=1 + count))
         return EventId(1)
@@ -55,9 +116,7 @@ def next_sequence_values(connection: Connection, name: str, count: int) -> int:
     A Hive metastore on the same database takes its values in blocks from the same row
     (docs/hive/metastore.md §15).
     """
-    here = SEQUENCE_TABLE.c.SEQUENCE_NAME == name
-    values = SEQUENCE_TABLE.c.NEXT_VAL
-    first = take_from_counter(connection, SEQUENCE_TABLE, values, count, here)
+    first = _SEQUENCES.take(connection, count, sequence=name)
     if first is None:
         connection.execute(insert(SEQUENCE_TABLE).values(SEQUENCE_NAME=name, NEXT_VAL=1 + count))
         return 1

@@ -1,4 +1,5 @@
-"""Which column types a table may have: the check that Hive makes when a table is created."""
+"""Which column types a table may have: the check that Hive makes when a table is created
+(docs/hive/metastore.md §26; MetaStoreServerUtils.validateColumnType)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind, Referr
 
 _K = KEY_CONSTRAINTS.c
 _ENABLED, _VALIDATED, _RELIED_ON = 4, 2, 1
-"""Bits of ENABLE_VALIDATE_RELY (Hive: ``ObjectStore.addConstraint``)."""
+"""Bits of ENABLE_VALIDATE_RELY (docs/hive/metastore.md §29; Hive: ObjectStore.addForeignKeys)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -213,7 +213,7 @@ def _place(table: ConstrainedTable, column: str | None) -> tuple[int | None, int
     if column is None:
         return None, -1
     for key, columns in ((table.column_list_id, table.columns), (None, table.partition_columns)):
-        names = [one.name.lower() for one in columns]
+        names = [known.name.lower() for known in columns]
         if column.lower() in names:
             return key, names.index(column.lower())
     raise InvalidObjectError(
@@ -236,7 +236,7 @@ def delete_constraint(connection: Connection, table_id: int, name: str) -> bool:
 
 def forget_table(connection: Connection, table_id: int) -> None:
     """The table was dropped: its constraints, and foreign keys of others that refer to it
-    (ObjectStore.dropTable)."""
+    (ObjectStore.dropTable; docs/hive/metastore.md §29)."""
     connection.execute(
         delete(KEY_CONSTRAINTS).where(
             or_(_K.PARENT_TBL_ID == table_id, _K.CHILD_TBL_ID == table_id)

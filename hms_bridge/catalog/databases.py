@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from sqlalchemy import (
     update,
 )
 
+from hms_bridge.backend.columns import Columns, name_or_none
 from hms_bridge.backend.schema.catalog_tables import CTLGS, DATABASE_PARAMS, DBS, SERDES, TBLS
 from hms_bridge.backend.schema.dependent_tables import (
     I_SCHEMA,
@@ -29,6 +30,7 @@ from hms_bridge.backend.schema.dependent_tables import (
 from hms_bridge.backend.schema.function_tables import FUNCS
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog.dependents import delete_dependents
+from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.patterns import matches
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import delete_unused_column_lists
@@ -37,6 +39,15 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database
 
 DATABASE_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MDatabase"
 CATALOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MCatalog"
+
+_CHANGEABLE = Columns(
+    Database,
+    description="DESC",
+    location="DB_LOCATION_URI",
+    managed_location="DB_MANAGED_LOCATION_URI",
+    owner_name="OWNER_NAME",
+    owner_type=name_or_none("OWNER_TYPE", PrincipalType),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,15 +111,11 @@ def find_database(
     if not rows:
         return None
     row = rows[0]
-    database = Database(
+    database = _CHANGEABLE.read(
+        row,
         name=row.NAME,
         catalog_name=row.CTLG_NAME,
-        description=row.DESC,
-        location=row.DB_LOCATION_URI,
-        managed_location=row.DB_MANAGED_LOCATION_URI,
         parameters={r.PARAM_KEY: r.PARAM_VALUE or "" for r in rows if r.PARAM_KEY is not None},
-        owner_name=row.OWNER_NAME,
-        owner_type=PrincipalType[row.OWNER_TYPE] if row.OWNER_TYPE else None,
         create_time=row.CREATE_TIME,
     )
     return StoredDatabase(id=row.DB_ID, database=database)
@@ -121,10 +128,10 @@ def require_database(
     lock: RowLock = RowLock.NONE,
 ) -> StoredDatabase:
     """One database. Raises NoSuchObjectError."""
-    found = find_database(connection, name, catalog, lock)
-    if found is None:
+    stored = find_database(connection, name, catalog, lock)
+    if stored is None:
         raise NoSuchObjectError(f"database {catalog}.{name}")
-    return found
+    return stored
 
 
 def database_names(
@@ -147,19 +154,21 @@ def insert_database(connection: Connection, database: Database) -> int:
             CTLG_NAME=database.catalog_name,
             CREATE_TIME=database.create_time,
             TYPE="NATIVE",
-            **_changeable(database),
+            **_CHANGEABLE.values(database),
         )
     )
-    _insert_parameters(connection, key, database.parameters)
+    insert_parameters(connection, DATABASE_PARAMS, [(key, database.parameters)])
     return key
 
 
 def update_database(connection: Connection, stored: StoredDatabase, database: Database) -> None:
     """Replace everything but name, catalog and creation time."""
-    connection.execute(update(DBS).where(DBS.c.DB_ID == stored.id).values(**_changeable(database)))
+    connection.execute(
+        update(DBS).where(DBS.c.DB_ID == stored.id).values(**_CHANGEABLE.values(database))
+    )
     if stored.database.parameters != database.parameters:
         connection.execute(delete(DATABASE_PARAMS).where(DATABASE_PARAMS.c.DB_ID == stored.id))
-        _insert_parameters(connection, stored.id, database.parameters)
+        insert_parameters(connection, DATABASE_PARAMS, [(stored.id, database.parameters)])
 
 
 def delete_database(connection: Connection, stored: StoredDatabase) -> None:
@@ -200,22 +209,3 @@ def content_of(connection: Connection, stored: StoredDatabase) -> str | None:
         if connection.scalar(select(exists().where(owner == stored.id))):
             return kind
     return None
-
-
-def _changeable(database: Database) -> dict[str, str | None]:
-    return {
-        "DESC": database.description,
-        "DB_LOCATION_URI": database.location,
-        "DB_MANAGED_LOCATION_URI": database.managed_location,
-        "OWNER_NAME": database.owner_name,
-        "OWNER_TYPE": database.owner_type.name if database.owner_type else None,
-    }
-
-
-def _insert_parameters(connection: Connection, key: int, parameters: Mapping[str, str]) -> None:
-    rows = [
-        {"DB_ID": key, "PARAM_KEY": name, "PARAM_VALUE": value}
-        for name, value in parameters.items()
-    ]
-    if rows:
-        connection.execute(insert(DATABASE_PARAMS), rows)

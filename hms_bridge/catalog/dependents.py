@@ -43,6 +43,6 @@ def referring(parent: Table) -> tuple[Column[Any], ...]:
         key.parent
         for child in TABLES.sorted_tables
         if child not in _WITH_FILES
-        for key in sorted(child.foreign_keys, key=lambda found: found.parent.name)
+        for key in sorted(child.foreign_keys, key=lambda reference: reference.parent.name)
         if key.column.table is parent
     )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any
 
+import sqlalchemy
 from sqlalchemy import (
     BigInteger,
-    ColumnElement,
     Connection,
     Executable,
     Select,
@@ -65,40 +65,25 @@ class Details:
 def load_details(connection: Connection, owners: Owners) -> Details:
     """Everything that describes these rows."""
     details = Details()
-    for tables, partitions, storages, serdes, column_lists in _pieces(owners):
-        keys = {
-            "tables": tables,
-            "partitions": partitions,
-            "storages": storages,
-            "serdes": serdes,
-            "column_lists": column_lists,
-        }
-        wanted = {name: found for name, found in keys.items() if found}
-        _load_parameters(connection, wanted, details)
-        _load_lists(connection, wanted, details)
+    for keys in _pieces(owners):
+        _load_parameters(connection, keys, details)
+        _load_lists(connection, keys, details)
     return details
 
 
-def _pieces(owners: Owners) -> Iterator[tuple[Sequence[int], ...]]:
-    sequences = [
-        list(batches(list(keys)))
-        for keys in (
-            owners.tables,
-            owners.partitions,
-            owners.storages,
-            owners.serdes,
-            owners.column_lists,
-        )
-    ]
-    for place in range(max(map(len, sequences), default=0)):
-        yield tuple(pieces[place] if place < len(pieces) else [] for pieces in sequences)
+def _pieces(owners: Owners) -> Iterator[Mapping[str, Sequence[int]]]:
+    """Some keys of each kind at a time; a kind without any, or without more, is left out."""
+    sequences = {kind.name: list(batches(list(getattr(owners, kind.name)))) for kind in _KINDS}
+    for place in range(max(map(len, sequences.values()))):
+        yield {name: keys[place] for name, keys in sequences.items() if place < len(keys)}
 
 
-_PARAMETER_TABLES: dict[str, tuple[Table, ColumnElement[int]]] = {
-    "tables": (t.TABLE_PARAMS, t.TABLE_PARAMS.c.TBL_ID),
-    "partitions": (t.PARTITION_PARAMS, t.PARTITION_PARAMS.c.PART_ID),
-    "storages": (t.SD_PARAMS, t.SD_PARAMS.c.SD_ID),
-    "serdes": (t.SERDE_PARAMS, t.SERDE_PARAMS.c.SERDE_ID),
+_KINDS = fields(Owners)
+_PARAMETER_TABLES: dict[str, Table] = {
+    "tables": t.TABLE_PARAMS,
+    "partitions": t.PARTITION_PARAMS,
+    "storages": t.SD_PARAMS,
+    "serdes": t.SERDE_PARAMS,
 }
 
 
@@ -108,11 +93,11 @@ def _parameter_query(kinds: tuple[str, ...]) -> Executable | None:
     parts = [
         select(
             literal_column(f"'{kind}'").label("kind"),
-            owner.label("owner"),
+            table.columns[0].label("owner"),
             table.c.PARAM_KEY.label("name"),
             table.c.PARAM_VALUE.label("value"),
-        ).where(owner.in_(bindparam(kind, expanding=True)))
-        for kind, (table, owner) in _PARAMETER_TABLES.items()
+        ).where(table.columns[0].in_(bindparam(kind, expanding=True)))
+        for kind, table in _PARAMETER_TABLES.items()
         if kind in kinds
     ]
     return _together(parts)
@@ -124,22 +109,23 @@ def _load_parameters(
     query = _parameter_query(tuple(wanted))
     if query is None:
         return
-    for kind, owner, name, value in connection.execute(query, wanted):
+    for kind, owner, name, value in connection.execute(query, wanted).all():
         details.parameters[kind][owner][name] = value or ""
 
 
 def _list_part(
     kind: str,
     owners: str,
-    owner: ColumnElement[int],
-    place: ColumnElement[Any],
-    name: ColumnElement[Any],
+    name: sqlalchemy.Column[Any],
     *,
-    text: ColumnElement[Any] | None = None,
-    comment: ColumnElement[Any] | None = None,
-    number: ColumnElement[Any] | None = None,
+    text: sqlalchemy.Column[Any] | None = None,
+    comment: sqlalchemy.Column[Any] | None = None,
+    number: sqlalchemy.Column[Any] | None = None,
 ) -> tuple[str, Select[Any]]:
+    """A list, each of whose entries has a row: its owner's key in the first column, its place in
+    INTEGER_IDX."""
     nothing = cast(null(), String(4000))
+    owner, place = name.table.columns[0], name.table.columns.INTEGER_IDX
     part = select(
         literal_column(f"'{kind}'").label("kind"),
         owner.label("owner"),
@@ -152,54 +138,20 @@ def _list_part(
     return owners, part
 
 
-_LIST_PARTS: tuple[tuple[str, Select[Any]], ...] = (
+_COLUMNS, _KEYS = t.COLUMNS_V2.c, t.PARTITION_KEYS.c
+_LIST_PARTS = (
     _list_part(
         "column",
         "column_lists",
-        t.COLUMNS_V2.c.CD_ID,
-        t.COLUMNS_V2.c.INTEGER_IDX,
-        t.COLUMNS_V2.c.COLUMN_NAME,
-        text=t.COLUMNS_V2.c.TYPE_NAME,
-        comment=t.COLUMNS_V2.c.COMMENT,
+        _COLUMNS.COLUMN_NAME,
+        text=_COLUMNS.TYPE_NAME,
+        comment=_COLUMNS.COMMENT,
     ),
-    _list_part(
-        "key",
-        "tables",
-        t.PARTITION_KEYS.c.TBL_ID,
-        t.PARTITION_KEYS.c.INTEGER_IDX,
-        t.PARTITION_KEYS.c.PKEY_NAME,
-        text=t.PARTITION_KEYS.c.PKEY_TYPE,
-        comment=t.PARTITION_KEYS.c.PKEY_COMMENT,
-    ),
-    _list_part(
-        "value",
-        "partitions",
-        t.PARTITION_KEY_VALS.c.PART_ID,
-        t.PARTITION_KEY_VALS.c.INTEGER_IDX,
-        t.PARTITION_KEY_VALS.c.PART_KEY_VAL,
-    ),
-    _list_part(
-        "bucket",
-        "storages",
-        t.BUCKETING_COLS.c.SD_ID,
-        t.BUCKETING_COLS.c.INTEGER_IDX,
-        t.BUCKETING_COLS.c.BUCKET_COL_NAME,
-    ),
-    _list_part(
-        "sort",
-        "storages",
-        t.SORT_COLS.c.SD_ID,
-        t.SORT_COLS.c.INTEGER_IDX,
-        t.SORT_COLS.c.COLUMN_NAME,
-        number=t.SORT_COLS.c.ORDER,
-    ),
-    _list_part(
-        "skew",
-        "storages",
-        t.SKEWED_COL_NAMES.c.SD_ID,
-        t.SKEWED_COL_NAMES.c.INTEGER_IDX,
-        t.SKEWED_COL_NAMES.c.SKEWED_COL_NAME,
-    ),
+    _list_part("key", "tables", _KEYS.PKEY_NAME, text=_KEYS.PKEY_TYPE, comment=_KEYS.PKEY_COMMENT),
+    _list_part("value", "partitions", t.PARTITION_KEY_VALS.c.PART_KEY_VAL),
+    _list_part("bucket", "storages", t.BUCKETING_COLS.c.BUCKET_COL_NAME),
+    _list_part("sort", "storages", t.SORT_COLS.c.COLUMN_NAME, number=t.SORT_COLS.c.ORDER),
+    _list_part("skew", "storages", t.SKEWED_COL_NAMES.c.SKEWED_COL_NAME),
 )
 
 
@@ -214,7 +166,7 @@ def _load_lists(
     query = _list_query(tuple(wanted))
     if query is None:
         return
-    rows = sorted(connection.execute(query, wanted), key=lambda row: row.place)
+    rows = sorted(connection.execute(query, wanted).all(), key=lambda row: row.place)
     for kind, owner, _, name, text, comment, number in rows:
         if kind == "column":
             details.columns[owner].append(Column(name=name, type=text or "", comment=comment))

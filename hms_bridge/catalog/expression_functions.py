@@ -1,6 +1,7 @@
 """What the functions of Hive's compiler make of a partition's values: three values, as in SQL.
 
 A tree becomes nested functions of a row: what is constant is computed once, not for each partition.
+Whose trees they are: docs/hive/metastore.md §10.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def _junction(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
 
 def _not(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
     (operand,) = _exactly(call, operands, 1)
-    return lambda row: None if (found := operand(row)) is None else not found
+    return lambda row: None if (truth := operand(row)) is None else not truth
 
 
 def _is(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
@@ -197,7 +198,7 @@ def _struct_in(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
 
 
 def _require_alike(member: Expression, types: Sequence[str]) -> None:
-    """A struct with members of these families; a constant one does not tell the types of its
+    """A struct with members of these families; a constant one does not name the types of its
     members, and its chars may end in blanks."""
     if isinstance(member, Call):
         families = [_family(operand.type) for operand in member.operands]
@@ -250,7 +251,7 @@ def _like(call: Call, operands: Sequence[Evaluate]) -> Evaluate:
     if "\\\\" in constant.value or _family(call.operands[0].type) != "text":
         raise UnknownTypeError("like with such operands")
     pattern = sql_pattern(constant.value)
-    return lambda row: None if (found := text(row)) is None else pattern.matches(str(found))
+    return lambda row: None if (value := text(row)) is None else pattern.matches(str(value))
 
 
 def _struct(_: Call, operands: Sequence[Evaluate]) -> Evaluate:

@@ -2,7 +2,7 @@
 
 Hive's compiler sends well-typed trees. A client may send another one, or one that was compiled
 before a column's type was changed; a comparison of a date with a text would then answer "not
-equal", where Hive has no such answer.
+equal", where Hive has no such answer (docs/hive/metastore.md §10).
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.columns import Columns, member, name_or_none, text
 from hms_bridge.backend.schema.catalog_tables import DBS
 from hms_bridge.backend.schema.function_tables import FUNC_RU, FUNCS
 from hms_bridge.backend.sequences import next_sequence_values
@@ -16,6 +17,15 @@ from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.function import Function, Resource, ResourceType
 
 FUNCTION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MFunction"
+_CHANGEABLE = Columns(
+    Function,
+    name="FUNC_NAME",
+    class_name=text("CLASS_NAME"),
+    type="FUNC_TYPE",
+    owner_name="OWNER_NAME",
+    owner_type=name_or_none("OWNER_TYPE", PrincipalType),
+)
+_RESOURCE = Columns(Resource, type=member("RESOURCE_TYPE", ResourceType), uri=text("RESOURCE_URI"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,14 +53,14 @@ def find_function(
 ) -> StoredFunction | None:
     """One; None if it is not there."""
     where = [DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, FUNCS.c.FUNC_NAME == name]
-    found = _load(connection, where)
-    return found[0] if found else None
+    functions = _load(connection, where)
+    return functions[0] if functions else None
 
 
 def insert_function(connection: Connection, database_id: int, function: Function) -> None:
     """A new one; the caller has seen that its name is free."""
     key = next_sequence_values(connection, FUNCTION_SEQUENCE, 1)
-    values = _values(function) | {"CREATE_TIME": function.create_time}
+    values = _CHANGEABLE.values(function) | {"CREATE_TIME": function.create_time}
     connection.execute(insert(FUNCS).values(FUNC_ID=key, DB_ID=database_id, **values))
     _insert_resources(connection, key, function.resources)
 
@@ -60,13 +70,15 @@ def update_function(
 ) -> None:
     """Replace one, and its name and database too; it keeps the time when it was made."""
     here = FUNCS.c.FUNC_ID == stored.id
-    connection.execute(update(FUNCS).where(here).values(DB_ID=database_id, **_values(function)))
+    connection.execute(
+        update(FUNCS).where(here).values(DB_ID=database_id, **_CHANGEABLE.values(function))
+    )
     connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID == stored.id))
     _insert_resources(connection, stored.id, function.resources)
 
 
 def delete_functions(connection: Connection, stored: Sequence[StoredFunction]) -> None:
-    """Remove them."""
+    """With the rows of their resources, in as many statements as parameters need."""
     for piece in batches([function.id for function in stored]):
         connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID.in_(piece)))
         connection.execute(delete(FUNCS).where(FUNCS.c.FUNC_ID.in_(piece)))
@@ -83,24 +95,19 @@ def _load(
     ).all()
     resources: dict[int, list[Resource]] = {}
     for piece in batches([row.FUNC_ID for row in rows]):
-        found = connection.execute(
+        result = connection.execute(
             select(FUNC_RU).where(FUNC_RU.c.FUNC_ID.in_(piece)).order_by(FUNC_RU.c.INTEGER_IDX)
         )
-        for row in found:
-            resource = Resource(type=ResourceType(row.RESOURCE_TYPE), uri=row.RESOURCE_URI or "")
-            resources.setdefault(row.FUNC_ID, []).append(resource)
+        for row in result:
+            resources.setdefault(row.FUNC_ID, []).append(_RESOURCE.read(row))
     return tuple(
         StoredFunction(
             id=row.FUNC_ID,
-            function=Function(
-                name=row.FUNC_NAME,
+            function=_CHANGEABLE.read(
+                row,
                 database_name=row.DATABASE_NAME,
                 catalog_name=row.CTLG_NAME,
-                class_name=row.CLASS_NAME or "",
-                owner_name=row.OWNER_NAME,
-                owner_type=PrincipalType[row.OWNER_TYPE] if row.OWNER_TYPE else None,
                 create_time=row.CREATE_TIME,
-                type=row.FUNC_TYPE,
                 resources=tuple(resources.get(row.FUNC_ID, ())),
             ),
         )
@@ -108,25 +115,9 @@ def _load(
     )
 
 
-def _values(function: Function) -> dict[str, object]:
-    return {
-        "FUNC_NAME": function.name,
-        "CLASS_NAME": function.class_name,
-        "FUNC_TYPE": function.type,
-        "OWNER_NAME": function.owner_name,
-        "OWNER_TYPE": None if function.owner_type is None else function.owner_type.name,
-    }
-
-
 def _insert_resources(connection: Connection, key: int, resources: Sequence[Resource]) -> None:
     rows = [
-        {
-            "FUNC_ID": key,
-            "RESOURCE_TYPE": int(resource.type),
-            "RESOURCE_URI": resource.uri,
-            "INTEGER_IDX": place,
-        }
+        {"FUNC_ID": key, "INTEGER_IDX": place, **_RESOURCE.values(resource)}
         for place, resource in enumerate(resources)
     ]
-    if rows:
-        connection.execute(insert(FUNC_RU), rows)
+    insert_rows(connection, FUNC_RU, rows)

@@ -1,4 +1,4 @@
-"""Which tables a materialized view reads, as Hive keeps it."""
+"""Which tables a materialized view reads, as Hive keeps it (docs/hive/metastore.md §29)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""Single parameters that transactions set: replication's progress, and a commit's key and value."""
+"""Parameters of databases, tables, partitions, storage: those of new ones, and single ones that
+transactions set (replication's progress, a commit's key and value)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, Table, select, update
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, insert_rows
 from hms_bridge.backend.dialect import insert_or_update
 from hms_bridge.backend.schema.catalog_tables import (
     DATABASE_PARAMS,
@@ -22,6 +23,19 @@ from hms_bridge.model.properties import INCOMPATIBLE, LAST_EVENT
 from hms_bridge.model.txn import CommitKeyValue, ReplLastId
 
 COMMIT_KEY_PREFIX = "_meta"
+
+
+def insert_parameters(
+    connection: Connection, table: Table, given: Iterable[tuple[int | None, Mapping[str, str]]]
+) -> None:
+    """The parameters of rows, given by their key, which is the first column of such a table."""
+    owner = table.columns[0].name
+    rows = [
+        {owner: key, "PARAM_KEY": name, "PARAM_VALUE": value}
+        for key, parameters in given
+        for name, value in parameters.items()
+    ]
+    insert_rows(connection, table, rows)
 
 
 def set_repl_last_id(connection: Connection, last: ReplLastId) -> None:
@@ -55,10 +69,10 @@ def set_repl_last_id(connection: Connection, last: ReplLastId) -> None:
 
 def mark_incompatible(connection: Connection, databases: Sequence[str]) -> None:
     """Databases lost a replayed transaction: their replication must be begun anew."""
-    found = connection.scalars(
+    database_ids = connection.scalars(
         select(DBS.c.DB_ID).where(DBS.c.NAME.in_(databases), DBS.c.CTLG_NAME == DEFAULT_CATALOG)
     ).all()
-    _put(connection, DATABASE_PARAMS, "DB_ID", found, INCOMPATIBLE, "true")
+    _put(connection, DATABASE_PARAMS, "DB_ID", database_ids, INCOMPATIBLE, "true")
 
 
 def set_commit_key(connection: Connection, given: CommitKeyValue) -> None:

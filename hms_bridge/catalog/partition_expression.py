@@ -2,7 +2,8 @@
 
 The meaning is that of Hive's ``PartitionExpressionForMetastore.filterPartitionsByExpr``: three
 values; the default partition is NULL, and one for which the expression is NULL is not selected;
-another one for which it is NULL may or may not match, which the answer says.
+another one for which it is NULL may or may not match, which the answer says
+(docs/hive/metastore.md §10).
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ def bind_expression(
 
     def verdict(values: Sequence[str]) -> bool | None:
         nonlocal evaluated
+        # Counted over all partitions: a client may send a long list of constants to a table of a
+        # million partitions, and a thread of the server would not come back.
         evaluated += size
         if evaluated > EVALUATIONS_MAX:
             return None
@@ -71,12 +74,12 @@ def bind_expression(
             row: list[ExpressionValue] = [None] * len(values)
             for place, read in readers.items():
                 row[place] = None if values[place] == default_value else read(values[place])
-            found = evaluate(row)
+            value = evaluate(row)
         except UndeterminedError:
             return None
-        if found is None:
+        if value is None:
             return False if default_value in values else None
-        return found is True
+        return value is True
 
     return BoundExpression(verdict, _required(plain, places, columns))
 
@@ -92,7 +95,7 @@ def _references(expression: Expression) -> list[ColumnReference]:
         return [expression]
     if isinstance(expression, Constant):
         return []
-    return [found for operand in expression.operands for found in _references(operand)]
+    return [reference for operand in expression.operands for reference in _references(operand)]
 
 
 def _with_default_as_null(expression: Expression, default_value: str) -> Expression:

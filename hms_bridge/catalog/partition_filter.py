@@ -3,9 +3,9 @@
 A text becomes a small tree; :mod:`hms_bridge.catalog.partition_predicate` gives it meaning.
 Nothing of the text reaches SQL but bound values.
 
-The grammar is that of Hive's ``PartitionFilter``: comparisons, ``like``, ``between``; it also
-takes ``in``, ``not`` and ``is [not] null`` with simple lists, which Hive 4.0.1 answers with an
-error. A literal may stand on either side.
+The grammar is that of Hive's ``PartitionFilter`` (docs/hive/metastore.md §11): comparisons,
+``like``, ``between``; it also takes ``in``, ``not`` and ``is [not] null`` with simple lists, which
+Hive 4.0.1 answers with an error. A literal may stand on either side.
 """
 
 from __future__ import annotations
@@ -277,9 +277,9 @@ class _Parser:
 
     def _error(self, expected: str) -> MetaError:
         token = self._peek()
-        found = "the end" if token is None else f"'{token.text}' at character {token.position}"
+        token_text = "the end" if token is None else f"'{token.text}' at character {token.position}"
         return MetaError(
-            f"Error parsing partition filter: found {found}, expected {expected}: {self._text}"
+            f"Error parsing partition filter: found {token_text}, expected {expected}: {self._text}"
         )
 
 

@@ -25,11 +25,13 @@ def in_order(
     """
     if not order:
         return list(names)
-    found = list(names)
+    ordered = list(names)
+    # Sorting is stable, so the last column goes first: an earlier one then decides, and only what
+    # is equal there keeps its order.
     for place, is_descending in reversed(_parsed(order, len(columns))):
         key = _key(columns[place], place, default_value)
-        found.sort(key=key, reverse=is_descending)
-    return found
+        ordered.sort(key=key, reverse=is_descending)
+    return ordered
 
 
 def _parsed(order: str, count: int) -> list[tuple[int, bool]]:
@@ -60,6 +62,7 @@ def _key(column: Column, place: int, default_value: str) -> Any:
             value = None if text == default_value else read(text) if read else text
         except UndeterminedError:
             value = None
+        # NaN is equal to nothing, itself too: among other values it would undo their order.
         return (True, 0) if value is None or value != value else (False, value)  # noqa: PLR0124
 
     return key

@@ -68,7 +68,7 @@ def _bind(node: Node, places: Mapping[str, int], columns: Sequence[Column]) -> t
     """The condition, and how many comparisons it makes at most."""
     if isinstance(node, Not):
         inner, size = _bind(node.operand, places, columns)
-        return lambda values: None if (found := inner(values)) is None else not found, size
+        return lambda values: None if (truth := inner(values)) is None else not truth, size
     if isinstance(node, Junction):
         if not node.is_and:
             return _bind_any(_listed(node.operands), places, columns)
@@ -206,32 +206,32 @@ def _read_date(text: str) -> date | None:
 def _read_timestamp(text: str) -> datetime | None:
     """Without an offset: Hive's timestamps have none, and one could not be compared with them."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo is None else None
+    return moment if moment.tzinfo is None else None
 
 
 def _as_date(literal: Literal) -> date:
     value = literal.value
     if isinstance(value, datetime):
         return value.date()
-    found = value if isinstance(value, date) else _read_date(str(value))
-    if found is None:
+    day = value if isinstance(value, date) else _read_date(str(value))
+    if day is None:
         raise MetaError(f"'{value}' in a partition filter is no date; write yyyy-mm-dd")
-    return found
+    return day
 
 
 def _as_timestamp(literal: Literal) -> datetime:
     value = literal.value
     if isinstance(value, datetime):
         return value
-    found = _read_timestamp(str(value))
-    if found is None:
+    timestamp = _read_timestamp(str(value))
+    if timestamp is None:
         raise MetaError(
             f"'{value}' in a partition filter is no timestamp; write yyyy-mm-dd hh:mm:ss"
         )
-    return found
+    return timestamp
 
 
 def _required(

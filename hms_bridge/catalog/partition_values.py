@@ -2,7 +2,8 @@
 
 The rules are those of Hive's ``PartitionPruner.prunePartitionNames``: the text of a value is
 converted as a Java string is; what cannot be converted is NULL. Where a text is so odd that
-Hive's answer is not known here, UndeterminedError is raised, and the caller says "perhaps".
+Hive's answer is not known here, UndeterminedError is raised, and the caller says "perhaps"
+(docs/hive/metastore.md §10).
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ def _sized_reader(kind: str, type_text: str) -> Read:
 
 def _decimal_sizes(type_text: str) -> tuple[int, int]:
     """Digits and scale. Raises UnknownTypeError for what is no decimal of Hive's."""
-    found = _DECIMAL_TYPE.fullmatch(type_text.strip().lower())
-    digits, scale = (int(found[1] or 10), int(found[2] or 0)) if found else (0, 0)
+    match = _DECIMAL_TYPE.fullmatch(type_text.strip().lower())
+    digits, scale = (int(match[1] or 10), int(match[2] or 0)) if match else (0, 0)
     if not (0 <= scale <= digits and 1 <= digits <= _DECIMAL_DIGITS_MAX):
         raise UnknownTypeError(f"type {type_text}")
     return digits, scale
@@ -147,19 +148,19 @@ def _fitted(number: Decimal, digits: int, scale: int) -> Decimal | None:
     # No decimal of Hive has so many digits; quantize would pass its own precision.
     if number.adjusted() > _DECIMAL_DIGITS_MAX:
         return None
-    found = number.quantize(Decimal(1).scaleb(-scale), context=_CONTEXT)
-    return found if found.adjusted() < digits - scale or not found else None
+    fitted = number.quantize(Decimal(1).scaleb(-scale), context=_CONTEXT)
+    return fitted if fitted.adjusted() < digits - scale or not fitted else None
 
 
 def read_date(text: str) -> tuple[int, ...] | None:
     """Year, month, day; what follows them is left (Hive's DateParser)."""
     plain = text.strip(_SPACE)
-    found = _DAY.match(plain)
-    if found is None:
+    match = _DAY.match(plain)
+    if match is None:
         if re.match(r"[+-]|\d{4}-\d{1,2}-\d", plain):
             raise UndeterminedError(f"'{text[:100]}' as a date")
         return None
-    year, month, day = (int(part) for part in found.groups())
+    year, month, day = (int(part) for part in match.groups())
     if year == 0 and month and day:
         raise UndeterminedError(f"'{text[:100]}' as a date")
     try:
@@ -195,6 +196,7 @@ def cast_of(source: str, target: str) -> Cast:
 
 def _cast_of(source: str, target: str, target_text: str) -> Callable[..., ExpressionValue]:
     is_text = source in ("string", "varchar", "char")
+    # A text that does not fit is NULL, a number that does not fit wraps round: so Hive converts.
     if target in INTEGER_BITS and is_text:
         return _truncating_reader(INTEGER_BITS[target])
     if is_text and target in ("double", "float", "decimal", "date", "timestamp", "varchar", "char"):

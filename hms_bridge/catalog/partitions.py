@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, delete, insert, select, update
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, insert_rows
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEY_VALS,
     PARTITION_PARAMS,
@@ -20,6 +20,7 @@ from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog import statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.details import load_details
+from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,
@@ -42,7 +43,7 @@ from hms_bridge.model.partition_name import partition_name, unescape
 
 PARTITION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MPartition"
 REQUIRED_VALUES_MAX = 500
-"""More are not told to the database, which takes a bounded number of parameters."""
+"""More are not sent to the database, which takes a bounded number of parameters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +65,8 @@ _SELECT: Select[Any] = (
 
 
 def name_of(table: Table, values: Sequence[str]) -> str:
-    """The name of the partition with these values. Raises MetaError for a wrong number."""
+    """The name of the partition with these values (Warehouse.makePartName; docs/hive/metastore.md
+    §23). Raises MetaError for a wrong number."""
     if len(values) != len(table.partition_columns):
         keys = "".join(f"{column.name}, " for column in table.partition_columns)
         given = "".join(f"{value}, " for value in values)
@@ -155,7 +157,7 @@ def find_by_filter(
 class Matches:
     """Partitions that a condition selects: names and keys, sorted by name."""
 
-    found: Sequence[tuple[str, int]]
+    selected: Sequence[tuple[str, int]]
     is_uncertain: bool
     """Whether some of them may match or not."""
 
@@ -184,15 +186,15 @@ def matches(
         is_uncertain |= is_chosen is None
         if is_chosen is not False:
             selected.append((name, key))
-    return Matches(found=sorted(selected), is_uncertain=is_uncertain)
+    return Matches(selected=sorted(selected), is_uncertain=is_uncertain)
 
 
 def load_matches(
     connection: Connection, stored: StoredTable, chosen: Matches, max_parts: int = -1
 ) -> tuple[StoredPartition, ...]:
     """The partitions themselves, or the first ``max_parts`` of them."""
-    found = chosen.found if max_parts < 0 else chosen.found[:max_parts]
-    return _load(connection, stored.table, [key for _, key in found])
+    wanted = chosen.selected if max_parts < 0 else chosen.selected[:max_parts]
+    return _load(connection, stored.table, [key for _, key in wanted])
 
 
 def _values_in(name: str) -> list[str]:
@@ -203,7 +205,7 @@ def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[St
     rows = [
         row
         for piece in batches(keys)
-        for row in connection.execute(_SELECT.where(PARTITIONS.c.PART_ID.in_(piece)))
+        for row in connection.execute(_SELECT.where(PARTITIONS.c.PART_ID.in_(piece))).all()
     ]
     storages = {row.PART_ID: storage_key(row) for row in rows}
     owners = owners_of([key for key in storages.values() if key is not None])
@@ -211,9 +213,9 @@ def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[St
     details = load_details(connection, owners)
     skews = load_skews(connection, details)
     columns: Mapping[int | None, tuple[Column, ...]] = {
-        key: tuple(found) for key, found in details.columns.items()
+        key: tuple(listed) for key, listed in details.columns.items()
     }
-    found = [
+    loaded = [
         StoredPartition(
             id=row.PART_ID,
             name=row.PART_NAME,
@@ -228,7 +230,7 @@ def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[St
         )
         for row in rows
     ]
-    return tuple(sorted(found, key=lambda stored: stored.name))
+    return tuple(sorted(loaded, key=lambda stored: stored.name))
 
 
 def _partition(row: Row[Any], table: Table, storage: Storage, **details: Any) -> Partition:
@@ -275,7 +277,8 @@ def insert_partitions(
         ],
     )
     _insert_values(connection, numbered)
-    _insert_parameters(connection, numbered)
+    parameters = [(key, partition.parameters) for key, partition in numbered]
+    insert_parameters(connection, PARTITION_PARAMS, parameters)
 
 
 def _column_lists(
@@ -296,18 +299,7 @@ def _insert_values(connection: Connection, numbered: Sequence[tuple[int, Partiti
         for key, partition in numbered
         for place, value in enumerate(partition.values)
     ]
-    if rows:
-        connection.execute(insert(PARTITION_KEY_VALS), rows)
-
-
-def _insert_parameters(connection: Connection, numbered: Sequence[tuple[int, Partition]]) -> None:
-    rows = [
-        {"PART_ID": key, "PARAM_KEY": name, "PARAM_VALUE": value}
-        for key, partition in numbered
-        for name, value in partition.parameters.items()
-    ]
-    if rows:
-        connection.execute(insert(PARTITION_PARAMS), rows)
+    insert_rows(connection, PARTITION_KEY_VALS, rows)
 
 
 def update_partitions(
@@ -354,7 +346,7 @@ def _update(
         statistics_names.rename_partition(connection, old.id, values["PART_NAME"])
     if old.partition.parameters != new.parameters:
         connection.execute(delete(PARTITION_PARAMS).where(PARTITION_PARAMS.c.PART_ID == old.id))
-        _insert_parameters(connection, [(old.id, new)])
+        insert_parameters(connection, PARTITION_PARAMS, [(old.id, new.parameters)])
 
 
 def delete_partitions(connection: Connection, partitions: Sequence[StoredPartition]) -> None:

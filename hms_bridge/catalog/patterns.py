@@ -1,7 +1,8 @@
 """Hive's name patterns: ``*`` any text, ``|`` or; ``.*`` and ``.`` as in a regular expression.
 
 Patterns become LIKE texts that are bound, never spliced into SQL. In a real metastore ``*``
-becomes ``.*`` and the whole is matched like a regular expression, so ``t.`` finds ``t1``.
+becomes ``.*`` and the whole is matched like a regular expression, so ``t.`` finds ``t1``
+(docs/hive/metastore.md §28; Hive: ObjectStore.appendPatternCondition).
 """
 
 from __future__ import annotations

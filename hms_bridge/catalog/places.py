@@ -72,8 +72,8 @@ def _at_or_below_text(column: ColumnElement[str], place: str) -> ColumnElement[b
 
 def user_of(connection: Connection, place: str) -> str | None:
     """The name of a database, table or partition that lies at a place or below it."""
-    found = next(_below(connection, place, None), None)
-    return None if found is None else found.name
+    tenant = next(_below(connection, place, None), None)
+    return None if tenant is None else tenant.name
 
 
 def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None) -> dict[str, str]:
@@ -117,15 +117,15 @@ def _stranger_at(place: str, tenants: Sequence[Tenant], owner: Owner | None) -> 
 
 def holder(connection: Connection, wanted: Sequence[str]) -> Tenant | None:
     """The table or partition in whose directory one of the places lies, or whose it is."""
-    found = _above(connection, [f"{place.rstrip('/')}/within" for place in wanted])
-    return next((tenant for tenant in found if tenant.table_id is not None), None)
+    tenants = _above(connection, [f"{place.rstrip('/')}/within" for place in wanted])
+    return next((tenant for tenant in tenants if tenant.table_id is not None), None)
 
 
 def on_local_disks(connection: Connection) -> Iterator[Tenant]:
     """The tables and partitions whose places may lead elsewhere by links."""
     is_local = or_(SDS.c.LOCATION.like("file:%"), SDS.c.LOCATION.like("/%"))
-    found = map(_tenant, connection.execute(_with_places().where(is_local)))
-    return (tenant for tenant in found if tenant.table_id is not None)
+    tenants = map(_tenant, connection.execute(_with_places().where(is_local)))
+    return (tenant for tenant in tenants if tenant.table_id is not None)
 
 
 def shown(connection: Connection, tenant: Tenant) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, insert_rows
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.model.catalog import Skew
@@ -80,14 +80,12 @@ def insert_skew(connection: Connection, storage_id: int, skew: Skew) -> None:
         for place, values in enumerate(tuples)
         for index, text in enumerate(values)
     ]
-    if texts:
-        connection.execute(insert(t.SKEWED_STRING_LIST_VALUES), texts)
+    insert_rows(connection, t.SKEWED_STRING_LIST_VALUES, texts)
     values = [
         {"SD_ID_OID": storage_id, "STRING_LIST_ID_EID": first + place, "INTEGER_IDX": place}
         for place in range(len(skew.values))
     ]
-    if values:
-        connection.execute(insert(t.SKEWED_VALUES), values)
+    insert_rows(connection, t.SKEWED_VALUES, values)
     locations = [
         {
             "SD_ID": storage_id,
@@ -96,17 +94,16 @@ def insert_skew(connection: Connection, storage_id: int, skew: Skew) -> None:
         }
         for place, location in enumerate(skew.locations.values())
     ]
-    if locations:
-        connection.execute(insert(t.SKEWED_COL_VALUE_LOC_MAP), locations)
+    insert_rows(connection, t.SKEWED_COL_VALUE_LOC_MAP, locations)
 
 
 def delete_skew(connection: Connection, storage_ids: Sequence[int]) -> None:
     """Remove the skew of descriptors, and the value tuples that only they used."""
     table, where_at = t.SKEWED_VALUES, t.SKEWED_COL_VALUE_LOC_MAP
-    found = connection.execute(
+    deleted = connection.execute(
         delete(t.SKEWED_COL_NAMES).where(t.SKEWED_COL_NAMES.c.SD_ID.in_(storage_ids))
     )
-    if not found.rowcount:
+    if not deleted.rowcount:
         return
     keys = set(
         connection.scalars(

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Table, delete, insert, or_, select
 
 from hms_bridge.backend.batches import batches
+from hms_bridge.backend.columns import Columns
 from hms_bridge.backend.schema.catalog_tables import PART_COL_STATS, PARTITIONS, TAB_COL_STATS
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog.statistics_names import names_in_rows
@@ -40,13 +41,25 @@ _BOUNDS = {
 """Where the lowest and the highest value of a kind stand: in PREFIX_LOW_VALUE, PREFIX_HIGH_VALUE.
 Other kinds have none."""
 
+_MEASURED = Columns(
+    ColumnStatistics,
+    column="COLUMN_NAME",
+    type="COLUMN_TYPE",
+    null_count="NUM_NULLS",
+    distinct_count="NUM_DISTINCTS",
+    average_length="AVG_COL_LEN",
+    length_max="MAX_COL_LEN",
+    true_count="NUM_TRUES",
+    false_count="NUM_FALSES",
+)
+
 
 def of_table(
     connection: Connection, stored: StoredTable, columns: Sequence[str], engine: str
 ) -> ObjectStatistics | None:
     """Of those columns that have statistics, in the order asked; None if none has."""
-    found = _find(connection, TAB_COL_STATS, [stored.id], columns, engine)
-    rows = found.get(stored.id, {})
+    rows_by_table = _find(connection, TAB_COL_STATS, [stored.id], columns, engine)
+    rows = rows_by_table.get(stored.id, {})
     return _object(rows, columns, None) if rows else None
 
 
@@ -57,9 +70,10 @@ def of_partitions(
     engine: str,
 ) -> dict[str, ObjectStatistics]:
     """By name, of those partitions (names by key) that have any."""
-    found = _find(connection, PART_COL_STATS, list(partitions), columns, engine)
+    rows_by_partition = _find(connection, PART_COL_STATS, list(partitions), columns, engine)
     named = {
-        partitions[key]: _object(rows, columns, partitions[key]) for key, rows in found.items()
+        partitions[key]: _object(rows, columns, partitions[key])
+        for key, rows in rows_by_partition.items()
     }
     return dict(sorted(named.items()))
 
@@ -94,7 +108,7 @@ def put_of_table(
 def put_of_partitions(
     connection: Connection,
     stored: StoredTable,
-    found: Sequence[tuple[PartitionState, Sequence[ColumnStatistics]]],
+    measured: Sequence[tuple[PartitionState, Sequence[ColumnStatistics]]],
     *,
     engine: str,
     now_seconds: int,
@@ -103,7 +117,7 @@ def put_of_partitions(
     names = names_in_rows(connection, PART_COL_STATS, stored.table)
     given = {
         state.id: (names | ({"PARTITION_NAME": state.name} if names else {}), columns)
-        for state, columns in found
+        for state, columns in measured
     }
     _put(connection, PART_COL_STATS, given, engine, now_seconds)
 
@@ -126,7 +140,7 @@ def forget_lost_columns(
     connection: Connection, stored: StoredTable, columns: Sequence[Column]
 ) -> frozenset[str]:
     """Remove a table's statistics of columns that it has no more, or with another type; their
-    names (HiveAlterHandler.deleteTableColumnStats)."""
+    names (HiveAlterHandler.deleteTableColumnStats; docs/hive/metastore.md §27)."""
     s = TAB_COL_STATS.c
     rows = connection.execute(
         select(s.CS_ID, s.COLUMN_NAME, s.COLUMN_TYPE).where(s.TBL_ID == stored.id)
@@ -140,7 +154,7 @@ def forget_lost_columns_of_partitions(
     connection: Connection, keys: Sequence[int], columns: Sequence[Column]
 ) -> Mapping[int, frozenset[str]]:
     """As :func:`forget_lost_columns`, by partition; their parameters do not name them any more
-    (HiveAlterHandler.updateOrGetPartitionColumnStats)."""
+    (HiveAlterHandler.updateOrGetPartitionColumnStats; docs/hive/metastore.md §27)."""
     s = PART_COL_STATS.c
     forgotten: dict[int, frozenset[str]] = {}
     for piece in batches(keys):
@@ -199,18 +213,11 @@ def _record(row: Row[Any]) -> ColumnStatistics | None:
     if kind is None:
         return None
     prefix = _BOUNDS.get(kind, "LONG")  # NULL stands there for kinds without bounds
-    return ColumnStatistics(
-        column=row.COLUMN_NAME,
-        type=row.COLUMN_TYPE,
+    return _MEASURED.read(
+        row,
         kind=kind,
         low=row._mapping[f"{prefix}_LOW_VALUE"],
         high=row._mapping[f"{prefix}_HIGH_VALUE"],
-        null_count=row.NUM_NULLS,
-        distinct_count=row.NUM_DISTINCTS,
-        average_length=row.AVG_COL_LEN,
-        length_max=row.MAX_COL_LEN,
-        true_count=row.NUM_TRUES,
-        false_count=row.NUM_FALSES,
     )
 
 
@@ -220,18 +227,8 @@ def _row(of: ColumnStatistics) -> dict[str, Any]:
     }
     if prefix := _BOUNDS.get(of.kind):
         bounds |= {f"{prefix}_LOW_VALUE": of.low, f"{prefix}_HIGH_VALUE": of.high}
-    return bounds | {
-        "COLUMN_NAME": of.column,
-        "COLUMN_TYPE": of.type,
-        "NUM_NULLS": of.null_count,
-        "NUM_DISTINCTS": of.distinct_count,
-        "BIT_VECTOR": of.bit_vector,
-        "AVG_COL_LEN": of.average_length,
-        "MAX_COL_LEN": of.length_max,
-        "NUM_TRUES": of.true_count,
-        "NUM_FALSES": of.false_count,
-        "HISTOGRAM": of.histogram,
-    }
+    sketches = {"BIT_VECTOR": of.bit_vector, "HISTOGRAM": of.histogram}
+    return bounds | sketches | _MEASURED.values(of)
 
 
 _Given = tuple[Mapping[str, str], Sequence[ColumnStatistics]]
@@ -249,8 +246,10 @@ def _put(
     old: list[int] = []
     for piece in batches(list(given)):
         query = select(table.c.CS_ID, table.c[owner], table.c.COLUMN_NAME)
-        found = connection.execute(query.where(table.c[owner].in_(piece), table.c.ENGINE == engine))
-        old += [key for key, owner_key, column in found if (owner_key, column) in wanted]
+        result = connection.execute(
+            query.where(table.c[owner].in_(piece), table.c.ENGINE == engine)
+        )
+        old += [key for key, owner_key, column in result if (owner_key, column) in wanted]
     _delete_rows(connection, table, old)
     rows = [
         {**names, owner: key, "ENGINE": engine, "LAST_ANALYZED": now_seconds, **_row(column)}

@@ -2,7 +2,8 @@
 
 As a Hive with its default settings: numbers of distinct values are the larger of two, because bit
 vectors are not read back (metastore.stats.fetch.bitvector, .kll). A merged column keeps the bit
-vector and histogram of the newer rows (columnstats.merge.*, MetastoreDirectSql's aggrStatsUseDB).
+vector and histogram of the newer rows (Hive: ColumnStatsMergerFactory for columnstats.merge.*,
+MetaStoreDirectSql.aggrStatsUseDB; docs/hive/metastore.md §27).
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ class PlacedStatistics:
     column: ColumnStatistics
 
 
-def aggregated(found: Sequence[PlacedStatistics], partition_count: int) -> ColumnStatistics:
+def aggregated(known: Sequence[PlacedStatistics], partition_count: int) -> ColumnStatistics:
     """Of a column in all of ``partition_count`` partitions, where some have none.
 
     What is missing is extrapolated along the order of the partitions, as Hive does from two known
-    ones on (LinearExtrapolatePartStatus).
+    ones on (LinearExtrapolatePartStatus.extrapolate; docs/hive/metastore.md §27).
     """
-    columns = [placed.column for placed in found]
+    columns = [placed.column for placed in known]
     whole = replace(
         columns[0],
         low=_lowest([column.low for column in columns]),
@@ -76,10 +77,10 @@ def aggregated(found: Sequence[PlacedStatistics], partition_count: int) -> Colum
         bit_vector=None,
         histogram=None,
     )
-    if len(found) < 2 or len(found) == partition_count:
+    if len(known) < 2 or len(known) == partition_count:
         return _fitting(whole)
-    scale = _Scale(known=len(found), wanted=partition_count)
-    line = _Line(found, partition_count - 1)
+    scale = _Scale(known=len(known), wanted=partition_count)
+    line = _Line(known, partition_count - 1)
     scaled = replace(
         whole,
         low=line.extrapolated(lambda column: column.low, is_highest=False),
@@ -119,17 +120,17 @@ _Value = Callable[[ColumnStatistics], Bound | None]
 class _Line:
     """The line through the partitions with the lowest and the highest value of something."""
 
-    def __init__(self, found: Sequence[PlacedStatistics], last_place: int) -> None:
-        self._found = found
+    def __init__(self, known: Sequence[PlacedStatistics], last_place: int) -> None:
+        self._found = known
         self._last_place = last_place
 
     def count(self, value: _Value) -> int | None:
-        found = self.extrapolated(value, is_highest=True)
-        return None if found is None else int(found)
+        highest = self.extrapolated(value, is_highest=True)
+        return None if highest is None else int(highest)
 
     def length(self, value: _Value) -> float | None:
-        found = self.extrapolated(value, is_highest=True)
-        return None if found is None else float(found)
+        highest = self.extrapolated(value, is_highest=True)
+        return None if highest is None else float(highest)
 
     def extrapolated(self, value: _Value, *, is_highest: bool) -> Bound | None:
         """The value at the end of the line that is the higher, or the lower."""
@@ -162,8 +163,8 @@ def _number(bound: Bound) -> Any:
 
 
 def _text(number: Any) -> Bound:
-    found: Bound = str(number) if isinstance(number, Decimal) else number
-    return found
+    bound: Bound = str(number) if isinstance(number, Decimal) else number
+    return bound
 
 
 def _lowest(bounds: Iterable[Bound | None]) -> Bound | None:

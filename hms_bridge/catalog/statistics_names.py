@@ -1,6 +1,7 @@
 """The names in rows of column statistics: those of catalog, database, table and partition.
 
-They stand beside the id up to Hive 4.0, so that a rename has to follow; later schemas have none.
+They stand beside the id up to Hive 4.0, so that a rename has to follow; later schemas have none
+(docs/hive/metastore.md §12).
 """
 
 from __future__ import annotations

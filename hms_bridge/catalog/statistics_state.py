@@ -1,7 +1,7 @@
 """What is stored about trust in column statistics: COLUMN_STATS_ACCURATE and the write id.
 
 They stand with the table or partition itself (TABLE_PARAMS, PARTITION_PARAMS); what they mean is
-in :mod:`hms_bridge.model.statistics_state`.
+in :mod:`hms_bridge.model.statistics_state` (docs/hive/metastore.md §9).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, insert, select, update
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, insert_rows
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_PARAMS,
     PARTITIONS,
@@ -76,8 +76,7 @@ def put_partition_states(
         for state, text in changed
         if text is not None
     ]
-    if rows:
-        connection.execute(insert(PARTITION_PARAMS), rows)
+    insert_rows(connection, PARTITION_PARAMS, rows)
     by_write_id: dict[WriteId, list[int]] = {}
     for state, _, write_id in changes:
         if write_id is not None:

@@ -1,7 +1,7 @@
 """Storage descriptors: SDS, the column lists (CDS) and SerDes they use, and their small lists.
 
 A table and those of its partitions that have the same columns share one column list, as in
-Hive; a list that nobody uses any more is removed.
+Hive; a list that nobody uses any more is removed (docs/hive/metastore.md §30).
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, exists, insert, select, update
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.columns import Columns, Kept
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog.details import Details, Owners
+from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.skew import delete_skew, insert_skew, load_skew
 from hms_bridge.model.catalog import Column, SerDe, Skew, Storage
 
@@ -42,6 +44,26 @@ STORAGE_COLUMNS = (
     t.SERDES.c.SERDE_TYPE,
 )
 """What a statement that joins SDS and SERDES selects, for :func:`storage_from_row`."""
+
+
+_STORAGE = Columns(
+    Storage,
+    input_format="INPUT_FORMAT",
+    output_format="OUTPUT_FORMAT",
+    is_compressed=Kept("IS_COMPRESSED", bool),
+    location="LOCATION",
+    bucket_count=Kept("NUM_BUCKETS", int),
+    is_stored_as_subdirectories=Kept("IS_STOREDASSUBDIRECTORIES", bool),
+)
+_SERDE = Columns(
+    SerDe,
+    name="SERDE_NAME",
+    library="SLIB",
+    description="DESCRIPTION",
+    serializer_class="SERIALIZER_CLASS",
+    deserializer_class="DESERIALIZER_CLASS",
+    type=Kept("SERDE_TYPE", lambda number: number or None, lambda number: number or 0),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,37 +104,24 @@ def storage_from_row(
     """The record of a row that has STORAGE_COLUMNS."""
     if row.SD_ID is None:
         return Storage()
-    serde = SerDe(
-        name=row.SERDE_NAME,
-        library=row.SLIB,
-        parameters=details.parameters["serdes"].get(row.SERDE_ID, {}),
-        description=row.DESCRIPTION,
-        serializer_class=row.SERIALIZER_CLASS,
-        deserializer_class=row.DESERIALIZER_CLASS,
-        type=row.SERDE_TYPE or None,
-    )
-    return Storage(
+    serde = _SERDE.read(row, parameters=details.parameters["serdes"].get(row.SERDE_ID, {}))
+    return _STORAGE.read(
+        row,
         columns=columns,
-        location=row.LOCATION,
-        input_format=row.INPUT_FORMAT,
-        output_format=row.OUTPUT_FORMAT,
-        is_compressed=bool(row.IS_COMPRESSED),
-        bucket_count=int(row.NUM_BUCKETS),
         serde=serde,
         bucket_columns=tuple(details.bucket_columns.get(row.SD_ID, ())),
         sort_columns=tuple(details.sort_columns.get(row.SD_ID, ())),
         parameters=details.parameters["storages"].get(row.SD_ID, {}),
         skew=skews.get(row.SD_ID, Skew()),
-        is_stored_as_subdirectories=bool(row.IS_STOREDASSUBDIRECTORIES),
     )
 
 
 def as_read_for_acid(storage: Storage) -> Storage:
-    """What is told of the storage of a full ACID table or its partitions.
+    """What is answered about the storage of a full ACID table or its partitions.
 
     Hive reads neither sort columns nor parameters nor skew there, because nothing uses them
-    (ObjectStore.convertToStorageDescriptor); its events show that. The rows stay until new values
-    replace them.
+    (ObjectStore.convertToStorageDescriptor; docs/hive/metastore.md §30); its events show that. The
+    rows stay until new values replace them.
     """
     return replace(
         storage,
@@ -127,13 +136,7 @@ def insert_column_list(connection: Connection, columns: Sequence[Column]) -> int
     """A new column list; its CD_ID."""
     key = next_sequence_values(connection, COLUMN_LIST_SEQUENCE, 1)
     connection.execute(insert(t.CDS).values(CD_ID=key))
-    if columns:
-        connection.execute(insert(t.COLUMNS_V2), _column_rows(key, columns))
-    return key
-
-
-def _column_rows(key: int, columns: Sequence[Column]) -> list[dict[str, Any]]:
-    return [
+    rows = [
         {
             "CD_ID": key,
             "COLUMN_NAME": column.name.lower(),
@@ -143,6 +146,8 @@ def _column_rows(key: int, columns: Sequence[Column]) -> list[dict[str, Any]]:
         }
         for place, column in enumerate(columns)
     ]
+    insert_rows(connection, t.COLUMNS_V2, rows)
+    return key
 
 
 def insert_storages(
@@ -171,7 +176,7 @@ def insert_storages(
                 "SD_ID": key.storage_id,
                 "SERDE_ID": key.serde_id,
                 "CD_ID": key.column_list_id,
-                **_storage_values(storage),
+                **_STORAGE.values(storage),
             }
             for key, storage in pairs
         ],
@@ -181,38 +186,15 @@ def insert_storages(
 
 
 def _serde_values(serde: SerDe) -> dict[str, Any]:
-    return {
-        "NAME": serde.name,
-        "SLIB": serde.library,
-        "DESCRIPTION": serde.description,
-        "SERIALIZER_CLASS": serde.serializer_class,
-        "DESERIALIZER_CLASS": serde.deserializer_class,
-        "SERDE_TYPE": serde.type or 0,
-    }
-
-
-def _storage_values(storage: Storage) -> dict[str, Any]:
-    return {
-        "INPUT_FORMAT": storage.input_format,
-        "OUTPUT_FORMAT": storage.output_format,
-        "IS_COMPRESSED": storage.is_compressed,
-        "LOCATION": storage.location,
-        "NUM_BUCKETS": storage.bucket_count,
-        "IS_STOREDASSUBDIRECTORIES": storage.is_stored_as_subdirectories,
-    }
+    values = _SERDE.values(serde)
+    return {"NAME": values.pop("SERDE_NAME"), **values}
 
 
 def _insert_lists(connection: Connection, pairs: Sequence[tuple[StorageKey, Storage]]) -> None:
-    serde_parameters = [
-        {"SERDE_ID": key.serde_id, "PARAM_KEY": name, "PARAM_VALUE": value}
-        for key, storage in pairs
-        for name, value in storage.serde.parameters.items()
-    ]
-    parameters = [
-        {"SD_ID": key.storage_id, "PARAM_KEY": name, "PARAM_VALUE": value}
-        for key, storage in pairs
-        for name, value in storage.parameters.items()
-    ]
+    serde_parameters = [(key.serde_id, storage.serde.parameters) for key, storage in pairs]
+    insert_parameters(connection, t.SERDE_PARAMS, serde_parameters)
+    parameters = [(key.storage_id, storage.parameters) for key, storage in pairs]
+    insert_parameters(connection, t.SD_PARAMS, parameters)
     buckets = [
         {"SD_ID": key.storage_id, "BUCKET_COL_NAME": name.lower(), "INTEGER_IDX": place}
         for key, storage in pairs
@@ -228,14 +210,9 @@ def _insert_lists(connection: Connection, pairs: Sequence[tuple[StorageKey, Stor
         for key, storage in pairs
         for place, column in enumerate(storage.sort_columns)
     ]
-    for table, rows in (
-        (t.SERDE_PARAMS, serde_parameters),
-        (t.SD_PARAMS, parameters),
-        (t.BUCKETING_COLS, buckets),
-        (t.SORT_COLS, sorts),
-    ):
-        if rows:
-            connection.execute(insert(table), rows)
+    # One statement a list, however many descriptors: partitions are added by the thousand.
+    insert_rows(connection, t.BUCKETING_COLS, buckets)
+    insert_rows(connection, t.SORT_COLS, sorts)
     for key, storage in pairs:
         if storage.skew.columns:
             insert_skew(connection, key.storage_id, storage.skew)
@@ -250,7 +227,7 @@ def update_storage(
     connection.execute(
         update(t.SDS)
         .where(t.SDS.c.SD_ID == key.storage_id)
-        .values(CD_ID=column_list_id, **_storage_values(new))
+        .values(CD_ID=column_list_id, **_STORAGE.values(new))
     )
     connection.execute(
         update(t.SERDES)

@@ -121,8 +121,8 @@ def _properties(table: Table) -> str:
 def check_alteration(old: Table, new: Table) -> None:
     """Raises InvalidOperationError for partition columns or column types that cannot change.
 
-    Rules of HiveAlterHandler: partition columns keep their names and number; a column may only
-    become one that can hold its values.
+    Rules of HiveAlterHandler.alterTable (docs/hive/metastore.md §26): partition columns keep their
+    names and number; a column may only become one that can hold its values.
     """
     old_keys = [column.name.lower() for column in old.partition_columns]
     new_keys = [column.name.lower() for column in new.partition_columns]
@@ -155,7 +155,8 @@ _STRINGS = ("string", "varchar", "char")
 
 
 def is_type_compatible(before: str, after: str) -> bool:
-    """Whether values of one type can be read as the other (ColumnType.areColTypesCompatible)."""
+    """Whether values of one type can be read as the other (docs/hive/metastore.md §26;
+    ColumnType.areColTypesCompatible)."""
     old, new = (
         text.strip().lower().partition("(")[0].partition("<")[0] for text in (before, after)
     )

@@ -20,7 +20,8 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.columns import Columns, Kept
 from hms_bridge.backend.schema.catalog_tables import (
     DBS,
     PARTITION_KEYS,
@@ -33,6 +34,7 @@ from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog import constraints, materialized_views, statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.details import load_details
+from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.patterns import matches
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import (
@@ -53,6 +55,20 @@ from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, PrincipalType, Table
 
 TABLE_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MTable"
+_CHANGEABLE = Columns(
+    Table,
+    name="TBL_NAME",
+    type="TBL_TYPE",
+    last_access_time="LAST_ACCESS_TIME",
+    owner="OWNER",
+    owner_type=Kept(
+        "OWNER_TYPE", lambda name: PrincipalType[name or "USER"], lambda kind: kind.name
+    ),
+    retention="RETENTION",
+    view_expanded_text="VIEW_EXPANDED_TEXT",
+    view_original_text="VIEW_ORIGINAL_TEXT",
+    is_rewrite_enabled=Kept("IS_REWRITE_ENABLED", bool),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,8 +115,8 @@ def find_table(
         where = and_(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID.in_(owner))
         hold(connection, TBLS.c.TBL_ID, where, lock)
     key = {"database": database, "catalog": catalog, "name": name}
-    found = _records(connection, connection.execute(_SELECT_ONE, key).all())
-    return found[0] if found else None
+    records = _records(connection, connection.execute(_SELECT_ONE, key).all())
+    return records[0] if records else None
 
 
 def require_table(
@@ -111,17 +127,17 @@ def require_table(
     lock: RowLock = RowLock.NONE,
 ) -> StoredTable:
     """One table. Raises NoSuchObjectError."""
-    found = find_table(connection, database, name, catalog, lock)
-    if found is None:
+    stored = find_table(connection, database, name, catalog, lock)
+    if stored is None:
         raise NoSuchObjectError(f"{catalog}.{database}.{name} table not found")
-    return found
+    return stored
 
 
 def find_tables(
     connection: Connection, database: str, names: Collection[str], catalog: str = DEFAULT_CATALOG
 ) -> tuple[StoredTable, ...]:
     """Those that exist, sorted by name."""
-    found = [
+    tables = [
         stored
         for piece in batches(list(dict.fromkeys(names)))
         for stored in _records(
@@ -131,7 +147,7 @@ def find_tables(
             ).all(),
         )
     ]
-    return tuple(sorted(found, key=lambda stored: stored.table.name))
+    return tuple(sorted(tables, key=lambda stored: stored.table.name))
 
 
 def table_names(
@@ -188,20 +204,12 @@ def _records(connection: Connection, rows: Sequence[Row[Any]]) -> Sequence[Store
 
 
 def _table(row: Row[Any], **details: Any) -> Table:
-    table = Table(
+    table = _CHANGEABLE.read(
+        row,
         id=row.TBL_ID,
-        name=row.TBL_NAME,
         database_name=row.DATABASE_NAME,
         catalog_name=row.CTLG_NAME,
-        owner=row.OWNER,
-        owner_type=PrincipalType[row.OWNER_TYPE] if row.OWNER_TYPE else PrincipalType.USER,
         create_time=row.CREATE_TIME,
-        last_access_time=row.LAST_ACCESS_TIME,
-        retention=row.RETENTION,
-        view_original_text=row.VIEW_ORIGINAL_TEXT,
-        view_expanded_text=row.VIEW_EXPANDED_TEXT,
-        type=row.TBL_TYPE,
-        is_rewrite_enabled=bool(row.IS_REWRITE_ENABLED),
         write_id=row.WRITE_ID or 0,
         **details,
     )
@@ -223,10 +231,11 @@ def insert_table(connection: Connection, database_id: int, table: Table) -> int:
             CREATE_TIME=table.create_time,
             # The column is about transactional tables; Hive writes 0 for others.
             WRITE_ID=table.write_id if table.is_transactional else 0,
-            **_changeable(table),
+            **_CHANGEABLE.values(table),
         )
     )
-    _insert_lists(connection, key, table)
+    insert_parameters(connection, TABLE_PARAMS, [(key, table.parameters)])
+    _insert_partition_columns(connection, key, table)
     return key
 
 
@@ -235,7 +244,7 @@ def update_table(
 ) -> None:
     """Replace a table, and its name and database too. Its partitions stay as they are."""
     old = stored.table
-    values = _changeable(table) | {"DB_ID": database_id}
+    values = _CHANGEABLE.values(table) | {"DB_ID": database_id}
     if table.is_transactional and table.write_id > 0:
         values["WRITE_ID"] = table.write_id
     connection.execute(update(TBLS).where(TBLS.c.TBL_ID == stored.id).values(**values))
@@ -247,7 +256,7 @@ def update_table(
             materialized_views.rename_view(connection, old, table)
     if old.parameters != table.parameters:
         connection.execute(delete(TABLE_PARAMS).where(TABLE_PARAMS.c.TBL_ID == stored.id))
-        _insert_parameters(connection, stored.id, table)
+        insert_parameters(connection, TABLE_PARAMS, [(stored.id, table.parameters)])
     if old.partition_columns != table.partition_columns:
         connection.execute(delete(PARTITION_KEYS).where(PARTITION_KEYS.c.TBL_ID == stored.id))
         _insert_partition_columns(connection, stored.id, table)
@@ -292,34 +301,6 @@ def delete_table(connection: Connection, stored: StoredTable) -> None:
         delete_storages(connection, [stored.storage])
 
 
-def _changeable(table: Table) -> dict[str, Any]:
-    return {
-        "TBL_NAME": table.name,
-        "TBL_TYPE": table.type,
-        "LAST_ACCESS_TIME": table.last_access_time,
-        "OWNER": table.owner,
-        "OWNER_TYPE": table.owner_type.name,
-        "RETENTION": table.retention,
-        "VIEW_EXPANDED_TEXT": table.view_expanded_text,
-        "VIEW_ORIGINAL_TEXT": table.view_original_text,
-        "IS_REWRITE_ENABLED": table.is_rewrite_enabled,
-    }
-
-
-def _insert_lists(connection: Connection, key: int, table: Table) -> None:
-    _insert_parameters(connection, key, table)
-    _insert_partition_columns(connection, key, table)
-
-
-def _insert_parameters(connection: Connection, key: int, table: Table) -> None:
-    rows = [
-        {"TBL_ID": key, "PARAM_KEY": name, "PARAM_VALUE": value}
-        for name, value in table.parameters.items()
-    ]
-    if rows:
-        connection.execute(insert(TABLE_PARAMS), rows)
-
-
 def _insert_partition_columns(connection: Connection, key: int, table: Table) -> None:
     rows = [
         {
@@ -331,5 +312,4 @@ def _insert_partition_columns(connection: Connection, key: int, table: Table) ->
         }
         for place, column in enumerate(table.partition_columns)
     ]
-    if rows:
-        connection.execute(insert(PARTITION_KEYS), rows)
+    insert_rows(connection, PARTITION_KEYS, rows)

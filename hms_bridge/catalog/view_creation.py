@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, insert, select, update
 
+from hms_bridge.backend.batches import insert_rows
 from hms_bridge.backend.schema.catalog_tables import DBS, TBLS
 from hms_bridge.backend.schema.dependent_tables import MV_CREATION_METADATA, MV_TABLES_USED
 from hms_bridge.backend.sequences import next_sequence_values
@@ -83,8 +84,7 @@ def put_creation(
         _used(key, table_key, counts.get(name))
         for name, table_key in _keys_of(connection, creation).items()
     ]
-    if rows:
-        connection.execute(insert(MV_TABLES_USED), rows)
+    insert_rows(connection, MV_TABLES_USED, rows)
 
 
 def names_for_rewriting(

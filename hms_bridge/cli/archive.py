@@ -171,10 +171,10 @@ def _release_loaded(store: LocalStore, *, is_dry_run: bool) -> set[str]:
     from hms_bridge.repl.pinned_dumps import loaded_dumps, release_loaded_dumps
 
     look = loaded_dumps if is_dry_run else release_loaded_dumps
-    found = look(store.resolver, store.manifest)
-    for dump in found:
+    loaded = look(store.resolver, store.manifest)
+    for dump in loaded:
         say(f"{dump.directory} is loaded: its pin {'would go' if is_dry_run else 'is gone'}")
-    return {dump.holder for dump in found}
+    return {dump.holder for dump in loaded}
 
 
 def _say_holders(plan: PurgePlan) -> None:

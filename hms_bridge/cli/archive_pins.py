@@ -11,8 +11,8 @@ from hms_bridge.cli.options import (
     database_option,
     dry_run_option,
     format_option,
+    given_table,
     settings_options,
-    split_table_name,
 )
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.config.settings import Settings
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "holder", "kind", "database", "table", "state", "files", "bytes", "named", "since",
-    "archived since", "expires", "reason",
+    "archived since", "expires", "kept until", "reason",
 )  # fmt: skip
 _SHOWN = (
-    "kind", "database", "table", "state", "files", "size", "since", "expires", "holder",
+    "kind", "database", "table", "state", "files", "size", "since", "expires", "kept until",
+    "holder",
 )  # fmt: skip
 _HOLD_MS_MAX = 1000 * 365 * 86_400_000
 _RELEASE_COLUMNS = ("holder", "what", "state", "files", "bytes", "reason")
@@ -44,7 +45,9 @@ def pins(metastore_url: str, output_format: str, settings: Settings) -> None:
     """List who keeps files from the purge: dumps, policies, people.
 
     A dump holds the files that it names until it is loaded; a policy holds what was archived
-    since the last dump of a database began.
+    since the last dump of a database to its root began. Both are kept until their budget is over
+    ('kept until', by what is archived now): what a replica that is out of reach can
+    still count on.
 
     \b
     Examples:
@@ -55,8 +58,26 @@ def pins(metastore_url: str, output_format: str, settings: Settings) -> None:
 
     with connected_locally(metastore_url, settings, is_created=False) as store:
         uses, dumps = _look(store)
-    print_rows([_row(use, dumps) for use in uses], _COLUMNS, output_format, shown=_SHOWN)
+        ends = {use.pin.holder: _kept_until_ms(use.pin, store, settings) for use in uses}
+    rows = [_row(use, dumps) | {"kept until": time_text(ends[use.pin.holder])} for use in uses]
+    print_rows(rows, _COLUMNS, output_format, shown=_SHOWN)
     say(counted(len(uses), "pin"))
+
+
+def _kept_until_ms(pin: Pin, store: LocalStore, settings: Settings) -> int | None:
+    """When the first budget of a dump or policy is over; None where nothing ends it, or all did."""
+    from changemanager.budget import budget_ends_ms
+    from changemanager.manifest import PinKind
+
+    if pin.given_up is not None:
+        return None
+    archive = settings.archive
+    held = store.manifest.held_files(pin.holder)
+    ends = [budget_ends_ms(pin, held, archive.budget, archive.retain_ms)]
+    if pin.kind is PinKind.POLICY and pin.archived_since_ms is not None:
+        kept_ms = max(settings.event_ttl_ms, settings.repl.event_budget_ms)
+        ends.append(pin.archived_since_ms + kept_ms)
+    return min((end_ms for end_ms in ends if end_ms is not None), default=None)
 
 
 @click.command()
@@ -95,7 +116,8 @@ def hold(
 
     database, table = what.strip().lower(), None
     if "." in what:
-        database, table = split_table_name(what)
+        name = given_table(what)
+        database, table = name.database, name.table
     duration_ms = None if duration is None else _hold_ms(duration)
     with connected_locally(metastore_url, settings, is_created=False) as store:
         now_ms = store.clock.now_ms()
@@ -167,7 +189,8 @@ def release(
     \b
     Examples:
       hms-bridge cm release --loaded --dry-run
-      hms-bridge cm release 'dump:sales:file:/dr/dumps/c2FsZXM=/7f3c…' policy:sales
+      hms-bridge cm release 'dump:sales:file:/dr/dumps/c2FsZXM=/7f3c…'
+      hms-bridge cm release policy:sales:file:/dr/dumps
     """
     from changemanager.pinned import plan_release
     from changemanager.pinned import release as carry_out
@@ -180,8 +203,8 @@ def release(
     wanted |= {PinnedDumpState.GONE} if is_gone else set()
     with connected_locally(metastore_url, settings, is_created=False) as store:
         uses, dumps = _look(store)
-        found = [pinned.holder for pinned in dumps.values() if pinned.state in wanted]
-        plan = plan_release(uses, [*holders, *found])
+        also = [pinned.holder for pinned in dumps.values() if pinned.state in wanted]
+        plan = plan_release(uses, [*holders, *also])
         for use in plan.uses:
             dump = dumps.get(use.pin.holder)
             if dump is not None and dump.state is PinnedDumpState.WAITING:
@@ -212,10 +235,10 @@ def _look(store: LocalStore) -> tuple[tuple[PinUse, ...], Mapping[str, PinnedDum
     from changemanager.retention import take_inventory
     from hms_bridge.repl.pinned_dumps import pinned_dumps
 
-    found = store.manifest.pins()
+    held = store.manifest.pins()
     items = take_inventory(store.archive(), store.manifest)
-    dumps = pinned_dumps(store.resolver, found)
-    return pin_uses(found, items, store.clock.now_ms()), {dump.holder: dump for dump in dumps}
+    dumps = pinned_dumps(store.resolver, held)
+    return pin_uses(held, items, store.clock.now_ms()), {dump.holder: dump for dump in dumps}
 
 
 def _row(use: PinUse, dumps: Mapping[str, PinnedDump]) -> dict[str, object]:

@@ -14,9 +14,9 @@ from changemanager.clock import span_text
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
+    given_table,
     metastore_option,
     settings_options,
-    split_table_name,
 )
 from hms_bridge.cli.output import print_record, print_rows, say, time_text
 from hms_bridge.cli.progress import working
@@ -37,7 +37,7 @@ from hms_bridge.model.compaction import (
     VerifyMode,
 )
 from hms_bridge.model.ids import CompactionId
-from hms_bridge.model.target import Scope, Target
+from hms_bridge.model.target import EVERYTHING, Scope, Target
 from hms_bridge.spark.request import SparkRequest
 
 COLUMNS = (
@@ -100,16 +100,18 @@ def compact(
                 "--verify goes with --run; a server's workers take hms.bridge.compactor.verify"
             )
         settings = replace(settings, compactor=replace(settings.compactor, verify=verify))
-    database, name = split_table_name(table_name)
+    name = given_table(table_name)
     request = CompactionRequest(
-        target=Target(database, name, partition_name),
+        target=Target(name.database, name.table, partition_name),
         type=CompactionType[kind.upper()],
         pool_name=pool_name,
         initiator_id="hms-bridge compact",
         initiator_version=own_version(),
     )
     with connected(metastore_url, settings, is_created=False) as metastore:
-        _require_partition(metastore, find_table(metastore, database, name), partition_name)
+        _require_partition(
+            metastore, find_table(metastore, name.database, name.table), partition_name
+        )
         if is_dry_run:
             _print_plan(metastore, request, settings, output_format)
             return
@@ -203,8 +205,8 @@ def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:
 
 
 def _find(metastore: Metastore, compaction_id: CompactionId) -> Compaction:
-    found = metastore.show_compactions(ShowCompactionsRequest(id=compaction_id))
-    matching = [entry for entry in found if entry.id == compaction_id]
+    entries = metastore.show_compactions(ShowCompactionsRequest(id=compaction_id))
+    matching = [entry for entry in entries if entry.id == compaction_id]
     if not matching:
         raise CompactionError(f"compaction {compaction_id} is not in the queue any more")
     return matching[0]
@@ -238,9 +240,9 @@ def compactions(
     """
     from hms_bridge.connect import connected
 
-    database, name = split_table_name(table_name) if table_name else (None, None)
+    name = given_table(table_name) if table_name else None
     request = ShowCompactionsRequest(
-        scope=Scope(database, name),
+        scope=Scope(name.database, name.table) if name else EVERYTHING,
         state=next((known for known in CompactionState if known.word == state), None),
         limit=limit,
     )

@@ -41,7 +41,7 @@ def demo(work: Path, spark: SparkRequest) -> None:
     from hms_bridge.spark.compaction_job import SparkExecutor
     from hms_bridge.spark.session import stop_spark
 
-    logging.getLogger("changemanager.retention").setLevel(logging.ERROR)  # the story tells it
+    logging.getLogger("changemanager.retention").setLevel(logging.ERROR)  # the story says it
     started = time.monotonic()
     click.echo("starting Spark …")
     session = start_spark(spark, "hms-bridge demo")

@@ -20,14 +20,19 @@ Job = TypeVar("Job", bound="DumpVerb")
 def dump_job(
     kind: type[Job], metastore: Metastore, manifest: ArchiveManifest | None, settings: Settings
 ) -> Job:
-    """A job of a kind on a source; a person is told why it waits for another one."""
+    """A job of a kind on a source; a person reads why it waits for another one."""
     from hms_bridge.config.file_systems import file_systems
 
     return kind(
         metastore,
         file_systems(settings),
         SystemClock(),
-        lambda: str(uuid4()),
+        new_name,
         manifest,
         on_waiting=say,
     )
+
+
+def new_name() -> str:
+    """Of a dump, or of a place that is used once."""
+    return str(uuid4())

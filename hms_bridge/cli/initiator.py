@@ -114,10 +114,10 @@ def _print_plan(metastore_url: str, output_format: str, settings: Settings) -> N
         working("looking at tables"),
         connected_locally(metastore_url, settings, is_created=False) as store,
     ):
-        found: InitiatorPlan = make_initiator(store).plan()
-    rows = [_decision(decision) for decision in found.decisions]
+        planned: InitiatorPlan = make_initiator(store).plan()
+    rows = [_decision(decision) for decision in planned.decisions]
     print_rows(rows, PLAN_COLUMNS, output_format, shown=PLAN_SHOWN)
-    say(f"would queue {counted(len(found.requests), 'compaction')}")
+    say(f"would queue {counted(len(planned.requests), 'compaction')}")
 
 
 def _decision(decision: InitiatorDecision) -> dict[str, object]:

@@ -105,7 +105,7 @@ def verdict_record(verdict: Verdict) -> dict[str, object]:
 
 
 def shown_verdict(verdict: Verdict) -> dict[str, object]:
-    """For a person."""
+    """Columns of the table by their headings; None where nothing is known."""
     report = verdict.report
     backlog = report.backlog if report else None
     headroom = report.headroom if report else None

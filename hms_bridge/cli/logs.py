@@ -41,11 +41,11 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         text = json.dumps(line, ensure_ascii=False, default=str)
-        return _OTHER_BREAKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        return _OTHER_BREAKS.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 class TextFormatter(logging.Formatter):
-    """For people: one line for each record, whatever names it tells, and tracebacks below it."""
+    """For people: one line for each record, whatever names it has, and tracebacks below it."""
 
     def __init__(self) -> None:
         super().__init__(_TEXT)
@@ -91,7 +91,7 @@ def logging_options(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def _log_line(handler: logging.Handler, text: str) -> None:
-    """What a person is told, at every level: who starts a server waits for its line."""
+    """What a person reads, at every level: who starts a server waits for its line."""
     fields = {"name": "hms_bridge", "levelno": logging.INFO, "levelname": "INFO", "msg": text}
     handler.handle(logging.makeLogRecord(fields))
 

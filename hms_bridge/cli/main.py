@@ -26,6 +26,7 @@ _VERBS = {
     "compact": "hms_bridge.cli.compaction:compact",
     "compactions": "hms_bridge.cli.compaction:compactions",
     "initiator": "hms_bridge.cli.initiator:initiator",
+    "hooks": "hms_bridge.cli.hooks:hooks",
     "txns": "hms_bridge.cli.transactions:txns",
     "locks": "hms_bridge.cli.transactions:locks",
     "cm": "hms_bridge.cli.archive:cm",
@@ -71,6 +72,7 @@ _SUMMARIES = {
     "compact": "Queue a compaction of a table or partition.",
     "compactions": "The compaction queue and its history.",
     "demo": "The main job, end to end, on tables that a real Hive wrote.",
+    "hooks": "Code that is asked before changes, or told of them; how far it is behind.",
     "initiator": "Find what should be compacted, and queue it.",
     "locks": "Who holds which lock, and who waits.",
     "repl": "Dump, verify and load a database; how far a replica is.",
@@ -181,17 +183,17 @@ def _refusal_text(error: OSError) -> str:
 
 
 class _TextEnding:
-    """How the program's end is told to a person."""
+    """How the program's end is shown to a person."""
 
     def __init__(self, is_verbose: bool) -> None:
         self._is_verbose = is_verbose
 
     def misused(self, error: click.ClickException) -> None:
-        """A usage that cannot be understood."""
+        """Words that cannot be understood, and how to ask for help."""
         error.show()
 
     def write_line(self, text: str) -> None:
-        """A line."""
+        """What is said on the way out, as that the program was interrupted."""
         click.echo(text, err=True)
 
     def failed(self, text: str, error: BaseException) -> NoReturn:
@@ -205,14 +207,14 @@ class _TextEnding:
 
 
 class _JsonEnding(_TextEnding):
-    """How it is told to a program that reads ``--log-format json``: in one such line."""
+    """How it is written for a program that reads ``--log-format json``: in one such line."""
 
     def misused(self, error: click.ClickException) -> None:
-        """A usage that cannot be understood."""
+        """At the level of an error, without the usage."""
         self._log(logging.ERROR, f"error: {error.format_message()}")
 
     def write_line(self, text: str) -> None:
-        """A line."""
+        """At the level of information."""
         self._log(logging.INFO, text)
 
     def failed(self, text: str, error: BaseException) -> NoReturn:
@@ -230,7 +232,7 @@ class _JsonEnding(_TextEnding):
 
 
 def _is_log_json(words: Sequence[str]) -> bool:
-    """Asked before the words are understood, for what cannot be understood is told so, too."""
+    """Asked before the words are understood, for what cannot be understood is answered so, too."""
     return "--log-format=json" in words or ("--log-format", "json") in pairwise(words)
 
 

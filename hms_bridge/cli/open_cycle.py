@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from hms_bridge.cli.copy_options import CopyOptions, copy_job
+from hms_bridge.cli.dump_jobs import dump_job
 from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
@@ -57,7 +57,7 @@ def open_repair(
     wait: str | None,
     is_abort_allowed: bool,
 ) -> Iterator[RepairSides]:
-    """The same for a repair, which makes no metastore; ``on_table`` is told each table that is
+    """The same for a repair, which makes no metastore; ``on_table`` is given each table that is
     compared. ``wait``, a duration, and ``is_abort_allowed`` are for writers that are open."""
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.compare.repl_compare import ReplCompare
@@ -70,14 +70,7 @@ def open_repair(
             cycle=_cycle(sides, wait=wait, is_abort_allowed=is_abort_allowed),
             source=sides.source,
             target=sides.target,
-            discarder=ReplDiscard(
-                sides.source,
-                file_systems(sides.source_settings),
-                clock,
-                _new_name,
-                sides.manifest,
-                on_waiting=say,
-            ),
+            discarder=dump_job(ReplDiscard, sides.source, sides.manifest, sides.source_settings),
             comparer=ReplCompare(
                 at_target, clock, source=sides.source, target=sides.target, on_table=on_table
             ),
@@ -111,7 +104,7 @@ def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> I
 
 def _require_source(source: Metastore, policy: ReplicationPolicy, settings: Settings) -> None:
     """Raises NoSuchObjectError for a database that is not there and was never dumped: of one that
-    was, the next dump tells."""
+    was, the next dump says."""
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.dml.named import find_database
     from hms_bridge.repl.format.directories import list_dumps
@@ -131,6 +124,7 @@ def _cycle(
     wait: str | None = None,
     is_abort_allowed: bool = False,
 ) -> OpenCycle:
+    from hms_bridge.cli.dump_options import DumpOptions
     from hms_bridge.cli.repl_requests import dump_request, load_request
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.cycles.cycle import OpenCycle
@@ -148,7 +142,7 @@ def _cycle(
         _remove_expired(sides)
 
     return OpenCycle(
-        dumper=ReplDump(sides.source, at_source, clock, _new_name, manifest, on_waiting=say),
+        dumper=dump_job(ReplDump, sides.source, manifest, sides.source_settings),
         loader=ReplLoad(
             sides.target,
             file_systems(sides.target_settings),
@@ -159,12 +153,14 @@ def _cycle(
         dump=dump_request(
             policy.source.database,
             sides.source_settings,
-            root=policy.root,
-            policy=policy.name,
+            DumpOptions(
+                root=policy.root,
+                policy=policy.name,
+                is_scope_changed=True,
+                wait=wait,
+                is_abort_allowed=is_abort_allowed,
+            ),
             scope=policy.scope,
-            is_scope_changed=True,
-            wait=wait,
-            is_abort_allowed=is_abort_allowed,
         ),
         load=load_request(
             policy.source.database,
@@ -174,25 +170,20 @@ def _cycle(
             copying=copying,
         ),
         release=release,
-        given_up=lambda: given_up_of(manifest, policy.source.database),
+        given_up=lambda: given_up_of(manifest, policy.source.database, at_source(policy.root).uri),
     )
-
-
-def _new_name() -> str:
-    return str(uuid4())
 
 
 def _remove_expired(sides: _Sides) -> None:
     """Loaded dumps of the policy that are old, if the settings of its source ask for it. The cycle
     has done its work: what stays here now goes with a later one."""
     from hms_bridge.cli.repl_requests import expiry_request
-    from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.dump.expiry import ReplExpiry
 
     settings, policy = sides.source_settings, sides.policy
     if settings.repl.dump_clean_interval_ms == 0:
         return
-    job = ReplExpiry(sides.source, file_systems(settings), SystemClock(), _new_name, sides.manifest)
+    job = dump_job(ReplExpiry, sides.source, sides.manifest, settings)
     request = expiry_request(policy.source.database, settings, root=policy.root)
     try:
         job.run(job.plan(request))

@@ -16,6 +16,7 @@ from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
 from hms_bridge.config.jdbc import database_url, url_with_password, url_without_password
 from hms_bridge.config.reading import refuse_unknown, settings_from
 from hms_bridge.config.settings import CONNECTION_URL, KEYS, METASTORE_URIS, Settings
+from hms_bridge.model.target import TableName
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -107,7 +108,7 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
 
 
 def _from_environment() -> Path | None:
-    """Hive's own configuration, where its environment is set; a person is told."""
+    """Hive's own configuration, where its environment is set; a person reads which."""
     folder = os.environ.get("HIVE_CONF_DIR")
     path = Path(folder) / HIVE_SITE if folder else None
     if path is None or not path.is_file():
@@ -117,7 +118,7 @@ def _from_environment() -> Path | None:
 
 
 def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str, ...]) -> str:
-    """The metastore that the settings name, or the default; which it is, is told.
+    """The metastore that the settings name, or the default; which it is, is printed.
 
     Servers win over the database, as in Hive, unless the verb needs the database itself.
     Raises ConfigError for a database that cannot be opened.
@@ -145,7 +146,7 @@ def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str,
 
 def _say_once(text: str) -> None:
     """``txns abort`` reads the settings twice: for ``txns``, and for itself."""
-    said: set[str] = click.get_current_context().meta.setdefault("hms_bridge.told", set())
+    said: set[str] = click.get_current_context().meta.setdefault("hms_bridge.said", set())
     if text not in said:
         said.add(text)
         say(text)
@@ -210,9 +211,9 @@ def duration_option_ms(option: str, text: str) -> int:
     return duration_ms
 
 
-def split_table_name(text: str) -> tuple[str, str]:
+def given_table(text: str) -> TableName:
     """``database.table`` or ``table`` (of ``default``), in lower case."""
     database, separator, name = text.strip().lower().rpartition(".")
     if not name or (separator and not database) or "." in database:
         raise click.UsageError(f"'{text}' is no table name; write database.table")
-    return database or "default", name
+    return TableName(database or "default", name)

@@ -70,7 +70,7 @@ _listeners: list[Callable[[str], None]] = []
 
 
 def say(text: str) -> None:
-    """Tell a person something that is no result: it goes to standard error."""
+    """Say something that is no result: it goes to standard error."""
     if _listeners:
         _listeners[-1](text)
     else:

@@ -22,7 +22,7 @@ from rich.progress import (
 _TEXT = TextColumn("{task.description}")
 
 Advance = Callable[[int], None]
-"""Told how many bytes were done since the last call; fewer than 0 where some are done again."""
+"""Given how many bytes were done since the last call; fewer than 0 where some are done again."""
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def bytes_bar(text: str, total_bytes: int) -> Iterator[Advance]:
-    """A bar that fills as the block tells what it has done, from any thread: how much, how fast,
+    """A bar that fills as the block reports what it has done, from any thread: how much, how fast,
     and how long it will still take."""
     columns = (_TEXT, BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with _progress(*columns) as progress:

@@ -29,7 +29,7 @@ def pages() -> dict[str, str]:
 
 
 def write_pages(root: Path = _ROOT) -> None:
-    """Write them all."""
+    """Each page below ``root`` at the path that it is named by; directories are made."""
     for name, text in pages().items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

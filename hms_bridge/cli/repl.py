@@ -9,27 +9,21 @@ import click
 
 from hms_bridge.cli.copy_options import CopyOptions, copy_job, copy_options
 from hms_bridge.cli.dump_jobs import dump_job
-from hms_bridge.cli.options import (
-    dry_run_option,
-    format_option,
-    metastore_option,
-    settings_options,
-)
-from hms_bridge.cli.output import print_record, say
+from hms_bridge.cli.dump_options import DumpOptions, dump_options
+from hms_bridge.cli.output import say
 from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_compare import compare
 from hms_bridge.cli.repl_drill import drill
 from hms_bridge.cli.repl_expire import expire
 from hms_bridge.cli.repl_handover import failback, promote
 from hms_bridge.cli.repl_lag import lag
+from hms_bridge.cli.repl_options import Call, called, dumps_root_option, into_option
 from hms_bridge.cli.repl_part import end_part, open_replica
 from hms_bridge.cli.repl_policy import policy
 from hms_bridge.cli.repl_repair import repair
 from hms_bridge.cli.repl_run import history, run
 from hms_bridge.cli.repl_status import status
 from hms_bridge.cli.repl_verify import verify
-from hms_bridge.cli.sides import source_side
-from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
@@ -40,7 +34,7 @@ if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
     from hms_bridge.repl.dump.repl_dump import ReplDump
     from hms_bridge.repl.dump.size import DumpSize
-    from hms_bridge.repl.load.plan import LoadPlan, LoadReport
+    from hms_bridge.repl.load.plan import LoadPlan, LoadReport, LoadRequest
 
 
 _NEWEST = "//"
@@ -61,61 +55,7 @@ def repl() -> None:
 
 @repl.command()
 @click.argument("covered", metavar="DATABASE")
-@click.option("--root", "given_root", metavar="DIR", help="Where dumps go.  [default: setting]")
-@click.option("--policy", default="hms-bridge", show_default=True, help="Name of the replication.")
-@click.option("--bootstrap", "is_forced", is_flag=True, help="Begin anew with a bootstrap dump.")
-@click.option(
-    "--table-anew",
-    "tables_anew",
-    multiple=True,
-    metavar="TABLE",
-    help="Bring TABLE whole instead of its events, also in place of a dump that cannot be loaded; "
-    "may be given more than once.",
-)
-@click.option(
-    "--change-scope",
-    "is_scope_changed",
-    is_flag=True,
-    help="DATABASE may cover other tables than the dump before did: new ones come whole, the load "
-    "drops the others. Without patterns: all tables from now on.",
-)
-@click.option(
-    "--external-base",
-    metavar="DIR",
-    help="Also dump the data of external tables; the load copies it below DIR of the replica.",
-)
-@click.option(
-    "--wait",
-    metavar="DURATION",
-    help="How long a bootstrap waits for open writers.  [default: setting]",
-)
-@click.option(
-    "--abort-writers",
-    "is_abort_allowed",
-    is_flag=True,
-    help="Then abort those that hold locks on the database, instead of giving up.",
-)
-@click.option("--keep-previous", "is_previous_kept", is_flag=True, help="Leave older dumps there.")
-@click.option(
-    "--no-checksums",
-    "has_no_checksums",
-    is_flag=True,
-    help="Name files without checksum and archive, for a real Hive that loads from a local disk "
-    "or an object store.",
-)
-@click.option(
-    "--limit",
-    "event_limit",
-    type=click.IntRange(min=1),
-    metavar="EVENTS",
-    help="Cover so many events of the log at most; the next dump goes on.  [default: setting]",
-)
-@click.option(
-    "--assume-empty",
-    "is_unknown_empty",
-    is_flag=True,
-    help="Writes of which nothing is known any more wrote nothing.",
-)
+@dump_options
 @click.option(
     "--discard",
     "discarded",
@@ -125,30 +65,8 @@ def repl() -> None:
     help="End a dump that nobody wants (the newest, or the one named), instead of making one: "
     "its pins and its directory go.",
 )
-@dry_run_option
-@metastore_option
-@format_option
-@settings_options
-def dump(
-    covered: str,
-    given_root: str | None,
-    policy: str,
-    is_forced: bool,
-    tables_anew: tuple[str, ...],
-    is_scope_changed: bool,
-    external_base: str | None,
-    wait: str | None,
-    is_abort_allowed: bool,
-    is_previous_kept: bool,
-    has_no_checksums: bool,
-    event_limit: int | None,
-    is_unknown_empty: bool,
-    discarded: str | None,
-    is_dry_run: bool,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
-) -> None:
+@called(has_plan=True)
+def dump(covered: str, asked: DumpOptions, discarded: str | None, call: Call) -> None:
     """Dump DATABASE: a bootstrap at first, then what happened since the last dump.
 
     DATABASE may be Hive's "db.'include'.'exclude'": only tables whose whole names the first
@@ -172,30 +90,13 @@ def dump(
     scope = ReplScope.parse(covered)
     database = scope.database_name
     if discarded is not None:
-        named = _named_dump(discarded, is_forced=is_forced)
-        discard = discard_request(database, settings, root=given_root, dump=named)
-        discard_dump(discard, metastore_url, settings, output_format, is_dry_run=is_dry_run)
+        named = _named_dump(discarded, is_forced=asked.is_bootstrap_forced)
+        discard_dump(discard_request(database, call.settings, root=asked.root, dump=named), call)
         return
-    if is_forced and tables_anew:
+    if asked.is_bootstrap_forced and asked.tables_anew:
         raise click.UsageError("--bootstrap brings all tables whole; leave --table-anew out")
-    request = dump_request(
-        database,
-        settings,
-        root=given_root,
-        policy=policy,
-        is_bootstrap_forced=is_forced,
-        tables_anew=tables_anew,
-        scope=None if scope.is_whole_database and not is_scope_changed else scope,
-        is_scope_changed=is_scope_changed,
-        is_previous_kept=is_previous_kept,
-        has_checksums=not has_no_checksums,
-        external_base=external_base,
-        wait=wait,
-        is_abort_allowed=is_abort_allowed,
-        is_unknown_empty=is_unknown_empty,
-        event_limit=event_limit,
-    )
-    _dump(request, metastore_url, settings, output_format, is_dry_run=is_dry_run)
+    goes_on = scope.is_whole_database and not asked.is_scope_changed
+    _dump(dump_request(database, call.settings, asked, scope=None if goes_on else scope), call)
 
 
 def _named_dump(discarded: str, *, is_forced: bool) -> str | None:
@@ -207,32 +108,25 @@ def _named_dump(discarded: str, *, is_forced: bool) -> str | None:
     return None if discarded == _NEWEST else discarded
 
 
-def _dump(
-    request: DumpRequest,
-    metastore_url: str,
-    settings: Settings,
-    output_format: str,
-    *,
-    is_dry_run: bool,
-) -> None:
+def _dump(request: DumpRequest, call: Call) -> None:
     from hms_bridge.repl.dump.plan import DumpKind
     from hms_bridge.repl.dump.repl_dump import ReplDump
 
     database = request.database
-    with source_side(metastore_url, settings) as (metastore, manifest):
-        dumper = dump_job(ReplDump, metastore, manifest, settings)
-        with nullcontext() if is_dry_run else dumper.marking(request):
+    with call.source() as (metastore, manifest):
+        dumper = dump_job(ReplDump, metastore, manifest, call.settings)
+        with nullcontext() if call.is_dry_run else dumper.marking(request):
             with working(f"looking at {database}"):
                 plan = _planned(dumper, request, metastore)
-            if is_dry_run:
-                print_record(_dump_plan(plan, dumper.size(plan)), output_format)
+            if call.is_dry_run:
+                call.print_record(_dump_plan(plan, dumper.size(plan)))
                 return
             with working(f"dumping {database}"):
                 report = dumper.run(plan)
     shown = _dump_report(report)
-    if report.kind is DumpKind.BLOCKED and output_format == "table":
+    if report.kind is DumpKind.BLOCKED and call.output_format == "table":
         del shown["reason"]  # a person reads it below
-    print_record(shown, output_format)
+    call.print_record(shown)
     if report.left_event_count:
         say(f"{counted(report.left_event_count, 'event')} of the log left for the next dump")
     for write in report.events.assumed_empty:
@@ -244,7 +138,7 @@ def _dump(
 
 def _planned(dumper: ReplDump, request: DumpRequest, metastore: Metastore) -> DumpPlan:
     """Raises NoSuchObjectError, with names that are like it, for a database that is not there and
-    of which no dump tells that it was."""
+    of which no dump says that it was."""
     try:
         return dumper.plan(request)
     except NoSuchObjectError:
@@ -288,8 +182,8 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
 
 @repl.command()
 @click.argument("source_database", metavar="DATABASE")
-@click.option("--into", "target_database", help="Database of the replica.  [default: the same]")
-@click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@into_option
+@dumps_root_option
 @click.option(
     "--external-base",
     metavar="DIR",
@@ -302,10 +196,7 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
     is_flag=True,
     help="Drop the replica's database, with all that it holds, if the source has dropped its own.",
 )
-@dry_run_option
-@metastore_option
-@format_option
-@settings_options
+@called(has_plan=True)
 def load(
     source_database: str,
     target_database: str | None,
@@ -313,10 +204,7 @@ def load(
     external_base: str | None,
     copying: CopyOptions,
     is_drop_allowed: bool,
-    is_dry_run: bool,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
+    call: Call,
 ) -> None:
     """Load the newest dump of DATABASE into the replica's metastore.
 
@@ -333,41 +221,45 @@ def load(
       hms-bridge repl load sales --into sales_dr --dry-run
     """
     from hms_bridge.cli.repl_requests import load_request
-    from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import connected
-    from hms_bridge.repl.load.repl_load import ReplLoad
 
     if target_database == "":
         raise click.UsageError("--into '' names no database; without --into it is called as there")
     request = load_request(
         source_database,
-        settings,
+        call.settings,
         target_database=target_database,
         root=given_root,
         external_base=external_base,
         copying=copying,
         is_drop_allowed=is_drop_allowed,
     )
-    with connected(metastore_url, settings, is_created=not is_dry_run) as metastore:
-        planner = ReplLoad(metastore, file_systems(settings))
+    _load(request, copying, call)
+
+
+def _load(request: LoadRequest, copying: CopyOptions, call: Call) -> None:
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import connected
+    from hms_bridge.repl.load.repl_load import ReplLoad
+
+    resolve = file_systems(call.settings)
+    with connected(call.metastore_url, call.settings, is_created=not call.is_dry_run) as metastore:
+        planner = ReplLoad(metastore, resolve)
         with (
-            nullcontext() if is_dry_run else planner.marking(request),
+            nullcontext() if call.is_dry_run else planner.marking(request),
             working("looking for the files of the dump"),
         ):
             plan = planner.plan(request)
-        if is_dry_run:
-            print_record(_load_plan(plan), output_format)
+        if call.is_dry_run:
+            call.print_record(_load_plan(plan))
             return
         size_bytes = plan.files.size_bytes if plan.files else 0
         with (
-            copy_job(copying, settings) as job,
-            bytes_bar(f"loading {source_database}", size_bytes) as advance,
+            copy_job(copying, call.settings) as job,
+            bytes_bar(f"loading {request.source_database}", size_bytes) as advance,
         ):
-            loader = ReplLoad(
-                metastore, file_systems(settings), job=job, on_copied=advance, on_waiting=say
-            )
+            loader = ReplLoad(metastore, resolve, job=job, on_copied=advance, on_waiting=say)
             report = loader.run(plan)
-    print_record(_load_report(report), output_format)
+    call.print_record(_load_report(report))
     for note in report.notes:
         say(f"note: {note}")
 
@@ -408,17 +300,8 @@ def _load_report(report: LoadReport) -> dict[str, object]:
     }
 
 
-repl.add_command(policy)
-repl.add_command(run)
-repl.add_command(history)
-repl.add_command(status)
-repl.add_command(lag)
-repl.add_command(compare)
-repl.add_command(expire)
-repl.add_command(drill)
-repl.add_command(promote)
-repl.add_command(failback)
-repl.add_command(open_replica)
-repl.add_command(end_part)
-repl.add_command(verify)
-repl.add_command(repair)
+for verb in (
+    policy, run, history, status, lag, compare, expire, drill, promote, failback, open_replica,
+    end_part, verify, repair,
+):  # fmt: skip
+    repl.add_command(verb)

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from hms_bridge.cli.dump_jobs import dump_job
-from hms_bridge.cli.output import print_record, say
-from hms_bridge.cli.sides import source_side
-from hms_bridge.config.settings import Settings
+from hms_bridge.cli.output import say
+from hms_bridge.cli.repl_options import Call
 from hms_bridge.repl.dump.discard import DiscardPlan, DiscardRequest, ReplDiscard
 
 
-def discard_dump(
-    request: DiscardRequest,
-    metastore_url: str,
-    settings: Settings,
-    output_format: str,
-    *,
-    is_dry_run: bool,
-) -> None:
+def discard_dump(request: DiscardRequest, call: Call) -> None:
     """Show the plan; carry it out, unless nothing may be changed. Raises ReplError."""
-    with source_side(metastore_url, settings) as (metastore, manifest):
-        job = dump_job(ReplDiscard, metastore, manifest, settings)
+    with call.source() as (metastore, manifest):
+        job = dump_job(ReplDiscard, metastore, manifest, call.settings)
         plan = job.plan(request)
-        if not is_dry_run:
+        if not call.is_dry_run:
             job.run(plan)
-    print_record(_record(plan), output_format)
+    call.print_record(_record(plan))
     if manifest is None:
         say("note: pins of the dump, if any, are in the source's database; release them there")
-    say("nothing was changed" if is_dry_run else "the next dump can be made")
+    say("nothing was changed" if call.is_dry_run else "the next dump can be made")
 
 
 def _record(plan: DiscardPlan) -> dict[str, object]:

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_bridge.cli.dump_jobs import dump_job
-from hms_bridge.cli.options import (
-    dry_run_option,
-    format_option,
-    metastore_option,
-    settings_options,
-)
 from hms_bridge.cli.output import print_rows, say
-from hms_bridge.cli.sides import source_side
-from hms_bridge.config.settings import Settings
+from hms_bridge.cli.repl_options import Call, called, dumps_root_option
+from hms_bridge.dml.named import find_database
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
@@ -27,23 +21,12 @@ _COLUMNS = ("dump", "state", "finished", "what", "why")
 
 @click.command()
 @click.argument("database")
-@click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@dumps_root_option
 @click.option(
     "--ttl", metavar="DURATION", help="How old a loaded dump has to be.  [default: setting]"
 )
-@dry_run_option
-@metastore_option
-@format_option
-@settings_options
-def expire(
-    database: str,
-    given_root: str | None,
-    ttl: str | None,
-    is_dry_run: bool,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
-) -> None:
+@called(has_plan=True)
+def expire(database: str, given_root: str | None, ttl: str | None, call: Call) -> None:
     """Remove loaded dumps of DATABASE that are older than hive.repl.dumpdir.ttl.
 
     The newest dump stays, with those that it follows on from their bootstrap dump on; so does each
@@ -58,14 +41,17 @@ def expire(
     from hms_bridge.cli.repl_requests import expiry_request
     from hms_bridge.repl.dump.expiry import ReplExpiry
 
-    request = expiry_request(database, settings, root=given_root, ttl=ttl)
-    with source_side(metastore_url, settings) as (metastore, manifest):
-        job = dump_job(ReplExpiry, metastore, manifest, settings)
+    request = expiry_request(database, call.settings, root=given_root, ttl=ttl)
+    with call.source() as (metastore, manifest):
+        job = dump_job(ReplExpiry, metastore, manifest, call.settings)
         plan = job.plan(request)
-        if not is_dry_run:
+        if not plan.decisions:
+            find_database(metastore, request.database_name)  # a mistyped one has none either
+            say(f"there is no dump of {request.database_name} below {request.root}")
+        if not call.is_dry_run:
             job.run(plan)
-    print_rows([_row(decision) for decision in plan.decisions], _COLUMNS, output_format)
-    say(f"{counted(len(plan.removed), 'dump')} {'would go' if is_dry_run else 'gone'}")
+    print_rows([_row(decision) for decision in plan.decisions], _COLUMNS, call.output_format)
+    say(f"{counted(len(plan.removed), 'dump')} {'would go' if call.is_dry_run else 'gone'}")
 
 
 def _row(decision: ExpiryDecision) -> dict[str, object]:

@@ -7,21 +7,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import click
 
+from hms_bridge.cli.dump_jobs import new_name
 from hms_bridge.cli.open_cycle import open_cycle
-from hms_bridge.cli.options import (
-    database_option,
-    dry_run_option,
-    format_option,
-    settings_options,
-)
-from hms_bridge.cli.output import print_record, say
+from hms_bridge.cli.output import say
+from hms_bridge.cli.repl_options import Call, called
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.settings import Settings
 from hms_bridge.errors import HmsBridgeError, NoSuchObjectError
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 
@@ -64,6 +58,12 @@ if TYPE_CHECKING:
     help="The source cannot be reached, and is not waited for.",
 )
 @click.option(
+    "--close-all",
+    "is_all_closed",
+    is_flag=True,
+    help="Fence all tables of a source that is back, though its replica has some of them only.",
+)
+@click.option(
     "--leave-dump", "is_dump_left", is_flag=True, help="Do without a dump that is not loaded."
 )
 @click.option(
@@ -72,10 +72,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Give a fenced source back to its writers, instead; before its replica took over.",
 )
-@dry_run_option
-@database_option
-@format_option
-@settings_options
+@called(has_plan=True, needs_database=True)
 def promote(
     policy: str,
     is_planned: bool,
@@ -83,12 +80,10 @@ def promote(
     is_abort_allowed: bool,
     is_quiet: bool,
     is_source_lost: bool,
+    is_all_closed: bool,
     is_dump_left: bool,
     is_cancelled: bool,
-    is_dry_run: bool,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
+    call: Call,
 ) -> None:
     """Let the replica of POLICY take its source's place.
 
@@ -112,9 +107,9 @@ def promote(
         raise click.UsageError("--planned loses nothing: it needs the source, and loads each dump")
     if (wait is not None or is_abort_allowed) and not is_planned:
         raise click.UsageError("--wait and --abort-writers are for --planned")
-    if is_cancelled and (is_planned or is_source_lost or is_dump_left or is_dry_run):
+    if is_cancelled and (is_planned or is_source_lost or is_dump_left or call.is_dry_run):
         raise click.UsageError("--cancel lifts the fence, and does nothing else")
-    with _opened(policy, metastore_url, settings) as sides:
+    with _opened(policy, call) as sides:
         promotion = Promotion(sides)
         if is_cancelled:
             _cancel(promotion.cancel(), sides)
@@ -125,13 +120,14 @@ def promote(
             is_source_lost=is_source_lost,
             is_dump_left=is_dump_left,
             is_quiet=is_quiet,
-            wait=wait_rules(settings, wait=wait, is_abort_allowed=is_abort_allowed),
+            is_all_closed=is_all_closed,
+            wait=wait_rules(call.settings, wait=wait, is_abort_allowed=is_abort_allowed),
         )
-        plan = promotion.plan(request) if is_dry_run else promotion.run(request)
-    print_record(_promote_record(plan), output_format)
+        plan = promotion.plan(request) if call.is_dry_run else promotion.run(request)
+    call.print_record(_promote_record(plan))
     for note in plan.notes:
         say(f"note: {note}")
-    if is_dry_run:
+    if call.is_dry_run:
         say("nothing was changed")
 
 
@@ -143,18 +139,8 @@ def promote(
     is_flag=True,
     help="Give up what the former source has that never reached the other side.",
 )
-@dry_run_option
-@database_option
-@format_option
-@settings_options
-def failback(
-    policy: str,
-    is_discarded: bool,
-    is_dry_run: bool,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
-) -> None:
+@called(has_plan=True, needs_database=True)
+def failback(policy: str, is_discarded: bool, call: Call) -> None:
     """Make the former source of POLICY, after a promotion, the replica of what took its place.
 
     The policy is turned around, and only the difference is copied. What the former source has
@@ -169,14 +155,16 @@ def failback(
       hms-bridge repl failback sales --discard-divergence
     """
     from hms_bridge.repl.handover.failback import Failback
-    from hms_bridge.repl.handover.failback_plan import FailbackRequest
+    from hms_bridge.repl.handover.failback_plan import FailbackRequest, view_text
 
-    with _opened(policy, metastore_url, settings) as sides:
+    with _opened(policy, call) as sides:
         request = FailbackRequest(policy=sides.policy, is_discarded=is_discarded)
         way_back = Failback(sides)
-        plan = way_back.plan(request) if is_dry_run else way_back.run(request)
-    print_record(_failback_record(plan), output_format)
-    if is_dry_run:
+        plan = way_back.plan(request) if call.is_dry_run else way_back.run(request)
+    call.print_record(_failback_record(plan))
+    if call.is_dry_run:
+        for name, query in sorted(plan.views.items()):
+            say(view_text(plan.former_database, name, query))
         say("nothing was changed")
 
 
@@ -209,19 +197,19 @@ def _failback_record(plan: FailbackPlan) -> dict[str, object]:
         "given up": list(plan.lost),
         "tables that come whole": list(plan.whole),
         "tables dropped": list(plan.dropped),
+        "materialized views dropped": sorted(plan.views),
         "transactions aborted": list(plan.aborted),
     }
 
 
 @contextmanager
-def _opened(name: str, store_url: str, settings: Settings) -> Iterator[OpenSides]:
+def _opened(name: str, call: Call) -> Iterator[OpenSides]:
     """Both sides of a policy; a source out of reach is none."""
     from hms_bridge.cli.repl_requests import lease_rules
-    from hms_bridge.connect import connected_locally
     from hms_bridge.repl.handover.sides import OpenSides
 
     with ExitStack() as stack:
-        store = stack.enter_context(connected_locally(store_url, settings, is_created=False))
+        store, store_url = stack.enter_context(call.store()), call.metastore_url
         policy = _policy(store, name)
         source, unreachable = None, ""
         try:
@@ -236,13 +224,13 @@ def _opened(name: str, store_url: str, settings: Settings) -> Iterator[OpenSides
             target=stack.enter_context(_side(policy.target, store_url)),
             keeper=store.metastore,
             policies=store.policies,
-            open_cycle=lambda one: open_cycle(one, store_url),
+            open_cycle=lambda policy: open_cycle(policy, store_url),
             clock=SystemClock(),
-            new_name=lambda: str(uuid4()),
+            new_name=new_name,
             user=getpass.getuser(),
             host=socket.gethostname(),
-            lease=lease_rules(settings),
-            tell=say,
+            lease=lease_rules(call.settings),
+            say=say,
         )
 
 

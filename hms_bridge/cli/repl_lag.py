@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,18 +18,13 @@ from hms_bridge.cli.lag_verdict import (
     verdict_record,
     worst,
 )
-from hms_bridge.cli.options import (
-    duration_option_ms,
-    format_option,
-    metastore_option,
-    settings_options,
-)
+from hms_bridge.cli.options import duration_option_ms
 from hms_bridge.cli.output import print_rows, say
+from hms_bridge.cli.repl_options import Call, called, dumps_root_option
 from hms_bridge.cli.repl_status import both_sides, status_request
 from hms_bridge.cli.sides import side_settings, side_url
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.jdbc import url_without_password
-from hms_bridge.config.settings import Settings
 from hms_bridge.errors import HmsBridgeError
 
 if TYPE_CHECKING:
@@ -43,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--all", "are_all", is_flag=True, help="Of every policy that --metastore keeps, instead."
 )
-@click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@dumps_root_option
 @click.option(
     "--warn",
     default="1h",
@@ -75,9 +70,7 @@ if TYPE_CHECKING:
     help="Also write this file, as OpenMetrics, for node_exporter's textfile collector: NAME.prom "
     "in its directory.",
 )
-@metastore_option
-@format_option
-@settings_options
+@called()
 def lag(
     databases: tuple[str, ...],
     source_url: str | None,
@@ -88,9 +81,7 @@ def lag(
     headroom: str,
     are_bytes_counted: bool,
     metrics_file: Path | None,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
+    call: Call,
 ) -> None:
     """How far the replicas of DATABASE... are behind, and whether that is too far.
 
@@ -114,17 +105,17 @@ def lag(
         raise click.UsageError("--critical is less than --warn")
     if are_all == bool(databases) or (databases and source_url is None):
         raise click.UsageError("name databases, with --source, or give --all")
-    monitor = _Monitor(limits, settings, given_root, are_bytes_counted)
+    monitor = _Monitor(limits, call, given_root, are_bytes_counted)
     if source_url is None:
-        verdicts = monitor.policies(metastore_url)
+        verdicts = monitor.policies()
     else:
-        verdicts = monitor.databases(databases, metastore_url, source_url)
-    record = shown_verdict if output_format == "table" else verdict_record
+        verdicts = monitor.databases(databases, source_url)
+    record = shown_verdict if call.output_format == "table" else verdict_record
     rows = [record(verdict) for verdict in verdicts]
-    print_rows(rows, tuple(rows[0]), output_format)
+    print_rows(rows, tuple(rows[0]), call.output_format)
     states = [verdict.state for verdict in verdicts]
     if metrics_file is not None:
-        states.append(_told_in(metrics_file, verdicts))
+        states.append(_written(metrics_file, verdicts))
     raise SystemExit(worst(states))
 
 
@@ -134,47 +125,58 @@ class _Monitor:
     verdict, because a monitor takes its exit code, 1, for a warning."""
 
     limits: LagLimits
-    settings: Settings
+    call: Call
     given_root: str | None
     are_bytes_counted: bool
 
-    def databases(self, names: Sequence[str], metastore_url: str, source_url: str) -> list[Verdict]:
+    def databases(self, names: Sequence[str], source_url: str) -> list[Verdict]:
         """Replicas in one metastore, of one source."""
-        place = url_without_password(metastore_url)
+        url, settings = self.call.metastore_url, self.call.settings
         watched = [
-            Watched(database=name, metastore=place)
+            Watched(database=name, metastore=url_without_password(url))
             for name in dict.fromkeys(name.lower() for name in names)
         ]
         try:
-            with both_sides(metastore_url, source_url, self.settings) as looker:
+            with both_sides(url, source_url, settings) as looker:
                 return [self._database(looker, replica) for replica in watched]
         except HmsBridgeError as error:
-            return [replica.unknown(str(error)) for replica in watched]
+            return [self._out_of_reach(replica, source_url, str(error)) for replica in watched]
 
-    def policies(self, store_url: str) -> list[Verdict]:
-        """The replicas of all policies that a database keeps."""
-        from hms_bridge.connect import connected_locally
-
-        nothing = Watched(database="-", metastore=url_without_password(store_url))
+    def policies(self) -> list[Verdict]:
+        """The replicas of all policies that the database keeps."""
+        url = self.call.metastore_url
+        nothing = Watched(database="-", metastore=url_without_password(url))
         try:
-            with connected_locally(store_url, self.settings, is_created=False) as store:
-                found = store.policies.get_policies()
+            with self.call.store() as store:
+                policies = store.policies.get_policies()
         except HmsBridgeError as error:
             return [nothing.unknown(str(error))]
-        verdicts = [self._policy(policy, store_url) for policy in found]
+        verdicts = [self._policy(policy, url) for policy in policies]
         return verdicts or [nothing.unknown("no policy is kept there: see repl policy add")]
 
     def _database(self, looker: ReplStatus, replica: Watched) -> Verdict:
         try:
             request = status_request(
                 replica.database,
-                self.settings,
+                self.call.settings,
                 given_root=self.given_root,
                 are_bytes_counted=self.are_bytes_counted,
             )
             return self.limits.judge(replica, looker.look(request))
         except HmsBridgeError as error:
             return replica.unknown(str(error))
+
+    def _out_of_reach(self, replica: Watched, source_url: str, why: str) -> Verdict:
+        """What source and dumps show of a replica that does not answer: above all how long it can
+        still follow, which counts down meanwhile."""
+        try:
+            with both_sides(None, source_url, self.call.settings) as looker:
+                seen = self._database(looker, replica)
+        except HmsBridgeError:
+            return replica.unknown(why)
+        if seen.state is not State.CRITICAL:
+            return replace(replica.unknown(why), report=seen.report)
+        return replace(seen, why=f"{seen.why}; and {why}")
 
     def _policy(self, policy: ReplicationPolicy, store_url: str) -> Verdict:
         target = policy.target
@@ -199,7 +201,7 @@ class _Monitor:
             return replica.unknown(str(error))
 
 
-def _told_in(path: Path, verdicts: Sequence[Verdict]) -> State:
+def _written(path: Path, verdicts: Sequence[Verdict]) -> State:
     """Whether the collector gets the news; of old ones it would think that all is well."""
     from hms_bridge.metrics.replica_metrics import ReplicaFigures, replica_samples
     from hms_bridge.metrics.textfile import write_textfile

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import IO
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.options import (
-    database_option,
-    dry_run_option,
-    format_option,
-    refuse_unknown_settings,
-    settings_options,
-    split_assignment,
+from hms_bridge.cli.options import refuse_unknown_settings, split_assignment
+from hms_bridge.cli.output import print_rows, say
+from hms_bridge.cli.repl_options import (
+    Call,
+    called,
+    dumps_root_option,
+    into_option,
+    source_option,
 )
-from hms_bridge.cli.output import print_record, print_rows, say
-from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
+
+if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
 
 _COLUMNS = ("policy", "source", "database", "tables", "target", "into", "root", "paused")
 
@@ -41,17 +44,15 @@ def policy() -> None:
 @policy.command()
 @click.argument("name")
 @click.argument("source_database", metavar="[DATABASE]", required=False)
-@click.option(
-    "--source", "source_url", metavar="URL", required=True, help="The source's metastore."
-)
-@click.option("--into", "target_database", help="Database of the replica.  [default: the same]")
+@source_option
+@into_option
 @click.option(
     "--target",
     "target_url",
     metavar="URL",
     help="The replica's metastore.  [default: the one that keeps the policy]",
 )
-@click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@dumps_root_option
 @click.option(
     "--source-set",
     "source_settings",
@@ -67,9 +68,7 @@ def policy() -> None:
     help="A setting of the replica's side alone. May be repeated.",
 )
 @click.option("--replace", "is_replacing", is_flag=True, help="In place of the one of that name.")
-@dry_run_option
-@database_option
-@settings_options
+@called(has_plan=True, needs_database=True, has_output=False)
 def add(
     name: str,
     source_database: str | None,
@@ -80,15 +79,15 @@ def add(
     source_settings: tuple[str, ...],
     target_settings: tuple[str, ...],
     is_replacing: bool,
-    is_dry_run: bool,
-    metastore_url: str,
-    settings: Settings,
+    call: Call,
 ) -> None:
     """Keep a policy NAME: that DATABASE (else the one called NAME) of a source is replicated.
 
     DATABASE may be Hive's "db.'include'.'exclude'": only tables whose whole names the first
     regular expression fits and the second does not. With --replace the tables of a policy change:
     its next cycle brings those whole that are new, and drops those that are not meant any more.
+    Give all other options again: nothing of the old policy stays, and what differs is shown.
+    A policy that is kept just so already may be added again.
 
     No password stands in a policy: write ${NAME} in its place, which 'repl run' takes from the
     environment.
@@ -108,7 +107,7 @@ def add(
     made = checked(
         ReplicationPolicy(
             name=name,
-            root=repl_root(given_root, settings),
+            root=repl_root(given_root, call.settings),
             source=PolicySide(
                 database=database,
                 metastore=source_url,
@@ -123,14 +122,12 @@ def add(
             excluded_tables=scope.excluded_pattern,
         )
     )
-    _keep([made], metastore_url, settings, is_replacing=is_replacing, is_dry_run=is_dry_run)
+    _keep([made], call, is_replacing=is_replacing)
 
 
 @policy.command("list")
-@database_option
-@format_option
-@settings_options
-def list_policies(metastore_url: str, output_format: str, settings: Settings) -> None:
+@called(needs_database=True)
+def list_policies(call: Call) -> None:
     """List the policies.
 
     \b
@@ -138,20 +135,16 @@ def list_policies(metastore_url: str, output_format: str, settings: Settings) ->
       hms-bridge repl policy list
       hms-bridge repl policy list --format jsonl
     """
-    from hms_bridge.connect import connected_locally
-
-    with connected_locally(metastore_url, settings, is_created=False) as store:
-        found = store.policies.get_policies()
-    print_rows([_row(policy) for policy in found], _COLUMNS, output_format)
-    say(counted(len(found), "policy", "policies"))
+    with call.store() as store:
+        policies = store.policies.get_policies()
+    print_rows([_row(policy) for policy in policies], _COLUMNS, call.output_format)
+    say(counted(len(policies), "policy", "policies"))
 
 
 @policy.command()
 @click.argument("name")
-@database_option
-@format_option
-@settings_options
-def show(name: str, metastore_url: str, output_format: str, settings: Settings) -> None:
+@called(needs_database=True)
+def show(name: str, call: Call) -> None:
     """Show one policy, and its last cycle.
 
     \b
@@ -159,77 +152,95 @@ def show(name: str, metastore_url: str, output_format: str, settings: Settings) 
       hms-bridge repl policy show sales
     """
     from hms_bridge.cli.repl_run import cycle_record
-    from hms_bridge.connect import connected_locally
 
-    with connected_locally(metastore_url, settings, is_created=False) as store:
-        found = store.policies.get_policy(name)
+    with call.store() as store:
+        policy = store.policies.get_policy(name)
         cycles = store.policies.get_cycles(name, limit=1)
-    record = _row(found) | {
-        "source settings": dict(found.source.settings),
-        "target settings": dict(found.target.settings),
+    record = _row(policy) | {
+        "source settings": dict(policy.source.settings),
+        "target settings": dict(policy.target.settings),
     }
     if cycles:
         record["last cycle"] = {
             key: value for key, value in cycle_record(cycles[0]).items() if value is not None
         }
-    print_record(record, output_format)
+    call.print_record(record)
 
 
 @policy.command()
 @click.argument("name")
-@database_option
-@settings_options
-def pause(name: str, metastore_url: str, settings: Settings) -> None:
+@called(needs_database=True, has_output=False)
+def pause(name: str, call: Call) -> None:
     """Have no cycles of a policy until it is resumed. What the source archives is kept meanwhile.
 
     \b
     Example:
       hms-bridge repl policy pause sales
     """
-    _set_paused(name, metastore_url, settings, is_paused=True)
+    _set_paused(name, call, is_paused=True)
 
 
 @policy.command()
 @click.argument("name")
-@database_option
-@settings_options
-def resume(name: str, metastore_url: str, settings: Settings) -> None:
+@called(needs_database=True, has_output=False)
+def resume(name: str, call: Call) -> None:
     """Have cycles of a paused policy again.
 
     \b
     Example:
       hms-bridge repl policy resume sales
     """
-    _set_paused(name, metastore_url, settings, is_paused=False)
+    _set_paused(name, call, is_paused=False)
 
 
 @policy.command()
 @click.argument("name")
-@database_option
-@settings_options
-def remove(name: str, metastore_url: str, settings: Settings) -> None:
-    """Forget a policy and its history. Replica, dumps and what the source keeps stay.
+@click.option(
+    "--keep-pins",
+    "are_pins_kept",
+    is_flag=True,
+    help="The source's archive goes on holding what a next dump needs, for dumps by hand.",
+)
+@called(needs_database=True, has_output=False)
+def remove(name: str, are_pins_kept: bool, call: Call) -> None:
+    """Forget a policy and its history. Replica and dumps stay.
+
+    The source's archive holds nothing more for the policy's next dump; what waits to be loaded can
+    be loaded still. Waits for a cycle that was killed, and refuses while one is at work.
 
     \b
-    Example:
+    Examples:
       hms-bridge repl policy remove sales
+      hms-bridge repl policy remove sales --keep-pins
     """
-    from hms_bridge.connect import connected_locally
+    from hms_bridge.cli.policy_pins import let_go
 
-    with connected_locally(metastore_url, settings, is_created=False) as store:
-        found = store.policies.get_policy(name)
-        store.policies.remove_policy(name)
+    with call.store() as store:
+        policy = store.policies.get_policy(name)
+        with _alone(store, name, call):  # else a cycle would pin anew what is let go
+            pins = "pins stay" if are_pins_kept else let_go(policy, call.metastore_url)
+            store.policies.remove_policy(name)
     say(
-        f"policy {name} is forgotten. The replica {found.target.database} stays one, and the "
-        f"source keeps archiving for it: 'repl end {found.source.database}' there ends that"
+        f"policy {name} is forgotten; {pins}. The replica {policy.target.database} stays one, and "
+        f"the source keeps archiving for it: 'repl end {policy.source.database}' there ends that"
     )
+
+
+@contextmanager
+def _alone(store: LocalStore, name: str, call: Call) -> Iterator[None]:
+    """No cycle of a policy is at work meanwhile. Raises BusyError."""
+    from hms_bridge.cli.repl_requests import lease_request
+    from hms_bridge.repl.lease import LeaseKind, held_lease
+
+    wanted = lease_request(LeaseKind.RUN, name, call.settings)
+    with held_lease(store.metastore, store.clock, wanted):
+        yield
 
 
 @policy.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
-@database_option
-@settings_options
-def export(names: tuple[str, ...], metastore_url: str, settings: Settings) -> None:
+@called(needs_database=True, has_output=False)
+def export(names: tuple[str, ...], call: Call) -> None:
     """Write policies, all or the named ones, as TOML that 'import' reads.
 
     \b
@@ -237,27 +248,22 @@ def export(names: tuple[str, ...], metastore_url: str, settings: Settings) -> No
       hms-bridge repl policy export > policies.toml
       hms-bridge repl policy export sales
     """
-    from hms_bridge.connect import connected_locally
     from hms_bridge.repl.cycles.policy_text import format_policies
 
-    with connected_locally(metastore_url, settings, is_created=False) as store:
-        found = (
+    with call.store() as store:
+        policies = (
             [store.policies.get_policy(name) for name in names]
             if names
             else store.policies.get_policies()
         )
-    click.echo(format_policies(found), nl=False)
+    click.echo(format_policies(policies), nl=False)
 
 
 @policy.command("import")
 @click.argument("file", type=click.File(encoding="utf-8"))
 @click.option("--replace", "is_replacing", is_flag=True, help="In place of those of the same name.")
-@dry_run_option
-@database_option
-@settings_options
-def import_policies(
-    file: IO[str], is_replacing: bool, is_dry_run: bool, metastore_url: str, settings: Settings
-) -> None:
+@called(has_plan=True, needs_database=True, has_output=False)
+def import_policies(file: IO[str], is_replacing: bool, call: Call) -> None:
     """Keep the policies of a TOML FILE; - is standard input. All of them, or none.
 
     \b
@@ -269,36 +275,55 @@ def import_policies(
 
     place = "standard input" if file.name == "<stdin>" else file.name
     made = parse_policies(file.read(), place)
-    _keep(made, metastore_url, settings, is_replacing=is_replacing, is_dry_run=is_dry_run)
+    _keep(made, call, is_replacing=is_replacing)
 
 
-def _keep(
-    policies: Sequence[ReplicationPolicy],
-    metastore_url: str,
-    settings: Settings,
-    *,
-    is_replacing: bool,
-    is_dry_run: bool,
-) -> None:
-    from hms_bridge.connect import connected_locally
+def _keep(policies: Sequence[ReplicationPolicy], call: Call, *, is_replacing: bool) -> None:
+    from hms_bridge.cli.policy_pins import still_held
     from hms_bridge.repl.cycles.policy_text import format_policies
 
     for made in policies:
         for side in (made.source, made.target):
             refuse_unknown_settings(side.settings, f"policy {made.name}")
-    if is_dry_run:
+    if call.is_dry_run:
         click.echo(format_policies(policies), nl=False)
         return
-    with connected_locally(metastore_url, settings) as store:
+    with call.store(is_created=True) as store:
+        before = {kept.name: kept for kept in store.policies.get_policies()}
         store.policies.add_policies(policies, is_replacing=is_replacing)
     for made in policies:
-        say(f"policy {made.name} is kept; its first cycle: hms-bridge repl run {made.name}")
+        before_it = before.get(made.name)
+        for line in _changes(before_it, made):
+            say(line)
+        left = None if before_it is None else still_held(before_it, made)
+        if left is not None:
+            say(f"note: policy {made.name}: {left}")
 
 
-def _set_paused(name: str, metastore_url: str, settings: Settings, *, is_paused: bool) -> None:
-    from hms_bridge.connect import connected_locally
+def _changes(before: ReplicationPolicy | None, made: ReplicationPolicy) -> Sequence[str]:
+    """What became of one policy; of one that took another's place, all that is not as it was."""
+    if before is None:
+        return [f"policy {made.name} is kept; its first cycle: hms-bridge repl run {made.name}"]
+    was, wanted = _every_value(before), _every_value(made)
+    keys = [key for key in dict.fromkeys([*was, *wanted]) if was.get(key) != wanted.get(key)]
+    if not keys:
+        return [f"policy {made.name} is kept just so already"]
+    return [
+        f"policy {made.name} is another one now",
+        *(f"{key}: {wanted.get(key, 'no more')} (was: {was.get(key, 'not set')})" for key in keys),
+    ]
 
-    with connected_locally(metastore_url, settings, is_created=False) as store:
+
+def _every_value(policy: ReplicationPolicy) -> dict[str, object]:
+    sides = {"--source-set": policy.source.settings, "--target-set": policy.target.settings}
+    settings = {
+        f"{side} {key}": value for side, values in sides.items() for key, value in values.items()
+    }
+    return {key: value for key, value in (_row(policy) | settings).items() if value is not None}
+
+
+def _set_paused(name: str, call: Call, *, is_paused: bool) -> None:
+    with call.store() as store:
         store.policies.set_paused(name, is_paused=is_paused)
     say(f"policy {name} is {'paused' if is_paused else 'resumed'}")
 
@@ -307,14 +332,14 @@ def _assigned(option: str, texts: Iterable[str]) -> dict[str, str]:
     return dict(split_assignment(option, text) for text in texts)
 
 
-def _row(found: ReplicationPolicy) -> dict[str, object]:
+def _row(policy: ReplicationPolicy) -> dict[str, object]:
     return {
-        "policy": found.name,
-        "source": found.source.metastore,
-        "database": found.source.database,
-        "tables": found.scope.patterns_text or None,
-        "target": found.target.metastore,
-        "into": found.target.database,
-        "root": found.root,
-        "paused": found.is_paused,
+        "policy": policy.name,
+        "source": policy.source.metastore,
+        "database": policy.source.database,
+        "tables": policy.scope.patterns_text or None,
+        "target": policy.target.metastore,
+        "into": policy.target.database,
+        "root": policy.root,
+        "paused": policy.is_paused,
     }

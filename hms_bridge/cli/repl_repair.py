@@ -5,29 +5,31 @@ from __future__ import annotations
 import getpass
 import socket
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.named_sides import require_keeper
 from hms_bridge.cli.open_cycle import open_repair
-from hms_bridge.cli.options import (
-    dry_run_option,
-    format_option,
-    metastore_option,
-    settings_options,
-)
-from hms_bridge.cli.output import print_record, say
+from hms_bridge.cli.output import say
 from hms_bridge.cli.progress import working
+from hms_bridge.cli.repl_options import (
+    Call,
+    called,
+    depth_options,
+    require_two_databases,
+    source_of_database_option,
+)
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.settings import Settings
-from hms_bridge.errors import ConfigError, ReplError
+from hms_bridge.errors import ReplError
 from hms_bridge.model.replication import CycleOutcome, CycleResult, PolicySide, ReplicationPolicy
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
     from hms_bridge.repl.compare.described import CompareReport
+    from hms_bridge.repl.compare.table_comparison import Depth
     from hms_bridge.repl.repair.looking import LastFailure, RepairRequest
     from hms_bridge.repl.repair.plan import RepairPlan, Trouble
     from hms_bridge.repl.repair.repl_repair import RepairReport, ReplRepair
@@ -38,12 +40,7 @@ _WITHOUT_POLICY = "hms-bridge"
 
 @click.command()
 @click.argument("name", metavar="POLICY")
-@click.option(
-    "--source",
-    "source_url",
-    metavar="URL",
-    help="The source's metastore; POLICY is a database of it then.",
-)
+@source_of_database_option
 @click.option(
     "--into", "target_database", help="With --source: the replica's.  [default: the same]"
 )
@@ -65,10 +62,7 @@ _WITHOUT_POLICY = "hms-bridge"
     metavar="REGEX",
     help="Bring tables whole whose names are as REGEX says. May be repeated.",
 )
-@click.option(
-    "--checksums", "has_checksums", is_flag=True, help="Compare every byte of files (see compare)."
-)
-@click.option("--rows", "has_rows", is_flag=True, help="Compare every row of ACID tables.")
+@depth_options
 @click.option(
     "--allow-bootstrap",
     "is_bootstrap_allowed",
@@ -86,10 +80,7 @@ _WITHOUT_POLICY = "hms-bridge"
     is_flag=True,
     help="Then abort those that hold locks on the database, instead of giving up.",
 )
-@dry_run_option
-@metastore_option
-@format_option
-@settings_options
+@called(has_plan=True)
 def repair(
     name: str,
     source_url: str | None,
@@ -98,15 +89,11 @@ def repair(
     tables: tuple[str, ...],
     partitions: tuple[str, ...],
     patterns: tuple[str, ...],
-    has_checksums: bool,
-    has_rows: bool,
+    depth: Depth,
     is_bootstrap_allowed: bool,
     wait: str | None,
     is_abort_allowed: bool,
-    is_dry_run: bool,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
+    call: Call,
 ) -> None:
     """Find what is wrong between a source and its replica, and end it by the smallest step.
 
@@ -127,41 +114,36 @@ def repair(
       hms-bridge repl repair sales --partition orders/day=2026-11-01
       hms-bridge repl repair sales --source thrift://s:9083 --metastore thrift://r:9083
     """
-    from hms_bridge.repl.compare.table_comparison import Depth
     from hms_bridge.repl.repair.looking import RepairRequest
 
     request = RepairRequest(
         tables=(*tables, *map(_table_of, partitions)),
         patterns=patterns,
         is_bootstrap_allowed=is_bootstrap_allowed,
-        depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
+        depth=depth,
     )
     for named in partitions:
         say(f"{named}: its table comes whole, as dumps bring no partitions")
     if source_url is None:
         if target_database is not None or given_root is not None:
             raise click.UsageError("a policy has its own database and root; give neither")
-        with _policy(name, metastore_url, settings) as kept:
-            work = replace(kept, wait=wait, is_abort_allowed=is_abort_allowed)
-            _repair(work, request, output_format, is_dry_run=is_dry_run)
+        with _kept(name, call) as store:
+            policy = store.policies.get_policy(name)
+            _repair(_Work(policy, call, store, wait, is_abort_allowed), request)
         return
-    policy = _without_policy(
-        name, source_url, target_database or name, given_root, metastore_url, settings
-    )
-    work = _Work(policy, metastore_url, wait=wait, is_abort_allowed=is_abort_allowed)
-    _repair(work, request, output_format, is_dry_run=is_dry_run)
+    policy = _without_policy(name, source_url, target_database or name, given_root, call)
+    _repair(_Work(policy, call, None, wait, is_abort_allowed), request)
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What to repair. ``store`` and ``settings`` of a policy that is kept: its history is too."""
+    """What to repair. ``store`` of a policy that is kept: its history is there, too."""
 
     policy: ReplicationPolicy
-    store_url: str
-    store: LocalStore | None = None
-    settings: Settings | None = None
-    wait: str | None = None
-    is_abort_allowed: bool = False
+    call: Call
+    store: LocalStore | None
+    wait: str | None
+    is_abort_allowed: bool
 
     @contextmanager
     def opened(self) -> Iterator[ReplRepair]:
@@ -172,59 +154,44 @@ class _Work:
             working(f"looking at {name}") as show,
             open_repair(
                 self.policy,
-                self.store_url,
+                self.call.metastore_url,
                 lambda table: show(f"comparing {name}.{table}"),
                 wait=self.wait,
                 is_abort_allowed=self.is_abort_allowed,
             ) as sides,
         ):
-            yield ReplRepair(sides, SystemClock(), tell=_tell)
+            yield ReplRepair(sides, SystemClock(), say=_say)
 
 
-@contextmanager
-def _policy(name: str, metastore_url: str, settings: Settings) -> Iterator[_Work]:
-    from hms_bridge.connect import connected_locally
-
-    if metastore_url.startswith("thrift://"):
-        raise ConfigError(
-            f"policies are kept in a database, which --metastore {metastore_url} is not. Give the "
-            f"database's URL; or --source, if {name} is a database of a source"
-        )
-    with connected_locally(metastore_url, settings, is_created=False) as store:
-        yield _Work(store.policies.get_policy(name), metastore_url, store, settings)
+def _kept(name: str, call: Call) -> AbstractContextManager[LocalStore]:
+    """Where policies are. Raises ConfigError for a server."""
+    require_keeper(name, call.metastore_url)
+    return call.store()
 
 
 def _without_policy(
-    name: str,
-    source_url: str,
-    target_database: str,
-    given_root: str | None,
-    metastore_url: str,
-    settings: Settings,
+    name: str, source_url: str, target_database: str, given_root: str | None, call: Call
 ) -> ReplicationPolicy:
     from hms_bridge.cli.repl_requests import repl_root
 
-    if source_url == metastore_url and target_database.lower() == name.lower():
-        raise click.UsageError(
-            "--source and --metastore name one metastore, and there one database"
-        )
+    require_two_databases((source_url, name), (call.metastore_url, target_database))
     return ReplicationPolicy(
         name=_WITHOUT_POLICY,
-        root=repl_root(given_root, settings),
+        root=repl_root(given_root, call.settings),
         source=PolicySide(database=name, metastore=source_url),
         target=PolicySide(database=target_database),
     )
 
 
-def _repair(work: _Work, request: RepairRequest, output_format: str, *, is_dry_run: bool) -> None:
+def _repair(work: _Work, request: RepairRequest) -> None:
     request = replace(request, last_failure=_last_failure(work))
-    if is_dry_run:
+    if work.call.is_dry_run:
         with work.opened() as repairs:
             plan = repairs.plan(request)
-        _show_plan(plan, request, output_format)
+        _show_plan(plan, request, work.call)
         return
     report = _ran(work, request)
-    print_record(_report_record(report), output_format)
+    work.call.print_record(_report_record(report))
     _say_troubles("left", report.left)
     if not request.depth.has_rows and report.comparison is not None:
         _say_unsure(report.comparison)
@@ -234,8 +201,8 @@ def _repair(work: _Work, request: RepairRequest, output_format: str, *, is_dry_r
 
 def _ran(work: _Work, request: RepairRequest) -> RepairReport:
     """Alone, and written down, if it is of a policy. Raises HmsBridgeError."""
-    if work.store is None or work.settings is None:
-        with work.opened() as repairs:
+    if work.store is None:
+        with _alone_with_replica(work), work.opened() as repairs:
             return repairs.run(request)
     from hms_bridge.cli.repl_requests import lease_rules
     from hms_bridge.repl.cycles.runner import Runner
@@ -254,13 +221,35 @@ def _ran(work: _Work, request: RepairRequest) -> RepairReport:
         clock=work.store.clock,
         user=getpass.getuser(),
         host=socket.gethostname(),
-        lease=lease_rules(work.settings),
-        tell=say,
+        lease=lease_rules(work.call.settings),
+        say=say,
     )
     result = runner.run(work.policy)
     if not done:
         raise ReplError(result.message or f"the repair of {work.policy.name} did not end")
     return done[-1]
+
+
+@contextmanager
+def _alone_with_replica(work: _Work) -> Iterator[None]:
+    """No cycle of a policy that the replica's metastore keeps is at work, nor another such repair.
+    Raises BusyError. Over thrift, and of policies that are kept elsewhere, nobody can tell."""
+    from hms_bridge.cli.repl_requests import lease_request
+    from hms_bridge.repl.lease import LeaseKind, held_lease
+
+    database, call = work.policy.target.database, work.call
+    wanted = lease_request(LeaseKind.REPAIR, database, call.settings)
+    with ExitStack() as stack:
+        names: tuple[str, ...] = ()
+        if call.metastore_url.startswith("thrift://"):
+            metastore = stack.enter_context(call.connected())
+        else:
+            store = stack.enter_context(call.store())
+            metastore, names = store.metastore, store.policies.get_names_at_work(database)
+        runs = [replace(wanted, kind=LeaseKind.RUN, database_name=name) for name in names]
+        for lease in (wanted, *runs):
+            stack.enter_context(held_lease(metastore, SystemClock(), lease))
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,11 +289,11 @@ def _table_of(partition: str) -> str:
     return table
 
 
-def _tell(text: str) -> None:
+def _say(text: str) -> None:
     say(f"repair: {text}")
 
 
-def _show_plan(plan: RepairPlan, request: RepairRequest, output_format: str) -> None:
+def _show_plan(plan: RepairPlan, request: RepairRequest, call: Call) -> None:
     """Exit code 1 where the repair itself would refuse."""
     from hms_bridge.repl.repair.plan import Step
     from hms_bridge.repl.repair.repl_repair import require_allowed, step_text
@@ -317,9 +306,9 @@ def _show_plan(plan: RepairPlan, request: RepairRequest, output_format: str) -> 
         "replaced_dump": plan.replaced_dump,
         "dropped_database": plan.dropped,
     }
-    if output_format != "table":
+    if call.output_format != "table":
         record |= {"because": _texts(plan.troubles), "left": _texts(plan.left)}
-    print_record(record, output_format)
+    call.print_record(record)
     _say_troubles("because", plan.troubles)
     _say_troubles("left", plan.left)
     if plan.step is Step.BY_HAND:
@@ -355,8 +344,8 @@ def _undecided(comparison: CompareReport) -> list[str]:
     from hms_bridge.repl.compare.described import Verdict
 
     return [
-        f"{one.table or 'the database'}: {one.what}: {one.why}"
-        for one in comparison.of(Verdict.UNDECIDED)
+        f"{finding.table or 'the database'}: {finding.what}: {finding.why}"
+        for finding in comparison.of(Verdict.UNDECIDED)
     ]
 
 
@@ -364,13 +353,13 @@ def _say_unsure(comparison: CompareReport) -> None:
     """A file that is lost, too, can look like one that a compaction took up."""
     from hms_bridge.repl.compare.described import Verdict
 
-    tables = sorted({one.table or "" for one in comparison.of(Verdict.LAID_OUT)})
+    tables = sorted({finding.table or "" for finding in comparison.of(Verdict.LAID_OUT)})
     if tables:
         say(f"laid out differently, of which --rows tells for sure: {', '.join(tables)}")
 
 
 def _texts(troubles: Iterable[Trouble]) -> list[str]:
-    return [f"{one.seen.value}: {one.text}" for one in troubles]
+    return [f"{trouble.seen.value}: {trouble.text}" for trouble in troubles]
 
 
 def _say_troubles(title: str, troubles: Sequence[Trouble]) -> None:

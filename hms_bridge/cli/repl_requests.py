@@ -7,6 +7,8 @@ import socket
 from dataclasses import replace
 
 from hms_bridge.cli.copy_options import CopyOptions
+from hms_bridge.cli.dump_options import DumpOptions
+from hms_bridge.cli.output import say
 from hms_bridge.config.durations import parse_duration_ms
 from hms_bridge.config.settings import REPL_ROOT, Settings
 from hms_bridge.config.sizes import parse_size
@@ -17,62 +19,51 @@ from hms_bridge.repl.compare.table_comparison import Depth
 from hms_bridge.repl.drill.plan import DrillRequest
 from hms_bridge.repl.dump.discard import DiscardRequest
 from hms_bridge.repl.dump.expiry import ExpiryRequest
-from hms_bridge.repl.dump.incremental import IncrementalRules
-from hms_bridge.repl.dump.plan import DumpRequest
+from hms_bridge.repl.dump.plan import DumpRequest, IncrementalRules
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.repl.format.untrusted import DumpRules, checked_name
-from hms_bridge.repl.lease import LeaseRules
+from hms_bridge.repl.format.untrusted import DumpRules, given_name
+from hms_bridge.repl.format.verify import Reading
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules
 from hms_bridge.repl.load.distributed import CopyLimits
 from hms_bridge.repl.load.plan import LoadRequest
-from hms_bridge.repl.verify import Reading
 
 
 def dump_request(
     database: str,
     settings: Settings,
+    asked: DumpOptions,
     *,
-    root: str | None = None,
-    policy: str = "hms-bridge",
-    is_bootstrap_forced: bool = False,
-    tables_anew: tuple[str, ...] = (),
     scope: ReplScope | None = None,
-    is_scope_changed: bool = False,
-    is_previous_kept: bool = False,
-    has_checksums: bool = True,
-    external_base: str | None = None,
-    wait: str | None = None,
-    is_abort_allowed: bool = False,
-    is_unknown_empty: bool = False,
-    event_limit: int | None = None,
 ) -> DumpRequest:
-    """A dump. ``scope`` None: the tables of the dump before. ``wait`` is a duration; a bare number
-    means hours, as in Hive.
+    """A dump. ``scope`` None: the tables of the dump before.
 
     Raises ConfigError for a duration that is none, and if data of external tables is wanted
     without a place for it.
     """
     repl = settings.repl
     return DumpRequest(
-        root=repl_root(root, settings),
+        root=repl_root(asked.root, settings),
         database=database,
         cm_root=archive_root(settings) if settings.archive.is_enabled else None,
         is_archive_elsewhere_allowed=settings.archive.is_elsewhere_allowed,
-        policy=policy,
-        is_bootstrap_forced=is_bootstrap_forced,
-        tables_anew=tables_anew,
+        policy=asked.policy,
+        is_bootstrap_forced=asked.is_bootstrap_forced,
+        tables_anew=asked.tables_anew,
         scope=scope,
-        is_scope_changed=is_scope_changed,
-        is_previous_kept=is_previous_kept or repl.is_previous_kept,
-        has_checksums=has_checksums and repl.has_checksums,
-        external_base=_dumped_external_base(external_base, settings),
-        event_limit=repl.event_limit if event_limit is None else event_limit,
+        is_scope_changed=asked.is_scope_changed,
+        is_previous_kept=asked.is_previous_kept or repl.is_previous_kept,
+        has_checksums=repl.has_checksums and not asked.has_no_checksums,
+        external_base=_dumped_external_base(asked.external_base, settings),
+        event_limit=repl.event_limit if asked.event_limit is None else asked.event_limit,
         wait=wait_rules(
-            settings, wait=wait, is_abort_allowed=is_abort_allowed or repl.is_abort_allowed
+            settings,
+            wait=asked.wait,
+            is_abort_allowed=asked.is_abort_allowed or repl.is_abort_allowed,
         ),
         events=IncrementalRules(
             batch_size=repl.event_batch_size,
             is_filtered=repl.is_filtered,
-            is_unknown_empty=is_unknown_empty,
+            is_unknown_empty=asked.is_unknown_empty,
             passed_kinds=repl.passed_kinds,
         ),
         lease=lease_rules(settings),
@@ -110,7 +101,7 @@ def discard_request(
     """The end of a dump that is not wanted: its directory or name; None: the newest."""
     return DiscardRequest(
         root=repl_root(root, settings),
-        database_name=checked_name(database, "database"),
+        database_name=given_name(database, "database"),
         dump=absolute_location(dump) if dump is not None and "/" in dump else dump,
         lease=lease_rules(settings),
         user=getpass.getuser(),
@@ -125,7 +116,7 @@ def expiry_request(
     ConfigError for one that is none."""
     return ExpiryRequest(
         root=repl_root(root, settings),
-        database_name=checked_name(database, "database"),
+        database_name=given_name(database, "database"),
         ttl_ms=settings.repl.dump_ttl_ms if ttl is None else parse_duration_ms(ttl, "d"),
         lease=lease_rules(settings),
         user=getpass.getuser(),
@@ -179,22 +170,25 @@ def _preflight(copying: CopyOptions, settings: Settings) -> Reading:
 
 def drill_request(
     source_database: str,
-    settings: Settings,
+    source_settings: Settings,
+    target_settings: Settings,
     *,
-    root: str | None = None,
+    root: str,
     scratch: str | None = None,
-    has_checksums: bool = False,
-    has_rows: bool = False,
+    depth: Depth,
     is_kept: bool = False,
 ) -> DrillRequest:
-    """A drill of what is kept below the root. Raises ReplError for what is no name."""
+    """A drill of what is kept below the root: dumped as the source says, loaded as the replica.
+    Raises ReplError for what is no name."""
     name = f"drill_of_{source_database}" if scratch is None else scratch
     return DrillRequest(
-        dump=dump_request(source_database, settings, root=root),
+        dump=dump_request(source_database, source_settings, DumpOptions(root=root)),
         # What would go is the drill's own database, which is to be compared.
-        load=replace(load_request(source_database, settings, root=root), is_drop_allowed=False),
-        scratch_database=checked_name(name, "database"),
-        depth=Depth(has_checksums=has_checksums, has_rows=has_rows),
+        load=replace(
+            load_request(source_database, target_settings, root=root), is_drop_allowed=False
+        ),
+        scratch_database=given_name(name, "database"),
+        depth=depth,
         is_kept=is_kept,
     )
 
@@ -202,6 +196,18 @@ def drill_request(
 def lease_rules(settings: Settings) -> LeaseRules:
     """When another one at work counts as dead."""
     return LeaseRules(dead_after_seconds=settings.txn.timeout_ms / 1000)
+
+
+def lease_request(kind: LeaseKind, name: str, settings: Settings) -> LeaseRequest:
+    """To be alone with a database or a policy, for whoever types this; a wait is announced."""
+    return LeaseRequest(
+        kind=kind,
+        database_name=name,
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+        rules=lease_rules(settings),
+        on_waiting=say,
+    )
 
 
 def dump_rules(settings: Settings) -> DumpRules:
@@ -214,7 +220,7 @@ def dump_rules(settings: Settings) -> DumpRules:
 
 
 def repl_root(given: str | None, settings: Settings) -> str:
-    """Where dumps are."""
+    """``given``, else hive.repl.rootdir; absolute, as a location with a scheme."""
     if given is not None:
         return absolute_location(given, settings.hadoop)
     return absolute_location(settings.repl.root, settings.hadoop, key=REPL_ROOT.name)

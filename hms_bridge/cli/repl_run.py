@@ -13,16 +13,10 @@ import click
 
 from hms_bridge.cli.copy_options import CopyOptions, copy_options
 from hms_bridge.cli.open_cycle import open_cycle
-from hms_bridge.cli.options import (
-    database_option,
-    dry_run_option,
-    duration_option_ms,
-    format_option,
-    settings_options,
-)
+from hms_bridge.cli.options import duration_option_ms
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
+from hms_bridge.cli.repl_options import Call, called
 from hms_bridge.cli.repl_run_metrics import CycleNews, cycle_metrics_options, cycles_told
-from hms_bridge.config.settings import Settings
 from hms_bridge.errors import BusyError, ConfigError, HmsBridgeError
 from hms_bridge.model.replication import (
     Cycle,
@@ -65,10 +59,7 @@ _HISTORY_MAX = 100
 )
 @copy_options
 @cycle_metrics_options
-@dry_run_option
-@database_option
-@format_option
-@settings_options
+@called(has_plan=True, needs_database=True)
 def run(
     names: tuple[str, ...],
     are_all: bool,
@@ -77,10 +68,7 @@ def run(
     copying: CopyOptions,
     metrics_file: Path | None,
     metrics_port: int | None,
-    is_dry_run: bool,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
+    call: Call,
 ) -> None:
     """Replicate what policies say: dump, verify, load, let the dump's files go.
 
@@ -96,8 +84,6 @@ def run(
       hms-bridge repl run --all --bandwidth 50MiB
       hms-bridge repl run --all --dry-run
     """
-    from hms_bridge.connect import connected_locally
-
     if are_all == bool(names):
         raise click.UsageError("name policies, or give --all")
     pause_seconds = None if every is None else _pause_seconds(every)
@@ -105,17 +91,17 @@ def run(
         raise click.UsageError("--metrics-port needs --every; a run that ends has --metrics FILE")
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with connected_locally(metastore_url, settings, is_created=False) as store:
-            chosen = _chosen(store, names)  # what is mistyped is told before anything is done
-            if is_dry_run:
-                rows = [_planned(metastore_url, policy, copying) for policy in chosen]
-                print_rows(rows, _PLAN_COLUMNS, output_format)
+        with call.store() as store:
+            chosen = _chosen(store, names)  # what is mistyped is refused before anything is done
+            if call.is_dry_run:
+                rows = [_planned(call.metastore_url, policy, copying) for policy in chosen]
+                print_rows(rows, _PLAN_COLUMNS, call.output_format)
                 raise SystemExit(int(any(row["why"] for row in rows)))
-            runner = _runner(store, metastore_url, settings, copying, attempts_max=attempts_max)
+            runner = _runner(store, call, copying, attempts_max=attempts_max)
             with cycles_told(store, names, metrics_file, metrics_port) as news:
                 while True:
                     rows = [_ran(runner, policy.name, news) for policy in chosen]
-                    print_rows(rows, _RESULT_COLUMNS, output_format)
+                    print_rows(rows, _RESULT_COLUMNS, call.output_format)
                     if pause_seconds is None:
                         is_failed = news.is_lost or any(_is_failed(row) for row in rows)
                         raise SystemExit(int(is_failed))
@@ -135,12 +121,8 @@ def run(
     show_default=True,
     help="So many cycles, the newest.",
 )
-@database_option
-@format_option
-@settings_options
-def history(
-    policy: str | None, limit: int, metastore_url: str, output_format: str, settings: Settings
-) -> None:
+@called(needs_database=True)
+def history(policy: str | None, limit: int, call: Call) -> None:
     """What each cycle of POLICY, or of all, did: newest first.
 
     Of cycles in a row that found nothing new the last is kept.
@@ -150,17 +132,15 @@ def history(
       hms-bridge repl history
       hms-bridge repl history sales --limit 10 --format json
     """
-    from hms_bridge.connect import connected_locally
-
-    with connected_locally(metastore_url, settings, is_created=False) as store:
+    with call.store() as store:
         if policy is not None:
             store.policies.get_policy(policy)  # a mistyped one has no history, and no error
         cycles = store.policies.get_cycles(policy, limit)
     rows = [cycle_record(cycle) for cycle in cycles]
-    if output_format == "table":
+    if call.output_format == "table":
         sizes = [size_text(cycle.result.byte_count) for cycle in cycles]
         rows = [row | {"size": size} for row, size in zip(rows, sizes, strict=True)]
-    print_rows(rows, _CYCLE_COLUMNS, output_format, shown=_CYCLE_SHOWN)
+    print_rows(rows, _CYCLE_COLUMNS, call.output_format, shown=_CYCLE_SHOWN)
 
 
 def cycle_record(cycle: Cycle) -> dict[str, object]:
@@ -204,7 +184,7 @@ def _chosen(store: LocalStore, names: Sequence[str]) -> list[ReplicationPolicy]:
 def _chosen_anew(
     store: LocalStore, names: Sequence[str], before: list[ReplicationPolicy]
 ) -> list[ReplicationPolicy]:
-    """For the next pass. It goes on with the same ones where it cannot tell: of each its cycle
+    """For the next pass. It goes on with the same ones where it cannot read them: of each its cycle
     finds out what has become of it."""
     if names:
         return before
@@ -243,7 +223,7 @@ def _is_failed(row: dict[str, object]) -> bool:
 
 
 def _has_slept(runner: Runner, seconds: float) -> bool:
-    """False if it was told to stop between two passes, which cuts off nothing."""
+    """False if it was asked to stop between two passes, which cuts off nothing."""
     try:
         runner.clock.sleep_seconds(seconds)
     except KeyboardInterrupt:
@@ -270,27 +250,20 @@ def _planned(
     }
 
 
-def _runner(
-    store: LocalStore,
-    metastore_url: str,
-    settings: Settings,
-    copying: CopyOptions,
-    *,
-    attempts_max: int,
-) -> Runner:
+def _runner(store: LocalStore, call: Call, copying: CopyOptions, *, attempts_max: int) -> Runner:
     from hms_bridge.cli.repl_requests import lease_rules
     from hms_bridge.repl.cycles.runner import Runner, RunRules
 
     return Runner(
         metastore=store.metastore,
         store=store.policies,
-        open_cycle=lambda policy: open_cycle(policy, metastore_url, copying),
+        open_cycle=lambda policy: open_cycle(policy, call.metastore_url, copying),
         clock=store.clock,
         user=getpass.getuser(),
         host=socket.gethostname(),
-        lease=lease_rules(settings),
+        lease=lease_rules(call.settings),
         rules=RunRules(attempts_max=attempts_max),
-        tell=say,
+        say=say,
     )
 
 

@@ -1,4 +1,4 @@
-"""What ``hms-bridge repl run`` tells a monitor."""
+"""What ``hms-bridge repl run`` shows a monitor."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cycle_metrics_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(slots=True)
 class CycleNews:
-    """Writes what a monitor is told of policies (None: of all) into a file, if there is one."""
+    """Writes what a monitor reads of policies (None: of all) into a file, if there is one."""
 
     store: LocalStore
     policies: Collection[str] | None

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from changemanager.clock import span_text
-from hms_bridge.cli.options import format_option, metastore_option, settings_options
-from hms_bridge.cli.output import print_record, say, size_text, time_text
+from hms_bridge.cli.output import say, size_text, time_text
+from hms_bridge.cli.repl_options import Call, called, dumps_root_option, into_option
 from hms_bridge.cli.sides import source_side
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("source_database", metavar="DATABASE")
-@click.option("--into", "target_database", help="Database of the replica.  [default: the same]")
-@click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@into_option
+@dumps_root_option
 @click.option(
     "--source",
     "source_url",
@@ -38,18 +38,14 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Tell how much is to be copied: looks at every file that the replica lacks.",
 )
-@metastore_option
-@format_option
-@settings_options
+@called()
 def status(
     source_database: str,
     target_database: str | None,
     given_root: str | None,
     source_url: str | None,
     are_bytes_counted: bool,
-    metastore_url: str,
-    output_format: str,
-    settings: Settings,
+    call: Call,
 ) -> None:
     """How far the replica of DATABASE is, and how long it can still follow.
 
@@ -64,17 +60,16 @@ def status(
     """
     request = status_request(
         source_database,
-        settings,
+        call.settings,
         given_root=given_root,
         target_database=target_database,
         are_bytes_counted=are_bytes_counted,
     )
-    with both_sides(metastore_url, source_url, settings) as looker:
+    with both_sides(call.metastore_url, source_url, call.settings) as looker:
         report = looker.look(request)
-    record = _shown(report) if output_format == "table" else _record(report)
-    print_record(record, output_format)
-    for trouble in report.troubles:
-        say(trouble)
+    call.print_record(_shown(report) if call.output_format == "table" else _record(report))
+    for line in (*_notes(report, request.root), *report.troubles):
+        say(line)
     if report.troubles:
         raise SystemExit(1)
 
@@ -108,21 +103,34 @@ def status_request(
 
 @contextmanager
 def both_sides(
-    metastore_url: str, source_url: str | None, settings: Settings
+    metastore_url: str | None, source_url: str | None, settings: Settings
 ) -> Iterator[ReplStatus]:
-    """What looks at a replica, and at its source if that is given."""
+    """What looks at a replica, and at its source, as far as they are given."""
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected
     from hms_bridge.repl.status import ReplStatus
 
     with ExitStack() as stack:
-        target = stack.enter_context(connected(metastore_url, settings, is_created=False))
+        target: Metastore | None = None
+        if metastore_url is not None:
+            target = stack.enter_context(connected(metastore_url, settings, is_created=False))
         source: Metastore | None = None
         pins = None
         if source_url is not None:
             source, pins = stack.enter_context(source_side(source_url, settings))
         yield ReplStatus(
             file_systems(settings), SystemClock(), source=source, target=target, pins=pins
+        )
+
+
+def _notes(report: StatusReport, root: str) -> Iterator[str]:
+    """What no figure shows: that there is nothing yet, or that it was looked for elsewhere."""
+    if report.last_event_id is None and not report.troubles:
+        yield "note: nothing was loaded yet"
+    if not report.dumps:
+        yield (
+            f"note: no dump of it is below {root}, so that nothing is told of dumps and headroom; "
+            "--root names another place, and 'repl lag --all' looks where policies say"
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -11,13 +11,14 @@ import click
 from hms_bridge.cli.options import format_option, settings_options
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.cli.progress import working
+from hms_bridge.cli.repl_options import dumps_root_option, into_option
 from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from changemanager.location import Resolver
     from hms_bridge.repl.at_target import TargetFile, TargetReport
-    from hms_bridge.repl.verify import VerifiedFile, VerifyReport
+    from hms_bridge.repl.format.verify import VerifiedFile, VerifyReport
 
 _COLUMNS = (
     "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
@@ -32,11 +33,11 @@ _SHOWN = (
 @click.command()
 @click.argument("directory", metavar="[DUMP]", required=False)
 @click.option("--newest", metavar="DATABASE", help="The newest dump of DATABASE.")
-@click.option("--root", "given_root", metavar="DIR", help="Where dumps are.  [default: setting]")
+@dumps_root_option
 @click.option(
     "--target", "target_url", metavar="URL", help="Look there too: a replica's metastore."
 )
-@click.option("--into", "target_database", help="Database of the replica.  [default: the same]")
+@into_option
 @click.option("--quick", "is_quick", is_flag=True, help="Look for names and sizes only.")
 @click.option("--all", "is_all", is_flag=True, help="List every file, not only those in trouble.")
 @format_option
@@ -65,31 +66,13 @@ def verify(
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
       hms-bridge repl verify --newest sales --root /dr/dumps
     """
-    from hms_bridge.cli.repl_requests import dump_rules
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import archive_root
-    from hms_bridge.repl.verify import verify_dump
 
     if target_database is not None and target_url is None:
         raise click.UsageError("--into names a database of --target, which was not given")
-    resolver = file_systems(settings)
-    location = _dump(directory, newest, given_root, resolver, settings)
-    counts: Counter[str] = Counter()
+    location = _dump(directory, newest, given_root, file_systems(settings), settings)
     with working("looking for files") as show:
-
-        def looked(file: VerifiedFile) -> None:
-            counts[file.place.value] += 1
-            show(", ".join(f"{count} {place}" for place, count in counts.items()))
-
-        report = verify_dump(
-            resolver,
-            location,
-            retain_ms=settings.archive.retain_ms,
-            own_archive=archive_root(settings),
-            rules=dump_rules(settings),
-            is_quick=is_quick,
-            on_looked=looked,
-        )
+        report = _verified(location, settings, show, is_quick=is_quick)
         there = None
         if target_url is not None:
             show("looking at the target")
@@ -103,6 +86,32 @@ def verify(
     exit_code = report.exit_code if there is None else there.exit_code
     if exit_code:
         raise SystemExit(exit_code)
+
+
+def _verified(
+    location: str, settings: Settings, show: Callable[[str], None], *, is_quick: bool
+) -> VerifyReport:
+    """A person is shown how many files were found where, as they are."""
+    from hms_bridge.cli.repl_requests import dump_rules
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import archive_root
+    from hms_bridge.repl.format.verify import verify_dump
+
+    counts: Counter[str] = Counter()
+
+    def looked(file: VerifiedFile) -> None:
+        counts[file.place.value] += 1
+        show(", ".join(f"{count} {place}" for place, count in counts.items()))
+
+    return verify_dump(
+        file_systems(settings),
+        location,
+        retain_ms=settings.archive.retain_ms,
+        own_archive=archive_root(settings),
+        rules=dump_rules(settings),
+        is_quick=is_quick,
+        on_looked=looked,
+    )
 
 
 def _at_target(

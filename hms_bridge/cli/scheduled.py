@@ -51,12 +51,12 @@ def queue(
 
 def _scheduled(metastore: Metastore, request: CompactionRequest) -> Compaction | None:
     """What stands in the way: unfinished before what only waits for the cleaner."""
-    found = metastore.show_compactions(
+    of_table = metastore.show_compactions(
         ShowCompactionsRequest(
             scope=Scope(request.target.database.lower(), request.target.table.lower())
         )
     )
-    entries = [entry for entry in found if entry.target.partition == request.target.partition]
+    entries = [entry for entry in of_table if entry.target.partition == request.target.partition]
     return next((entry for state in _SCHEDULED for entry in entries if entry.state is state), None)
 
 

@@ -50,7 +50,7 @@ def info(metastore_url: str, output_format: str, settings: Settings) -> None:  #
     """
     from hms_bridge.connect import describe_schema
 
-    found = describe_schema(metastore_url)
-    print_record(found, output_format)
-    if not found["usable"]:
+    description = describe_schema(metastore_url)
+    print_record(description, output_format)
+    if not description["usable"]:
         raise SystemExit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -102,6 +103,10 @@ def serve(
         start_daemons(store, stack, asked, spark)
         stack.enter_context(metrics_served(store, metrics_port, calls))
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
+        # What is loaded by now stays. Else each full collection goes through all of it again, and
+        # the answer with a thousand partitions is reason enough for one.
+        gc.collect()
+        gc.freeze()
         _say_places(settings)
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
+from hms_bridge.cli.dump_jobs import new_name
 from hms_bridge.periodic import PeriodicTask
 from hms_bridge.spark.request import SparkRequest
 
@@ -107,9 +107,7 @@ def dump_cleaner(store: LocalStore) -> Callable[[], None]:
     from hms_bridge.cli.repl_requests import expiry_request
     from hms_bridge.repl.dump.expiry import ReplExpiry, remove_expired
 
-    job = ReplExpiry(
-        store.metastore, store.resolver, store.clock, lambda: str(uuid4()), store.manifest
-    )
+    job = ReplExpiry(store.metastore, store.resolver, store.clock, new_name, store.manifest)
     return lambda: remove_expired(
         store.metastore, job, lambda name: expiry_request(name, store.settings)
     )

@@ -41,7 +41,9 @@ def metrics_served(
     from hms_bridge.metrics.collector import Figure
     from hms_bridge.metrics.store_figures import store_figures
 
-    figures = store_figures(store.metastore, store.clock, _watched_archive(store))
+    metastore = store.metastore
+    hook_lags = metastore.hook_positions.lags if metastore.is_heard else None
+    figures = store_figures(metastore, store.clock, _watched_archive(store), hook_lags)
     if calls is not None:
         figures.append(Figure("calls", calls.samples))
     with figures_served(figures, settings, port):

@@ -11,9 +11,9 @@ import click
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
+    given_table,
     metastore_option,
     settings_options,
-    split_table_name,
 )
 from hms_bridge.cli.output import print_record, say
 from hms_bridge.cli.progress import working
@@ -112,13 +112,13 @@ def adopt(
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import absolute_location
 
-    database, name = split_table_name(table_name)
+    name = given_table(table_name)
     types = dict(_pair(text) for text in partition_types)
     if bool(bucket_columns) != bool(bucket_count):
         raise click.UsageError("--clustered-by and --buckets go together")
     request = AdoptionRequest(
-        database_name=database,
-        table_name=name,
+        database_name=name.database,
+        table_name=name.table,
         location=absolute_location(directory, settings.hadoop),
         partition_types=types,
         bucket_columns=tuple(c.strip().lower() for c in (bucket_columns or "").split(",") if c),
@@ -136,7 +136,7 @@ def adopt(
     is_database_new = _carry_out(plan, metastore_url, settings, is_dry_run=is_dry_run)
     print_record(describe(plan), output_format)
     _say_what_else(plan, is_database_new=is_database_new, is_dry_run=is_dry_run)
-    say("would be adopted" if is_dry_run else f"{database}.{name} adopted")
+    say("would be adopted" if is_dry_run else f"{name} adopted")
 
 
 def _carry_out(

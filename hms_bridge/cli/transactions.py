@@ -10,9 +10,9 @@ from click.core import ParameterSource
 from hms_bridge.cli.options import (
     dry_run_option,
     format_option,
+    given_table,
     metastore_option,
     settings_options,
-    split_table_name,
 )
 from hms_bridge.cli.output import print_rows, say, time_text
 from hms_bridge.config.settings import Settings
@@ -153,8 +153,8 @@ def locks(
 
     lock_filter = LockFilter()
     if table_name is not None:
-        database, name = split_table_name(table_name)
-        lock_filter = LockFilter(scope=Scope(database, name))
+        name = given_table(table_name)
+        lock_filter = LockFilter(scope=Scope(name.database, name.table))
     with connected(metastore_url, settings, is_created=False) as metastore:
         rows = [
             {

@@ -24,10 +24,10 @@ class Address:
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
     """Addresses that are tried in turn. Raises ConfigError for a malformed one."""
-    found = tuple(_parse(part.strip()) for part in text.split(",") if part.strip())
-    if not found:
+    addresses = tuple(_parse(part.strip()) for part in text.split(",") if part.strip())
+    if not addresses:
         raise ConfigError("no metastore address was given; write thrift://host:port")
-    return found
+    return addresses
 
 
 def _parse(text: str) -> Address:

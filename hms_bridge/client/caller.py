@@ -27,7 +27,7 @@ _CONTAINER_LENGTH = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallSettings:
-    """How a client connects and waits; ``user`` is told to the metastore if given.
+    """How a client connects and waits; ``user`` is sent to the metastore if given.
 
     ``attempts`` counts for calls that may be repeated: those that only read, and those whose
     repetition changes nothing. Others are tried again only where nothing was sent yet.
@@ -90,6 +90,10 @@ class Caller:
                     raise self._lost(name, error, is_repeatable) from error
             self._clock.sleep_seconds(self._settings.retry_delay_seconds * attempt)
         raise MetastoreUnavailableError(f"{name} was not tried; allow at least one attempt")
+
+    def repeat(self, name: str, /, **arguments: Any) -> Any:
+        """As :meth:`call`, of what may be done twice: again where no answer came."""
+        return self.call(name, is_repeatable=True, **arguments)
 
     def call_first_known(
         self, forms: Iterable[tuple[str, dict[str, Any]]], *, is_repeatable: bool = False
@@ -235,6 +239,13 @@ class Caller:
             else "whether it took effect is unknown: look before you try again"
         )
         return MetastoreUnavailableError(f"{name} got no answer from {tried} ({cause}); {advice}")
+
+
+class Client:
+    """Base of the parts of a metastore over thrift."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
 
 
 def _is_stale(idle: socket.socket) -> bool:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hms_bridge.wire.structs import Struct, hive
 
 INSERT_ONLY_TABLES = 2
@@ -31,3 +33,11 @@ PROCESSOR = "hms-bridge"
 def client_capabilities() -> Struct:
     """A ClientCapabilities struct: insert-only tables are understood."""
     return hive.ClientCapabilities(values=[INSERT_ONLY_TABLES])
+
+
+def said_of_us() -> dict[str, Any]:
+    """The fields of a request that say who asks, and what it understands."""
+    return {
+        "processorCapabilities": list(PROCESSOR_CAPABILITIES),
+        "processorIdentifier": PROCESSOR,
+    }

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hms_bridge.client.caller import Caller
-from hms_bridge.client.capabilities import PROCESSOR, PROCESSOR_CAPABILITIES, client_capabilities
+from hms_bridge.client.caller import Client
+from hms_bridge.client.capabilities import client_capabilities, said_of_us
 from hms_bridge.errors import (
     InvalidObjectError,
     InvalidOperationError,
@@ -30,26 +30,21 @@ from hms_bridge.wire.structs import Struct, hive
 _ALL = "*"
 
 
-class CatalogClient:
+class CatalogClient(Client):
     """What CatalogStore has of databases and tables; all of it asks Hive 2.3 to 4.x."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
 
     def create_database(self, database: Database) -> None:
         self._caller.call("create_database", database=database_to_struct(database))
 
     def get_database(self, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
         full = join_catalog(catalog, name)
-        return database_from_struct(
-            self._caller.call("get_database", is_repeatable=True, name=full)
-        )
+        return database_from_struct(self._caller.repeat("get_database", name=full))
 
     def get_databases(
         self, pattern: str | None = None, catalog: str = DEFAULT_CATALOG
     ) -> tuple[str, ...]:
         full = join_catalog(catalog, _ALL if pattern is None else pattern)
-        return tuple(sorted(self._caller.call("get_databases", is_repeatable=True, pattern=full)))
+        return tuple(sorted(self._caller.repeat("get_databases", pattern=full)))
 
     def alter_database(self, name: str, database: Database) -> None:
         full = join_catalog(database.catalog_name, name)
@@ -76,8 +71,7 @@ class CatalogClient:
             struct.dictionary = trusted_columns_to_struct(trusted_columns)
         request = hive.CreateTableRequest(
             table=struct,
-            processorCapabilities=list(PROCESSOR_CAPABILITIES),
-            processorIdentifier=PROCESSOR,
+            **said_of_us(),
         )
         try:
             self._caller.call_first_known(
@@ -96,8 +90,7 @@ class CatalogClient:
             tblName=name,
             catName=catalog,
             capabilities=client_capabilities(),
-            processorCapabilities=list(PROCESSOR_CAPABILITIES),
-            processorIdentifier=PROCESSOR,
+            **said_of_us(),
         )
         full = join_catalog(catalog, database)
         form, answer = self._caller.call_first_known(
@@ -121,12 +114,10 @@ class CatalogClient:
             "pattern": _ALL if pattern is None else pattern,
         }
         if table_type is None:
-            found = self._caller.call("get_tables", is_repeatable=True, **arguments)
+            names = self._caller.repeat("get_tables", **arguments)
         else:
-            found = self._caller.call(
-                "get_tables_by_type", is_repeatable=True, tableType=table_type, **arguments
-            )
-        return tuple(sorted(found))
+            names = self._caller.repeat("get_tables_by_type", tableType=table_type, **arguments)
+        return tuple(sorted(names))
 
     def get_tables_by_names(
         self, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
@@ -138,8 +129,7 @@ class CatalogClient:
             tblNames=list(names),
             catName=catalog,
             capabilities=client_capabilities(),
-            processorCapabilities=list(PROCESSOR_CAPABILITIES),
-            processorIdentifier=PROCESSOR,
+            **said_of_us(),
         )
         old = {"dbname": join_catalog(catalog, database), "tbl_names": list(names)}
         try:
@@ -173,8 +163,7 @@ class CatalogClient:
             environmentContext=context,
             writeId=table.write_id,
             validWriteIdList=valid_write_ids,
-            processorCapabilities=list(PROCESSOR_CAPABILITIES),
-            processorIdentifier=PROCESSOR,
+            **said_of_us(),
         )
         old = {
             "dbname": join_catalog(table.catalog_name, database),
@@ -231,7 +220,6 @@ class CatalogClient:
         is_data_deleted: bool = True,
         catalog: str = DEFAULT_CATALOG,
     ) -> None:
-        """Raises NoSuchObjectError; MetaError for what must not be truncated."""
         names = None if partition_names is None else list(partition_names)
         place = join_catalog(catalog, database)
         request = hive.TruncateTableRequest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hms_bridge.client.caller import Caller, UnknownMethodError
+from hms_bridge.client.caller import Client, UnknownMethodError
 from hms_bridge.errors import InvalidObjectError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
@@ -17,11 +17,8 @@ from hms_bridge.wire.convert_constraint import (
 from hms_bridge.wire.structs import Struct, hive
 
 
-class ConstraintClient:
+class ConstraintClient(Client):
     """What a remote metastore's tables have."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
 
     def get_constraints(
         self, database: str, table: str, catalog: str = DEFAULT_CATALOG
@@ -30,15 +27,13 @@ class ConstraintClient:
         not know it does not have."""
         request = hive.AllTableConstraintsRequest(dbName=database, tblName=table, catName=catalog)
         try:
-            found = self._caller.call(
-                "get_all_table_constraints", is_repeatable=True, request=request
-            )
+            response = self._caller.repeat("get_all_table_constraints", request=request)
         except UnknownMethodError:
             answers = tuple(self._each_kind(database, table, catalog))
         except NoSuchObjectError:
             return ()
         else:
-            answers = tuple((kind, found.allTableConstraints) for kind in ConstraintKind)
+            answers = tuple((kind, response.allTableConstraints) for kind in ConstraintKind)
         constraints = (
             constraint_from_struct(kind, struct)
             for kind, answer in answers
@@ -59,9 +54,7 @@ class ConstraintClient:
                     catName=catalog, db_name=database, tbl_name=table
                 )
             try:
-                answer = self._caller.call(
-                    described.get_method, is_repeatable=True, request=request
-                )
+                answer = self._caller.repeat(described.get_method, request=request)
             except (UnknownMethodError, NoSuchObjectError):
                 continue
             yield kind, answer
@@ -91,13 +84,13 @@ class ConstraintClient:
         request = getattr(hive, described.add_request)(
             **{described.add_field: constraints_to_structs(added)}
         )
-        self._caller.call(described.add_method, is_repeatable=False, req=request)
+        self._caller.call(described.add_method, req=request)
 
     def drop_constraint(
         self, database: str, table: str, name: str, catalog: str = DEFAULT_CATALOG
     ) -> None:
-        """Hive does not tell an unknown one by a class of its own."""
+        """Hive answers an unknown one by no class of its own."""
         request = hive.DropConstraintRequest(
             dbname=database, tablename=table, constraintname=name, catName=catalog
         )
-        self._caller.call("drop_constraint", is_repeatable=False, req=request)
+        self._caller.call("drop_constraint", req=request)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from hms_bridge.client.caller import Caller
+from hms_bridge.client.caller import Client
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, CreationMetadata, Table
 from hms_bridge.model.function import Function
@@ -17,14 +17,11 @@ from hms_bridge.wire.convert_catalog import creation_to_struct, table_from_struc
 from hms_bridge.wire.convert_function import function_from_struct, function_to_struct
 
 _NO_ANSWER = "without a result"
-"""How the caller tells of a metastore that answered nothing."""
+"""How the caller reports a metastore that answered nothing."""
 
 
-class FunctionClient:
+class FunctionClient(Client):
     """FunctionStore over thrift."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
 
     def create_function(self, function: Function) -> None:
         self._caller.call("create_function", func=function_to_struct(function))
@@ -40,13 +37,12 @@ class FunctionClient:
         )
 
     def drop_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
-        full = join_catalog(catalog, database)
-        self._caller.call("drop_function", dbName=full, funcName=name)
+        self._caller.call("drop_function", dbName=join_catalog(catalog, database), funcName=name)
 
     def get_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> Function:
         full = join_catalog(catalog, database)
-        found = self._caller.call("get_function", is_repeatable=True, dbName=full, funcName=name)
-        return function_from_struct(found)
+        function = self._caller.repeat("get_function", dbName=full, funcName=name)
+        return function_from_struct(function)
 
     def get_functions(
         self,
@@ -54,8 +50,8 @@ class FunctionClient:
         pattern: str | None = None,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Function, ...]:
-        found = self._caller.call("get_all_functions", is_repeatable=True)
-        functions = [function_from_struct(struct) for struct in found.functions or ()]
+        answer = self._caller.repeat("get_all_functions")
+        functions = [function_from_struct(struct) for struct in answer.functions or ()]
         chosen = [
             function
             for function in functions
@@ -66,11 +62,8 @@ class FunctionClient:
         return tuple(sorted(chosen, key=lambda function: (function.database_name, function.name)))
 
 
-class MaterializedViewClient:
+class MaterializedViewClient(Client):
     """MaterializedViewStore over thrift."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
 
     def update_creation_metadata(
         self, database: str, view: str, creation: CreationMetadata, catalog: str = DEFAULT_CATALOG
@@ -87,9 +80,7 @@ class MaterializedViewClient:
         self, database: str | None = None, catalog: str = DEFAULT_CATALOG
     ) -> tuple[Table, ...]:
         name = "get_all_materialized_view_objects_for_rewriting"
-        views = [
-            table_from_struct(struct) for struct in self._caller.call(name, is_repeatable=True)
-        ]
+        views = [table_from_struct(struct) for struct in self._caller.repeat(name)]
         chosen = [
             view
             for view in views
@@ -102,9 +93,8 @@ class MaterializedViewClient:
         self, creation: CreationMetadata, valid_txns: ValidTxnList
     ) -> MaterializationChanges | None:
         try:
-            answer = self._caller.call(
+            answer = self._caller.repeat(
                 "get_materialization_invalidation_info",
-                is_repeatable=True,
                 creation_metadata=creation_to_struct(creation),
                 validTxnList=valid_txns.format(),
             )
@@ -118,18 +108,14 @@ class MaterializedViewClient:
         )
 
     def lock_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:
-        found = self._caller.call(
+        lock = self._caller.call(
             "get_lock_materialization_rebuild", dbName=database, tableName=view, txnId=txn_id
         )
-        return bool(found.state == LockState.ACQUIRED.number)
+        return bool(lock.state == LockState.ACQUIRED.number)
 
     def heartbeat_materialization_rebuild(self, database: str, view: str, txn_id: TxnId) -> bool:
-        kept: bool = self._caller.call(
-            "heartbeat_lock_materialization_rebuild",
-            is_repeatable=True,
-            dbName=database,
-            tableName=view,
-            txnId=txn_id,
+        kept: bool = self._caller.repeat(
+            "heartbeat_lock_materialization_rebuild", dbName=database, tableName=view, txnId=txn_id
         )
         return kept
 

@@ -36,41 +36,41 @@ class PartitionClient(CatalogClient):
             catName=catalog,
         )
         with self.missing_table_reported(database, table, catalog):
-            found = self._caller.call("add_partitions_req", request=request)
-        return _partitions(found.partitions or (), database, table, catalog)
+            answer = self._caller.call("add_partitions_req", request=request)
+        return _partitions(answer.partitions or (), database, table, catalog)
 
     def get_partition(
         self, database: str, table: str, values: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> Partition:
-        found = self._read("get_partition", catalog, database, table, part_vals=list(values))
-        return partition_from_struct(found, database, table, catalog)
+        struct = self._read("get_partition", catalog, database, table, part_vals=list(values))
+        return partition_from_struct(struct, database, table, catalog)
 
     def get_partition_names(
         self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
     ) -> tuple[str, ...]:
         limit = _short(max_parts)
-        found = self._read("get_partition_names", catalog, database, table, max_parts=limit)
-        if not found:
+        names = self._read("get_partition_names", catalog, database, table, max_parts=limit)
+        if not names:
             self.get_table(database, table, catalog)  # Hive answers nothing for unknown ones
-        return tuple(_first(sorted(found), max_parts))
+        return tuple(_first(sorted(names), max_parts))
 
     def get_partitions(
         self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
     ) -> tuple[Partition, ...]:
         limit = _short(max_parts)
-        found = self._read("get_partitions", catalog, database, table, max_parts=limit)
-        return _partitions(_first(found, max_parts), database, table, catalog)
+        structs = self._read("get_partitions", catalog, database, table, max_parts=limit)
+        return _partitions(_first(structs, max_parts), database, table, catalog)
 
     def get_partitions_by_names(
         self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> tuple[Partition, ...]:
         with self.missing_table_reported(database, table, catalog):
-            found = self._read(
+            structs = self._read(
                 "get_partitions_by_names", catalog, database, table, names=list(names)
             )
-        if not found:
+        if not structs:
             self.get_table(database, table, catalog)
-        return _partitions(found, database, table, catalog)
+        return _partitions(structs, database, table, catalog)
 
     def get_partitions_by_values(
         self,
@@ -82,7 +82,7 @@ class PartitionClient(CatalogClient):
     ) -> tuple[Partition, ...]:
         if not prefix:
             return self.get_partitions(database, table, max_parts, catalog)
-        found = self._read(
+        structs = self._read(
             "get_partitions_ps",
             catalog,
             database,
@@ -90,7 +90,7 @@ class PartitionClient(CatalogClient):
             part_vals=list(prefix),
             max_parts=_short(max_parts),
         )
-        return _partitions(_first(found, max_parts), database, table, catalog)
+        return _partitions(_first(structs, max_parts), database, table, catalog)
 
     def get_partitions_by_filter(
         self,
@@ -100,7 +100,7 @@ class PartitionClient(CatalogClient):
         max_parts: int = -1,
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
-        found = self._read(
+        structs = self._read(
             "get_partitions_by_filter",
             catalog,
             database,
@@ -108,7 +108,7 @@ class PartitionClient(CatalogClient):
             filter=filter_text,
             max_parts=_short(max_parts),
         )
-        return _partitions(_first(found, max_parts), database, table, catalog)
+        return _partitions(_first(structs, max_parts), database, table, catalog)
 
     def alter_partitions(
         self,
@@ -121,7 +121,7 @@ class PartitionClient(CatalogClient):
         is_event_each: bool = False,
         valid_write_ids: str | None = None,
     ) -> None:
-        """Raises NoSuchObjectError. With ``is_event_each``, each is a call of its own."""
+        """With ``is_event_each``, each is a call of its own."""
         if is_event_each and len(partitions) > 1:
             for partition in partitions:
                 self.alter_partitions(
@@ -191,12 +191,8 @@ class PartitionClient(CatalogClient):
         self._caller.call("drop_partitions_req", req=request)
 
     def _read(self, name: str, catalog: str, database: str, table: str, **others: Any) -> Any:
-        return self._caller.call(
-            name,
-            is_repeatable=True,
-            db_name=join_catalog(catalog, database),
-            tbl_name=table,
-            **others,
+        return self._caller.repeat(
+            name, db_name=join_catalog(catalog, database), tbl_name=table, **others
         )
 
 
@@ -211,5 +207,5 @@ def _short(max_parts: int) -> int:
     return max_parts if 0 <= max_parts <= _SHORT_MAX else -1
 
 
-def _first(found: Sequence[Any], max_parts: int) -> Sequence[Any]:
-    return found if max_parts < 0 else found[:max_parts]
+def _first(items: Sequence[Any], max_parts: int) -> Sequence[Any]:
+    return items if max_parts < 0 else items[:max_parts]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
-from hms_bridge.client.caller import Caller
+from hms_bridge.client.caller import Client
 from hms_bridge.errors import MetaError, NoSuchCompactionError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import (
@@ -23,6 +22,7 @@ from hms_bridge.model.event import (
     WriteNotification,
 )
 from hms_bridge.model.ids import CompactionId, EventId, TxnId
+from hms_bridge.model.target import TableName
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
 from hms_bridge.wire.structs import Struct, hive
@@ -34,17 +34,14 @@ _NO_POOL = convert_compaction.DEFAULT_POOL
 """What a Hive 4 metastore shows for an entry without a pool."""
 
 
-class CompactionClient:
+class CompactionClient(Client):
     """CompactionStore over thrift."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
 
     def compact(self, request: CompactionRequest) -> CompactionResponse:
         """Raises NoSuchObjectError (ours; a Hive metastore queues anything)."""
         struct = convert_compaction.compaction_request_to_struct(request)
-        found = self._caller.call("compact2", rqst=struct)
-        return convert_compaction.compaction_response_from_struct(found)
+        answer = self._caller.call("compact2", rqst=struct)
+        return convert_compaction.compaction_response_from_struct(answer)
 
     def show_compactions(
         self, request: ShowCompactionsRequest | None = None
@@ -52,8 +49,8 @@ class CompactionClient:
         """The queue and its history. Metastores before 4.0 do not know the wish: it is checked
         here again."""
         struct = convert_compaction.show_request_to_struct(request or ShowCompactionsRequest())
-        found = self._caller.call("show_compact", is_repeatable=True, rqst=struct)
-        entries = tuple(_entry(element) for element in found.compacts)
+        answer = self._caller.repeat("show_compact", rqst=struct)
+        entries = tuple(_entry(element) for element in answer.compacts)
         if request is None:
             return entries
         matching = tuple(entry for entry in entries if _is_wanted(entry, request))
@@ -82,7 +79,7 @@ class CompactionClient:
         self._caller.call("update_compactor_state", cr=struct, txn_id=txn_id)
 
     def set_hadoop_job_id(self, job_id: str, compaction_id: CompactionId) -> None:
-        self._caller.call("set_hadoop_jobid", is_repeatable=True, jobId=job_id, cq_id=compaction_id)
+        self._caller.repeat("set_hadoop_jobid", jobId=job_id, cq_id=compaction_id)
 
     def mark_compacted(self, compaction: Compaction) -> None:
         self._mark("mark_compacted", compaction)
@@ -99,12 +96,12 @@ class CompactionClient:
     def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
         request = hive.AbortCompactionRequest(compactionIds=list(ids))
         try:
-            found = self._caller.call("abort_Compactions", rqst=request)
+            answer = self._caller.call("abort_Compactions", rqst=request)
         except NoSuchCompactionError:
             return {}
         return {
             CompactionId(number): aborted.status or ""
-            for number, aborted in found.abortedcompacts.items()
+            for number, aborted in answer.abortedcompacts.items()
         }
 
     def _mark(self, name: str, compaction: Compaction) -> None:
@@ -119,30 +116,27 @@ class CompactionClient:
             raise
 
 
-class NotificationClient:
+class NotificationClient(Client):
     """NotificationStore over thrift."""
 
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
     def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
-        """Ascending, gap-free. Old metastores do not know every filter: it is applied here
-        again, and more is fetched until there is enough."""
+        """Old metastores do not know every filter: it is applied here again, and more is fetched
+        until there is enough."""
         wanted, last, limit = [], request.last_event_id, request.max_events
         while True:
             struct = convert_event.notification_request_to_struct(
                 replace(request, last_event_id=last)
             )
-            found = self._caller.call("get_next_notification", is_repeatable=True, rqst=struct)
-            events = [convert_event.event_from_struct(event) for event in found.events]
+            answer = self._caller.repeat("get_next_notification", rqst=struct)
+            events = [convert_event.event_from_struct(event) for event in answer.events]
             wanted += [event for event in events if _is_selected(event, request)]
             if limit is None or len(events) < limit or len(wanted) >= limit:
                 return tuple(wanted if limit is None else wanted[:limit])
             last = events[-1].id
 
     def get_current_event_id(self) -> EventId:
-        found = self._caller.call("get_current_notificationEventId", is_repeatable=True)
-        return EventId(found.eventId)
+        answer = self._caller.repeat("get_current_notificationEventId")
+        return EventId(answer.eventId)
 
     def get_notification_events_count(
         self,
@@ -158,49 +152,42 @@ class NotificationClient:
             catName=catalog,
             tableNames=list(tables) or None,
         )
-        found = self._caller.call("get_notification_events_count", is_repeatable=True, rqst=struct)
-        return int(found.eventsCount)
+        answer = self._caller.repeat("get_notification_events_count", rqst=struct)
+        return int(answer.eventsCount)
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
         ordered = sorted(notifications, key=_table_of)
-        for (database, table), group in groupby(ordered, key=_table_of):
+        for name, group in groupby(ordered, key=_table_of):
             structs = [
                 convert_event.write_notification_to_struct(notification) for notification in group
             ]
             if len(structs) == 1:
-                self._add_one(structs[0])
+                self._caller.repeat("add_write_notification_log", rqst=structs[0])
                 continue
             batch = hive.WriteNotificationLogBatchRequest(
-                catalog=DEFAULT_CATALOG, db=database, table=table, requestList=structs
+                catalog=name.catalog, db=name.database, table=name.table, requestList=structs
             )
-            self._add_batch(batch)
+            self._caller.repeat("add_write_notification_log_in_batch", rqst=batch)
 
     def fire_inserts(self, notifications: Sequence[InsertNotification]) -> tuple[EventId, ...]:
         """Raises NoSuchObjectError. Never repeated: each call is an event."""
         ids: list[EventId] = []
         for notification in notifications:
             struct = convert_event.insert_notification_to_struct(notification)
-            found = self._caller.call("fire_listener_event", rqst=struct)
-            ids += [EventId(number) for number in found.eventIds or ()]
+            answer = self._caller.call("fire_listener_event", rqst=struct)
+            ids += [EventId(number) for number in answer.eventIds or ()]
         return tuple(ids)
 
     def get_write_events(
         self, txn_id: TxnId, database: str | None = None, table: str | None = None
     ) -> tuple[WriteEvent, ...]:
         request = hive.GetAllWriteEventInfoRequest(txnId=txn_id, dbName=database, tableName=table)
-        found = self._caller.call("get_all_write_event_info", is_repeatable=True, request=request)
-        return tuple(convert_txn.write_event_from_struct(event) for event in found)
-
-    def _add_one(self, struct: Struct) -> None:
-        self._caller.call("add_write_notification_log", is_repeatable=True, rqst=struct)
-
-    def _add_batch(self, batch: Any) -> None:
-        name = "add_write_notification_log_in_batch"
-        self._caller.call(name, is_repeatable=True, rqst=batch)
+        structs = self._caller.repeat("get_all_write_event_info", request=request)
+        return tuple(convert_txn.write_event_from_struct(event) for event in structs)
 
 
-def _table_of(notification: WriteNotification) -> tuple[str, str]:
-    return notification.database_name, notification.table_name
+def _table_of(notification: WriteNotification) -> TableName:
+    return TableName(notification.database_name, notification.table_name)
 
 
 def _entry(element: Struct) -> Compaction:

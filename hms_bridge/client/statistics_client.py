@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hms_bridge.client.caller import Caller
+from hms_bridge.client.caller import Client
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.statistics import (
@@ -20,11 +20,8 @@ from hms_bridge.wire.convert_statistics import statistics_from_struct, update_to
 from hms_bridge.wire.structs import Struct, hive
 
 
-class StatisticsClient:
+class StatisticsClient(Client):
     """StatisticsStore over thrift."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
 
     def set_column_statistics(self, update: StatisticsUpdate) -> bool:
         """Raises NoSuchObjectError, MetaError. A Hive metastore answers false to every merge of
@@ -33,7 +30,6 @@ class StatisticsClient:
         return done
 
     def get_column_statistics(self, query: StatisticsQuery) -> tuple[ObjectStatistics, ...]:
-        """Those that the given snapshot may believe. Raises NoSuchObjectError."""
         names = {"dbName": query.database_name, "tblName": query.table_name}
         more: dict[str, Any] = names | {
             "catName": query.catalog_name,
@@ -43,14 +39,10 @@ class StatisticsClient:
         }
         if query.partition_names is None:
             of_table = hive.TableStatsRequest(**more)
-            answer = self._caller.call(
-                "get_table_statistics_req", is_repeatable=True, request=of_table
-            )
+            answer = self._caller.repeat("get_table_statistics_req", request=of_table)
             return (_object(answer.tableStats, None),) if answer.tableStats else ()
         request = hive.PartitionsStatsRequest(partNames=list(query.partition_names), **more)
-        answer = self._caller.call(
-            "get_partitions_statistics_req", is_repeatable=True, request=request
-        )
+        answer = self._caller.repeat("get_partitions_statistics_req", request=request)
         return tuple(_object(structs, name) for name, structs in sorted(answer.partStats.items()))
 
     def get_aggregated_statistics(self, query: StatisticsQuery) -> AggregatedStatistics:
@@ -63,10 +55,10 @@ class StatisticsClient:
             engine=query.engine,
             validWriteIdList=query.valid_write_ids,
         )
-        found = self._caller.call("get_aggr_stats_for", is_repeatable=True, request=request)
+        answer = self._caller.repeat("get_aggr_stats_for", request=request)
         return AggregatedStatistics(
-            columns=tuple(statistics_from_struct(struct) for struct in found.colStats or ()),
-            partition_count=found.partsFound or 0,
+            columns=tuple(statistics_from_struct(struct) for struct in answer.colStats or ()),
+            partition_count=answer.partsFound or 0,
         )
 
     def delete_column_statistics(
@@ -120,8 +112,8 @@ class StatisticsClient:
             partitionname=partition_name,
             type=CompactionType.MAJOR.number,
         )
-        found = self._caller.call("find_columns_with_stats", is_repeatable=True, cr=target)
-        return tuple(sorted(found))
+        columns = self._caller.repeat("find_columns_with_stats", cr=target)
+        return tuple(sorted(columns))
 
     def count_changed_rows(self, changed: ChangedRows) -> None:
         """Never repeated: it would count twice."""

@@ -67,11 +67,9 @@ class CompactionExecutor(Protocol):
     @property
     def job_id(self) -> str:
         """Where to look for what the tasks did; it stands in the queue as the Hadoop job."""
-        ...
 
     def run(
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str
     ) -> tuple[TaskResult, ...]:
         """Results in the order of the tasks. ``temporary`` is below ``root``. Raises
         CompactionError if a task fails."""
-        ...

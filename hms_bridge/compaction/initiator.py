@@ -117,9 +117,9 @@ class Initiator:
             settings.aborted_txn_threshold, settings.aborted_txn_time_threshold_ms
         )
 
-    def _plan(self, found: Sequence[PotentialCompaction]) -> InitiatorPlan:
+    def _plan(self, potentials: Sequence[PotentialCompaction]) -> InitiatorPlan:
         by_table: dict[TableName, list[PotentialCompaction]] = defaultdict(list)
-        for potential in found:
+        for potential in potentials:
             by_table[potential.target.name].append(potential)
         databases: dict[str, Mapping[str, str]] = {}
         decisions: list[InitiatorDecision] = []
@@ -145,7 +145,7 @@ class Initiator:
             ShowCompactionsRequest(scope=Scope(name.database, name.table))
         )
         get_table = cache(partial(self._metastore.get_table, name.database, name.table))
-        for potential in sorted(targets, key=lambda found: found.target.partition or ""):
+        for potential in sorted(targets, key=lambda each: each.target.partition or ""):
             own = tuple(
                 entry for entry in entries if entry.target.partition == potential.target.partition
             )
@@ -217,10 +217,10 @@ class Initiator:
         return InitiatorOutcome(decision=decision, id=None, message=decision.reason)
 
     def _is_recorded(self, entry: Compaction) -> bool:
-        found = self._metastore.show_compactions(
+        entries = self._metastore.show_compactions(
             ShowCompactionsRequest(scope=Scope(entry.target.database, entry.target.table))
         )
-        own = [sibling for sibling in found if sibling.target.partition == entry.target.partition]
+        own = [sibling for sibling in entries if sibling.target.partition == entry.target.partition]
         newest = max(own, key=lambda sibling: sibling.id, default=None)
         return (
             newest is not None

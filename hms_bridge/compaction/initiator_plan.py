@@ -24,14 +24,12 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.counted import counted
 from hms_bridge.model.ids import WriteId
-from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING
+from hms_bridge.model.properties import (
+    FIRST_INCREMENTAL_PENDING,
+    NO_AUTO_COMPACTION,
+    WORKER_POOL,
+)
 from hms_bridge.model.target import Target
-
-NO_AUTO_COMPACTION = "no_auto_compaction"
-"""Property of a table or database, with the value true: only people ask for compactions."""
-
-WORKER_POOL = "hive.compactor.worker.pool"
-"""Property of a table or database: the pool whose workers take its compactions."""
 
 _OVERRIDE = "compactorthreshold."
 _DELTA_COUNT = f"{_OVERRIDE}hive.compactor.delta.num.threshold"
@@ -259,9 +257,9 @@ def _failures_in_a_row(entries: Sequence[Compaction]) -> list[Compaction]:
         for compaction in entries
         if compaction.state in (CompactionState.FAILED, CompactionState.SUCCEEDED)
     ]
-    found: list[Compaction] = []
+    failures: list[Compaction] = []
     for compaction in sorted(ended, key=lambda entry: entry.id, reverse=True):
         if compaction.state is CompactionState.SUCCEEDED:
             break
-        found.append(compaction)
-    return found
+        failures.append(compaction)
+    return failures

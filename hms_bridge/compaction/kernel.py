@@ -59,7 +59,7 @@ class BucketKernel:
     verify: VerifyMode = VerifyMode.KEYS
 
     def __call__(self, task: BucketTask, root: str, temporary: str) -> TaskResult:
-        """Do a task. Files have names of this try's own, which the results tell.
+        """Do a task. Files have names of this try's own, which the results name.
 
         Raises CompactionError for what cannot be encoded.
         """
@@ -67,8 +67,8 @@ class BucketKernel:
         place = self.resolver(temporary).path
         try:
             result = self._run(volume, task, f"{place}/try_{uuid4().hex}")
-            found = verify_task(volume, task, result.files, place, self.verify)
-            return replace(result, verification=found)
+            verification = verify_task(volume, task, result.files, place, self.verify)
+            return replace(result, verification=verification)
         except pa.ArrowException as error:
             raise CompactionError(f"bucket {task.bucket_id} of {root}: {error}") from error
 
@@ -179,9 +179,9 @@ def _key_at(keys: pa.RecordBatch, place: int) -> tuple[int, int, int]:
 
 
 def _sorted_together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    found = list(batches)
-    if found:
-        table = pa.Table.from_batches(found)
+    all_batches = list(batches)
+    if all_batches:
+        table = pa.Table.from_batches(all_batches)
         order = pc.sort_indices(
             table.select(list(_KEY)), sort_keys=[(name, "ascending") for name in _KEY]
         )
@@ -211,13 +211,13 @@ def _write_deletes(
 ) -> tuple[WrittenFile, int]:
     """All visible delete events of the bucket, sorted by their victims' keys."""
     table = row_type(task.columns)
-    found = [
+    batches = [
         batch
         for file in task.delete_events
         for batch in _delete_events(volume, file, task.write_ids)
     ]
     path = f"{target}/{output.path}"
-    events = pa.Table.from_batches(found, schema=pa.schema(EVENT_FIELDS))
+    events = pa.Table.from_batches(batches, schema=pa.schema(EVENT_FIELDS))
     # Of one row the latest deletion first, by which readers merge (docs/hive/acid.md §14).
     order = pc.sort_indices(
         events,
@@ -284,7 +284,7 @@ class LocalExecutor:
 
     @property
     def job_id(self) -> str:
-        """The process."""
+        """``process-<id>``: who runs bucket tasks is this process itself."""
         return f"process-{os.getpid()}"
 
     def run(

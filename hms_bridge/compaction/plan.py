@@ -159,6 +159,8 @@ def _tasks(
 ) -> tuple[BucketTask, ...]:
     by_bucket = {split.bucket_id or 0: split for split in splits if split.files}
     buckets = set(by_bucket)
+    # A minor compaction keeps delete events, also where a bucket has nothing else; a major one
+    # applies them, and has nothing to write there.
     if not is_major:
         buckets |= {file.bucket_id or 0 for file in deletes}
     tasks = []

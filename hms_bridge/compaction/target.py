@@ -41,10 +41,12 @@ def look_up(metastore: Metastore, wanted: Target) -> tuple[Table, Partition | No
     table = metastore.get_table(wanted.database, wanted.table)
     if wanted.partition is None:
         return table, None
-    found = metastore.get_partitions_by_names(wanted.database, wanted.table, [wanted.partition])
-    if not found:
+    partitions = metastore.get_partitions_by_names(
+        wanted.database, wanted.table, [wanted.partition]
+    )
+    if not partitions:
         raise NoSuchObjectError(f"{wanted} is not there any more")
-    return table, found[0]
+    return table, partitions[0]
 
 
 def find_target(metastore: Metastore, wanted: Target) -> CompactionTarget:

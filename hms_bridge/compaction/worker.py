@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from changemanager.filesystem.volume import Volume
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.location import Resolver
 from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
@@ -202,7 +202,7 @@ class Worker:
         name = hidden_name(token_of("compaction", txn_id))
         temporary = f"{root}/{name}"
         self._forget_dead_temporaries(target, snapshot)
-        # Tasks run elsewhere: they are told the file system, too.
+        # Tasks run elsewhere: they are sent the file system, too.
         place = self._resolver(target.location)
         results = self._executor.run(plan.tasks, root=place.uri, temporary=place.child(name).uri)
         _check(plan, results)
@@ -232,10 +232,10 @@ class Worker:
 
         Raises CompactionError if it is another one by now.
         """
-        found = find_target(self._metastore, entry.target)
-        if not found.is_same_place(target):
+        current = find_target(self._metastore, entry.target)
+        if not current.is_same_place(target):
             raise CompactionError(f"{entry.target} was made anew or moved meanwhile; try again")
-        return found
+        return current
 
     def _require_same(self, entry: Compaction, target: CompactionTarget) -> None:
         if not find_target(self._metastore, entry.target).is_same(target):
@@ -284,13 +284,13 @@ class Worker:
             roots[self._resolver(own).path] = self._resolver(own)
         for place in roots.values():
             for name in forget_dead_temporaries(place.volume, place.path, snapshot.txns):
-                tell(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
+                log_deed(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
 
 
 def _log_outcome(outcome: CompactionOutcome) -> None:
     entry, plan = outcome.entry, outcome.plan
     files = [file for result in outcome.results for file in result.files]
-    tell(
+    log_deed(
         _LOG,
         outcome.state,
         entry=entry.id,

@@ -48,5 +48,5 @@ def read(group: type[T], values: GivenValues, **others: object) -> T:
 
     Raises ConfigError for a value that a setting does not take.
     """
-    found = {name: key.reader(values, key) for name, key in keys_of(group).items()}
-    return group(**found, **others)
+    own = {name: key.reader(values, key) for name, key in keys_of(group).items()}
+    return group(**own, **others)

@@ -40,6 +40,7 @@ def _root(path: Path) -> ElementTree.Element:
         text = path.read_bytes()
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}; check --config") from error
+    # Entities inside of entities make gigabytes of a small file.
     if len(text) > _SIZE_BYTES_MAX or b"<!ENTITY" in text:
         raise ConfigError(f"{path} is too large or declares XML entities; write plain properties")
     try:
@@ -71,6 +72,7 @@ def read_hadoop_site(environment: Mapping[str, str]) -> dict[str, str]:
         raise ConfigError(f"HADOOP_CONF_DIR is {folder}, which is no directory; mend or unset it")
     values: dict[str, str] = {}
     final: set[str] = set()
+    # In Hadoop's order: what core-site.xml calls final, hdfs-site.xml cannot change.
     for name in ("core-site.xml", "hdfs-site.xml"):
         path = Path(folder) / name
         if path.exists():
@@ -105,9 +107,9 @@ def require_resolved(text: str, what: str) -> None:
 
 
 def _value_of(name: str, written: str, known: Mapping[str, str]) -> str:
-    found = _WITH_DEFAULT.fullmatch(name)
-    if name in known or found is None:
+    match = _WITH_DEFAULT.fullmatch(name)
+    if name in known or match is None:
         return known.get(name, written)
-    value = known.get(f"env.{found[1]}")
-    is_default = value is None or (found[2] == ":-" and not value)
-    return found[3] if is_default or value is None else value
+    value = known.get(f"env.{match[1]}")
+    is_default = value is None or (match[2] == ":-" and not value)
+    return match[3] if is_default or value is None else value

@@ -306,4 +306,4 @@ _WITHOUT_MEANING = frozenset(
         "tcpNoDelay", "logger", "loggerLevel", "autosave", "databaseTerm", "permitMysqlScheme",
     }
 )  # fmt: skip
-"""What tells Java's driver how to do the same; here the database is there, or it is not."""
+"""What makes Java's driver do the same; here the database is there, or it is not."""

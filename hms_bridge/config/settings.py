@@ -81,6 +81,18 @@ class EventSettings:
         "Python objects that are told of every notification event after its commit, at least once "
         "and in order: a comma-separated list of module:attribute. A hook's position in the log "
         "is stored under that name.")
+    pre_listeners: tuple[str, ...] = setting(Given.items, "metastore.pre.event.listeners", "",
+        "Hooks that are asked before a change is committed and may refuse it: a comma-separated "
+        "list of module:attribute, module.attribute, or names of installed ones.",
+        "hive.metastore.pre.event.listeners")
+    transactional_listeners: tuple[str, ...] = setting(Given.items,
+        "metastore.transactional.event.listeners", "",
+        "Hooks that are told inside of the transaction, named in the same way. Hive's "
+        "DbNotificationListener may stand here, too: this metastore always logs events.",
+        "hive.metastore.transactional.event.listeners")
+    listeners: tuple[str, ...] = setting(Given.items, "metastore.event.listeners", "",
+        "Hooks that are told after the commit, named in the same way, besides those of "
+        "hms.bridge.event.hooks.", "hive.metastore.event.listeners")
     message_format: str = setting(Given.text, "hms.bridge.event.message.format", "gzip(json-2.0)",
         "How event messages are stored: gzip(json-2.0), as Hive 4, or json-0.2, plain text.")
     is_alter_partitions_one_event: bool = setting(Given.flag,
@@ -96,6 +108,25 @@ class EventSettings:
         "metastore.repl.event.db.listener.timetolive", "10d",
         "How long notification events are kept while the ChangeManager is on.",
         "hive.repl.event.db.listener.timetolive", unit="s")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HookSettings:
+    """The hooks that come with this program: json-lines, webhook, command."""
+
+    json_lines_file: str | None = setting(Given.text_or_none, "hms.bridge.hooks.json.lines.file",
+        "", "The file of this machine to which the hook json-lines appends events.")
+    webhook_url: str | None = setting(Given.text_or_none, "hms.bridge.hooks.webhook.url", "",
+        "Where the hook webhook posts events: http://HOST:PORT/PATH or https://HOST/PATH. It "
+        "connects to nothing else: no redirection is followed, no proxy asked.")
+    webhook_secret: str = setting(Given.text, "hms.bridge.hooks.webhook.secret", "",
+        "With what it signs them (HMAC-SHA256), 16 characters at least; ${env:NAME} takes it from "
+        "the environment.", is_secret=True)
+    command: str = setting(Given.text, "hms.bridge.hooks.command", "",
+        "The program that the hook command runs for each event, with its words; no shell reads "
+        "them. The event comes as JSON on its standard input.")
+    timeout_ms: int = setting(Given.duration_ms, "hms.bridge.hooks.timeout", "30s",
+        "How long webhook waits for an answer, and command for its program.", unit="s", low=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -375,6 +406,7 @@ class Settings:
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
     events: EventSettings = field(default_factory=EventSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
     compactor: CompactorSettings = field(default_factory=CompactorSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     repl: ReplSettings = field(default_factory=ReplSettings)
@@ -390,8 +422,8 @@ class Settings:
 # fmt: on
 
 _GROUPS = (
-    Settings, ServerSettings, MetricsSettings, EventSettings, TxnSettings, CompactorSettings,
-    ArchiveSettings, HdfsSettings, ReplSettings, MetastorePlace, JdbcConnection,
+    Settings, ServerSettings, MetricsSettings, EventSettings, HookSettings, TxnSettings,
+    CompactorSettings, ArchiveSettings, HdfsSettings, ReplSettings, MetastorePlace, JdbcConnection,
 )  # fmt: skip
 KEYS: tuple[Key, ...] = tuple(key for group in _GROUPS for key in keys_of(group).values())
 """All settings, in the order of the pages."""
@@ -401,6 +433,10 @@ EXTERNAL_WAREHOUSE = keys_of(Settings)["external_warehouse"]
 MAX_MESSAGE_SIZE = keys_of(ServerSettings)["message_size_bytes_max"]
 TXN_TIMEOUT = keys_of(TxnSettings)["timeout_ms"]
 MAX_OPEN_BATCH = keys_of(TxnSettings)["open_batch_max"]
+JSON_LINES_FILE = keys_of(HookSettings)["json_lines_file"]
+WEBHOOK_URL = keys_of(HookSettings)["webhook_url"]
+WEBHOOK_SECRET = keys_of(HookSettings)["webhook_secret"]
+HOOK_COMMAND = keys_of(HookSettings)["command"]
 CM_ROOT = keys_of(ArchiveSettings)["root"]
 REPL_ROOT = keys_of(ReplSettings)["root"]
 METASTORE_URIS = keys_of(MetastorePlace)["thrift_uris"]

@@ -143,7 +143,7 @@ class GivenValues:
         return {name: substitute(self._given[name], self._known, self._system) for name in names}
 
     def flag(self, key: Key) -> bool:
-        """True or false."""
+        """Raises ConfigError for anything but ``true`` and ``false``, in any case."""
         text = self.text(key).lower()
         if text not in ("true", "false"):
             raise self.refusal(key, "write true or false")

@@ -38,9 +38,9 @@ from hms_bridge.model.properties import SOURCE_FOR
 from hms_bridge.model.target import Target
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.format.verify import VerifyReport, verify_dump
 from hms_bridge.repl.load.plan import LoadReport, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
-from hms_bridge.repl.verify import VerifyReport, verify_dump
 
 DATABASE = "demo"
 _CLEANER_PASSES_MAX = 20
@@ -81,17 +81,17 @@ class MovableClock:
         return steady_ms(self._clock) + self._ahead_ms
 
     def sleep_seconds(self, seconds: float) -> None:
-        """Really wait."""
+        """By the real clock, so the time that was added stays the same."""
         self._clock.sleep_seconds(seconds)
 
     def move(self, milliseconds: int) -> None:
-        """Let time go by."""
+        """Forward, by this much, without waiting."""
         self._ahead_ms += milliseconds
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptedTable:
-    """One table of the demo: its name, and what its files do not tell."""
+    """One table of the demo: its name, and what its files do not say."""
 
     name: str
     bucket_columns: tuple[str, ...] = ()
@@ -111,7 +111,7 @@ Say = Callable[[str], None]
 
 
 class Story:
-    """The steps. ``say`` tells a person what happens; ``check`` collects what went wrong."""
+    """The steps. ``say`` prints what happens; ``check`` collects what went wrong."""
 
     def __init__(
         self,
@@ -219,10 +219,10 @@ class Story:
 
     def _compare(self, when: str) -> dict[str, list[Row]]:
         source, replica = self._source.rows(DATABASE), self._replica.rows(DATABASE)
-        found = differences(source, replica)
+        different = differences(source, replica)
         count = sum(len(rows) for rows in source.values())
-        self._check(not found, f"{when} both sides have the same {count} rows and ROW__IDs")
-        for text in found:
+        self._check(not different, f"{when} both sides have the same {count} rows and ROW__IDs")
+        for text in different:
             self._say(f"      {text}")
         return replica
 

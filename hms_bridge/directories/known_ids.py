@@ -22,11 +22,9 @@ class GivenIds(Protocol):
 
     def get_open_txns(self) -> OpenTxns:
         """With the highest transaction so far."""
-        ...
 
     def get_max_allocated_write_id(self, database: str, table: str) -> WriteId:
         """0 if there is none."""
-        ...
 
 
 def require_known_ids(

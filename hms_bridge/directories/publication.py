@@ -1,4 +1,4 @@
-"""Publishes what a writer wrote: staged files become directories, and the metastore is told."""
+"""Publishes what a writer wrote: staged files become directories, which the metastore hears of."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Publication:
         self.staging = f"{table.storage.location.rstrip('/')}/{hidden_name(self._token)}"
 
     def publish(self, written: Sequence[WrittenDirectory], operation: DataOperation) -> None:
-        """Give every directory its name, then tell the metastore; the commit is the caller's."""
+        """Give every directory its name, then report it; the commit is the caller's."""
         names = sorted({file.partition for staged in written for file in staged.files})
         partitions = self._partitions_there(names) if self._table.is_partitioned else {}
         locations = self._locations(partitions)
@@ -171,10 +171,10 @@ class Publication:
 
     def _partitions(self, names: Sequence[str]) -> dict[str, Partition]:
         """By the names that the files carry, which the metastore spells alike."""
-        found = self._metastore.get_partitions_by_names(
+        partitions = self._metastore.get_partitions_by_names(
             self._table.database_name, self._table.name, names
         )
-        by_values = {partition.values: partition for partition in found}
+        by_values = {partition.values: partition for partition in partitions}
         values = {name: tuple(v for _, v in parse_partition_name(name)) for name in names}
         return {name: by_values[v] for name, v in values.items() if v in by_values}
 

@@ -10,6 +10,8 @@ from hms_bridge.errors import DmlError
 
 VIEW_PREFIX = "hive_acid__"
 """Begins the names of the views that stand for tables while a statement runs."""
+ROW_ID, ROW_PARTITION = "row__id", "row__partition"
+"""What such a view has besides: which row it is, and the name of its partition."""
 
 
 def table_name(table: exp.Expr, *more: str) -> NameAsWritten:
@@ -86,9 +88,9 @@ def _refuse_shadowing(clause: exp.CTE, tables: list[exp.Table]) -> None:
 
 
 def _ancestors(node: exp.Expr) -> list[exp.Expr]:
-    found: list[exp.Expr] = []
+    ancestors: list[exp.Expr] = []
     parent = node.parent
     while parent is not None:
-        found.append(parent)
+        ancestors.append(parent)
         parent = parent.parent
-    return found
+    return ancestors

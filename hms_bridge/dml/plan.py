@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from hms_bridge.dml.clauses import spark_sql
 from hms_bridge.dml.constraints import kept_value, require_known
+from hms_bridge.dml.names import ROW_ID, ROW_PARTITION
 from hms_bridge.dml.rewrite import SourceView, rewrite_query
 from hms_bridge.dml.spark_types import spark_type
 from hms_bridge.dml.statement import Delete, Insert, NameAsWritten, Select, Update
@@ -27,8 +28,6 @@ from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.properties import BUCKETING_VERSION
 
-ROW_ID = "row__id"
-ROW_PARTITION = "row__partition"
 _NAMED_ALIKE = frozenset(
     {"tinyint", "smallint", "int", "bigint", "boolean", "date", "string", "varchar"}
 )
@@ -46,7 +45,7 @@ class Write(Enum):
 
     @property
     def operation(self) -> DataOperation:
-        """What the lock request tells."""
+        """What the lock request says."""
         return self.value[0]
 
     @property

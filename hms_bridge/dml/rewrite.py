@@ -10,14 +10,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from hms_bridge.dml.names import VIEW_PREFIX
+from hms_bridge.dml.names import ROW_ID, ROW_PARTITION, VIEW_PREFIX
 from hms_bridge.dml.statement import NameAsWritten
 from hms_bridge.dml.used_columns import UsedNames, used_names
 from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Table
 
-_ROW_ID = "row__id"
-_ROW_PARTITION = "row__partition"
 _ROW_ID_FIELDS = frozenset({"writeid", "bucketid", "rowid"})
 
 
@@ -97,7 +95,7 @@ def _view(table: Table, used: UsedNames) -> SourceView:
         view_name=view_for(table),
         table=table,
         columns=tuple(c for c in columns if used.is_all or used.uses(c.name)),
-        has_row_ids=used.uses(_ROW_ID) or used.uses(_ROW_PARTITION),
+        has_row_ids=used.uses(ROW_ID) or used.uses(ROW_PARTITION),
     )
 
 
@@ -131,7 +129,7 @@ def _hide_row_ids_from_stars(
         hidden = [
             exp.column(column, table=name, quoted=True)
             for name in sources
-            for column in (_ROW_ID, _ROW_PARTITION)
+            for column in (ROW_ID, ROW_PARTITION)
         ]
         for item in select.expressions:
             if isinstance(item, exp.Star) and hidden:
@@ -143,7 +141,7 @@ def _hide_row_ids_from_stars(
             ):
                 item.this.set(
                     "except_",
-                    [exp.column(column, quoted=True) for column in (_ROW_ID, _ROW_PARTITION)],
+                    [exp.column(column, quoted=True) for column in (ROW_ID, ROW_PARTITION)],
                 )
 
 
@@ -164,7 +162,7 @@ def _check_columns(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> Non
 def _check_scope(scope: Scope, alias: str, table: Table) -> None:
     names = [c.name for c in (*table.storage.columns, *table.partition_columns)]
     given = {item.alias.lower() for item in scope.expression.expressions if item.alias}
-    known = {*names, *given, _ROW_ID, _ROW_PARTITION}
+    known = {*names, *given, ROW_ID, ROW_PARTITION}
     for column in scope.columns:
         parts = [part.name.lower() for part in column.parts if not isinstance(part, exp.Star)]
         written_first = parts[0] if parts else ""  # a struct may be called like its table
@@ -183,5 +181,5 @@ def _check_scope(scope: Scope, alias: str, table: Table) -> None:
 
 
 def _check_row_id_field(parts: list[str]) -> None:
-    if parts[0] == _ROW_ID and len(parts) > 1 and parts[1] not in _ROW_ID_FIELDS:
+    if parts[0] == ROW_ID and len(parts) > 1 and parts[1] not in _ROW_ID_FIELDS:
         raise DmlError(f"ROW__ID has no field {parts[1]}; it has writeid, bucketid, rowid")

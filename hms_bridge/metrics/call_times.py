@@ -33,13 +33,13 @@ class CallTimes:
         self._spreads: dict[tuple[str, str], Spread] = defaultdict(lambda: Spread(_BUCKETS))
 
     def note(self, call: AnsweredCall) -> None:
-        """One more."""
+        """Count an answered call under its method and outcome, in seconds."""
         key = (call.method or _UNKNOWN_METHOD, call.outcome.value)
         with self._lock:
             self._spreads[key].add(call.duration_ms / 1000)
 
     def samples(self) -> Sequence[Sample]:
-        """How they stand now."""
+        """One for each method and outcome, in that order; later calls change none."""
         with self._lock:
-            found = {key: spread.copy() for key, spread in self._spreads.items()}
-        return [CALL_DURATION.at(spread, *key) for key, spread in sorted(found.items())]
+            spreads = {key: spread.copy() for key, spread in self._spreads.items()}
+        return [CALL_DURATION.at(spread, *key) for key, spread in sorted(spreads.items())]

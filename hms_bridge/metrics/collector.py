@@ -19,7 +19,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Something to tell, and who knows it."""
+    """Figures, and who knows them."""
 
     name: str
     ask: Callable[[], Sequence[Sample]]
@@ -47,7 +47,7 @@ class _Inquiry:
 
 
 class FigureCollector(Collector):
-    """Figures, and how often each could not be told.
+    """Figures, and how often each could not be read.
 
     A scrape ends after ``timeout_ms``. What has not answered by then is left out of it, and is not
     asked again before it has answered: each figure has one thread at most.
@@ -62,7 +62,7 @@ class FigureCollector(Collector):
         self._lock = threading.Lock()
 
     def collect(self) -> Iterable[Family]:
-        """What can be told now. Scrapes that come at the same time follow each other."""
+        """What can be read now. Scrapes that come at the same time follow each other."""
         with self._lock:
             return families(self._samples())
 
@@ -100,6 +100,6 @@ class FigureCollector(Collector):
     def _failed(self, name: str, why: str) -> Sequence[Sample]:
         self._failures[name] += 1
         if name not in self._is_failing:  # once, not with every scrape
-            _LOG.warning("metrics: the figures of %s cannot be told: %s", name, why)
+            _LOG.warning("metrics: the figures of %s cannot be read: %s", name, why)
         self._is_failing.add(name)
         return ()

@@ -1,4 +1,4 @@
-"""What ``repl run`` tells a monitor: the sums of its policies' cycles as samples."""
+"""What ``repl run`` shows a monitor: the sums of its policies' cycles as samples."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PAUSED = Metric(
 CYCLE_METRICS = (
     CYCLES, LAST_SUCCESS, LAST_DURATION, EVENTS_APPLIED, BYTES_COPIED, PAUSED, FIGURE_FAILURES,
 )  # fmt: skip
-"""Everything that ``repl run`` may tell."""
+"""Everything that ``repl run`` may show."""
 
 
 def cycle_figure(store: PolicyStore, policies: Collection[str] | None) -> Figure:
@@ -59,7 +59,7 @@ def cycle_figure(store: PolicyStore, policies: Collection[str] | None) -> Figure
 
 
 def cycle_samples(store: PolicyStore, policies: Collection[str] | None) -> Sequence[Sample]:
-    """The same, now."""
+    """Of the policies of these names, or of all (None); reads the store once."""
     return [
         sample
         for totals in store.get_totals()

@@ -27,7 +27,7 @@ _STOP_SECONDS = 10.0
 
 
 class MetricsEndpoint:
-    """One port, one page. ``port`` 0 takes a free one, which ``url`` then tells. A request must
+    """One port, one page. ``port`` 0 takes a free one, which ``url`` then has. A request must
     come whole within ``request_seconds_max``."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What is told to a monitor: metrics with their meaning, and samples of them as text.
+"""What a monitor reads: metrics with their meaning, and samples of them as text.
 
 Every metric is a gauge, unless its name ends in ``_total``, or it has buckets.
 """
@@ -63,12 +63,12 @@ class Spread:
             self.counts = [0] * (len(self.buckets) + 1)
 
     def add(self, value: float) -> None:
-        """One more."""
+        """Counts in the lowest bucket whose limit it does not exceed."""
         self.counts[bisect_left(self.buckets, value)] += 1
         self.sum += value
 
     def copy(self) -> Spread:
-        """As it is now."""
+        """Values that are added later change only one of both."""
         return Spread(self.buckets, list(self.counts), self.sum)
 
     @property
@@ -127,7 +127,7 @@ def collected_text(collector: Collector) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Given(Collector):
-    found: Sequence[Family]
+    families: Sequence[Family]
 
     def collect(self) -> Iterable[Family]:
-        return self.found
+        return self.families

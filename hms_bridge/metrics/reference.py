@@ -11,7 +11,7 @@ from hms_bridge.metrics.store_metrics import STORE_METRICS
 
 
 def metrics_page() -> str:
-    """docs/reference/metrics.md."""
+    """The whole text of docs/reference/metrics.md."""
     return "\n".join(
         [
             "# Metrics",

@@ -1,4 +1,4 @@
-"""What is told to a monitor of a replica: its status as samples."""
+"""What a monitor reads of a replica: its status as samples."""
 
 from __future__ import annotations
 

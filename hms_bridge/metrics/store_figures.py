@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from changemanager.figures import ArchiveFigureStore
@@ -13,16 +14,18 @@ from hms_bridge.metrics.store_metrics import (
     archive_samples,
     compaction_samples,
     event_samples,
+    hook_samples,
     lock_samples,
     txn_samples,
 )
 from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.hook import HookLag
 from hms_bridge.model.ids import EventId
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WatchedArchive:
-    """An archive whose figures are told."""
+    """An archive whose figures are shown."""
 
     manifest: ArchiveFigureStore
     cmroot: str
@@ -30,9 +33,13 @@ class WatchedArchive:
 
 
 def store_figures(
-    metastore: LocalMetastore, clock: Clock, archive: WatchedArchive | None
+    metastore: LocalMetastore,
+    clock: Clock,
+    archive: WatchedArchive | None,
+    hook_lags: Callable[[], Sequence[HookLag]] | None = None,
 ) -> list[Figure]:
-    """Each of them is asked for by itself, so that one that fails takes no other with it."""
+    """Each of them is asked for by itself, so that one that fails takes no other with it.
+    ``hook_lags``: what knows how far hooks are; None where there are none."""
 
     def events() -> list[Sample]:
         # The oldest first: with a newer one logged meanwhile there are more, never fewer.
@@ -49,9 +56,11 @@ def store_figures(
     ]
     if archive is not None:
         figures.append(Figure("archive", lambda: _archive(archive, clock.now_ms())))
+    if hook_lags is not None:
+        figures.append(Figure("hooks", lambda: hook_samples(hook_lags())))
     return figures
 
 
 def _archive(archive: WatchedArchive, now_ms: int) -> list[Sample]:
-    found = archive.manifest.figures(archive.cmroot, now_ms)
-    return archive_samples(found, now_ms=now_ms, retain_ms=archive.retain_ms)
+    figures = archive.manifest.figures(archive.cmroot, now_ms)
+    return archive_samples(figures, now_ms=now_ms, retain_ms=archive.retain_ms)

@@ -1,12 +1,15 @@
-"""What a metastore tells a monitor of itself: its figures as samples."""
+"""What a metastore shows a monitor of itself: its figures as samples."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from changemanager.figures import ArchiveFigures
 from hms_bridge.metrics.call_times import CALL_DURATION
 from hms_bridge.metrics.metric import Metric, Sample
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.figures import CompactionFigures, LockFigures, TxnFigures
+from hms_bridge.model.hook import HookLag
 from hms_bridge.model.ids import EventId
 
 OPEN_TXNS = Metric(
@@ -71,6 +74,20 @@ OLDEST_INTENT_AGE = Metric(
     "Age of the oldest archive-then-delete that has not come to its end, 0 if there is none.",
     unit="seconds",
 )
+HOOK_BEHIND = Metric(
+    "hms_bridge_hook_behind_events",
+    "Events, and points between them, that an event hook has not heard.",
+    ("hook",),
+)
+HOOK_OLDEST_AGE = Metric(
+    "hms_bridge_hook_oldest_unheard_age_seconds",
+    "How long ago the first was committed that the hook has not heard, 0 if it has heard all.",
+    ("hook",),
+    "seconds",
+)
+HOOK_TOLD = Metric(
+    "hms_bridge_hook_told", "1 while a process is there that tells the hook, 0 else.", ("hook",)
+)
 FIGURE_FAILURES = Metric(
     "hms_bridge_figure_failures_total",
     "How often figures could not be told to a scrape, or not in time.",
@@ -80,37 +97,38 @@ FIGURE_FAILURES = Metric(
 STORE_METRICS = (
     OPEN_TXNS, OLDEST_OPEN_TXN_AGE, ABORTED_TXNS, LOCKS, COMPACTIONS, OLDEST_INITIATED_AGE,
     NEWEST_EVENT, EVENTS, OLDEST_EVENT_AGE, ARCHIVE_FILES, ARCHIVE_BYTES, PURGE_DUE, PINS, GIVEN_UP,
-    INTENTS, OLDEST_INTENT_AGE, CALL_DURATION, FIGURE_FAILURES,
+    INTENTS, OLDEST_INTENT_AGE, HOOK_BEHIND, HOOK_OLDEST_AGE, HOOK_TOLD, CALL_DURATION,
+    FIGURE_FAILURES,
 )  # fmt: skip
 """Everything that a scrape of a server may hold."""
 
 
-def txn_samples(found: TxnFigures) -> list[Sample]:
-    """Of transactions."""
-    kinds = (("own", found.own), ("replayed", found.replayed))
+def txn_samples(figures: TxnFigures) -> list[Sample]:
+    """Counts and ages; own and replayed transactions apart."""
+    kinds = (("own", figures.own), ("replayed", figures.replayed))
     return [
         *(OPEN_TXNS.at(open_txns.count, origin) for origin, open_txns in kinds),
         *(
             OLDEST_OPEN_TXN_AGE.at(open_txns.oldest_age_ms / 1000, origin)
             for origin, open_txns in kinds
         ),
-        ABORTED_TXNS.at(found.aborted_count),
+        ABORTED_TXNS.at(figures.aborted_count),
     ]
 
 
-def lock_samples(found: LockFigures) -> list[Sample]:
-    """Of locks."""
+def lock_samples(figures: LockFigures) -> list[Sample]:
+    """How many are held, and how many are waited for."""
     return [
-        LOCKS.at(found.acquired_count, "acquired"),
-        LOCKS.at(found.waiting_count, "waiting"),
+        LOCKS.at(figures.acquired_count, "acquired"),
+        LOCKS.at(figures.waiting_count, "waiting"),
     ]
 
 
-def compaction_samples(found: CompactionFigures) -> list[Sample]:
-    """Of the compaction queue."""
+def compaction_samples(figures: CompactionFigures) -> list[Sample]:
+    """Of the compaction queue: counts by state, and ages."""
     return [
-        *(COMPACTIONS.at(count, state.word) for state, count in found.counts.items()),
-        OLDEST_INITIATED_AGE.at(found.oldest_initiated_age_ms / 1000),
+        *(COMPACTIONS.at(count, state.word) for state, count in figures.counts.items()),
+        OLDEST_INITIATED_AGE.at(figures.oldest_initiated_age_ms / 1000),
     ]
 
 
@@ -121,18 +139,27 @@ def event_samples(newest: EventId, oldest: NotificationEvent | None, now_ms: int
     return [NEWEST_EVENT.at(newest), EVENTS.at(count), OLDEST_EVENT_AGE.at(age)]
 
 
-def archive_samples(found: ArchiveFigures, *, now_ms: int, retain_ms: int) -> list[Sample]:
+def archive_samples(figures: ArchiveFigures, *, now_ms: int, retain_ms: int) -> list[Sample]:
     """Of the archive, and of what is on the way into it."""
-    oldest_ms, intent_ms = found.oldest_archived_at_ms, found.oldest_open_intent_ms
+    oldest_ms, intent_ms = figures.oldest_archived_at_ms, figures.oldest_open_intent_ms
     due = [] if oldest_ms is None else [PURGE_DUE.at((oldest_ms + retain_ms) / 1000)]
     intent_age_ms = 0 if intent_ms is None else max(0, now_ms - intent_ms)
     return [
-        ARCHIVE_FILES.at(found.file_count),
-        ARCHIVE_BYTES.at(found.size_bytes),
+        ARCHIVE_FILES.at(figures.file_count),
+        ARCHIVE_BYTES.at(figures.size_bytes),
         *due,
-        PINS.at(found.pin_count),
-        GIVEN_UP.at(found.given_up_count),
-        INTENTS.at(found.open_intent_count, "open"),
-        INTENTS.at(found.abandoned_intent_count, "abandoned"),
+        PINS.at(figures.pin_count),
+        GIVEN_UP.at(figures.given_up_count),
+        INTENTS.at(figures.open_intent_count, "open"),
+        INTENTS.at(figures.abandoned_intent_count, "abandoned"),
         OLDEST_INTENT_AGE.at(intent_age_ms / 1000),
+    ]
+
+
+def hook_samples(lags: Sequence[HookLag]) -> list[Sample]:
+    """Of each hook that is registered."""
+    return [
+        *(HOOK_BEHIND.at(lag.behind_count, lag.name) for lag in lags),
+        *(HOOK_OLDEST_AGE.at(lag.oldest_age_ms / 1000, lag.name) for lag in lags),
+        *(HOOK_TOLD.at(int(lag.is_told), lag.name) for lag in lags),
     ]

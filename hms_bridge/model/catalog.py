@@ -70,7 +70,7 @@ class Catalog:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SentFields:
-    """How a client's object differed from its record: for the event that tells of it.
+    """How a client's object differed from its record: for its event.
 
     Hive puts objects into events as clients sent them, also what it does not store. ``others``:
     fields that a record does not hold, by their number, as texts. ``absent``: fields that a record
@@ -83,7 +83,8 @@ class SentFields:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Database:
-    """A database."""
+    """Names are stored in lower case. ``location`` is of external tables, ``managed_location`` of
+    others; None: the default below the warehouse. ``create_time`` is in seconds since the epoch."""
 
     name: str
     catalog_name: str = DEFAULT_CATALOG
@@ -192,7 +193,7 @@ class CreationMetadata:
 class Table:
     """A table or view. ``id`` and ``write_id`` are set by the metastore.
 
-    ``is_statistics_compliant`` is told to a reader that names its snapshot.
+    ``is_statistics_compliant`` is answered to a reader that names its snapshot.
     """
 
     name: str

@@ -26,6 +26,14 @@ class CompactionType(StoredEnum):
     ABORT_TXN_CLEANUP = (4, "c")
 
 
+class DeltaCount(StoredEnum):
+    """What a compaction worker counts: the number on the wire and the word in CMC_METRIC_TYPE."""
+
+    OBSOLETE = (0, "NUM_OBSOLETE_DELTAS")
+    ALL = (1, "NUM_DELTAS")
+    SMALL = (2, "NUM_SMALL_DELTAS")
+
+
 class VerifyMode(Enum):
     """What is compared before a compaction is published: inputs as a snapshot sees them, outputs.
 

@@ -84,7 +84,7 @@ class NotificationRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriteNotification:
-    """What a writer tells about the files it added under a transaction to a table or partition."""
+    """What a writer reports of the files it added under a transaction to a table or partition."""
 
     txn_id: int
     write_id: int

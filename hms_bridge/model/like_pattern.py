@@ -30,10 +30,10 @@ class LikePattern:
         if place > end or not _fits(text, 0, first) or not _fits(text, end, last):
             return False
         for piece in middle:
-            found = _find(text, place, end, piece)
-            if found < 0:
+            begin = _find(text, place, end, piece)
+            if begin < 0:
                 return False
-            place = found + len(piece)
+            place = begin + len(piece)
         return True
 
 

@@ -34,7 +34,7 @@ class ReplicationPolicy:
     """That a database is replicated, or those of its tables that the patterns cover (ReplScope).
     ``root``: where its dumps are.
 
-    Raises ConfigError for a name that could not be told from an option or a path.
+    Raises ConfigError for a name that could be taken for an option or a path.
     """
 
     name: str
@@ -70,7 +70,7 @@ class CycleOutcome(Enum):
     NOTHING_NEW = "nothing new"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
-    """Its process was killed, or told to stop; the next cycle goes on from there."""
+    """Its process was killed, or asked to stop; the next cycle goes on from there."""
 
     @property
     def is_success(self) -> bool:

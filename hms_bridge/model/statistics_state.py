@@ -64,7 +64,7 @@ def change_needs_write_id(
     *,
     is_of_columns: bool,
 ) -> bool:
-    """Whether a change of a transactional object would declare statistics right without telling
+    """Whether a change of a transactional object would declare statistics right without naming
     under which snapshot: nobody could know for whom they are right."""
     if valid_write_ids is not None and write_id > 0:
         return False

@@ -54,7 +54,7 @@ class AbortReason(Enum):
 
     @property
     def text(self) -> str:
-        """What TXN_META_INFO says."""
+        """What TXN_META_INFO of an aborted transaction says."""
         return self.value[1]
 
 
@@ -174,7 +174,7 @@ class WriteEvent:
 
     @property
     def partition(self) -> str:
-        """The partition's name; "" for none, as Hive keeps and tells it."""
+        """The partition's name; "" for none, as Hive keeps and answers it."""
         return self.target.partition or ""
 
 

@@ -10,13 +10,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, NO_TXN, TxnId, WriteId
 
-NO_OPEN_TXN = TxnId(MAX_ID)
-NO_OPEN_WRITE_ID = WriteId(MAX_ID)
 IdT = TypeVar("IdT", bound=int)
 
 
@@ -37,24 +35,53 @@ class WriteIdView(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidTxnList:
-    """The transactions that a snapshot sees: up to the high watermark, without the exceptions.
+class _ValidIds(Generic[IdT]):
+    """The ids that a snapshot sees: up to the high watermark, without the exceptions.
 
-    Ids are kept sorted and unique; an id that is called both open and aborted counts as open.
-    Aborted ids may lie above the high watermark (they are final whatever the snapshot).
+    `min_open` is the lowest open id, MAX_ID if none. Ids are kept sorted and unique; an id that is
+    called both open and aborted counts as open. Aborted ids may lie above the high watermark (they
+    are final whatever the snapshot).
     """
 
-    high_watermark: TxnId
-    min_open: TxnId = NO_OPEN_TXN
-    open_ids: tuple[TxnId, ...] = ()
-    aborted_ids: tuple[TxnId, ...] = ()
+    high_watermark: IdT
+    min_open: IdT = MAX_ID  # type: ignore[assignment]
+    open_ids: tuple[IdT, ...] = ()
+    aborted_ids: tuple[IdT, ...] = ()
 
     def __post_init__(self) -> None:
-        open_ids, aborted_ids = _normalised(self.open_ids, self.aborted_ids)
-        object.__setattr__(self, "open_ids", open_ids)
-        object.__setattr__(self, "aborted_ids", aborted_ids)
-        if open_ids:
-            object.__setattr__(self, "min_open", min(self.min_open, open_ids[0]))
+        # Hive's arrays may carry a stray 0, which is no id.
+        opened = {number for number in self.open_ids if number != 0}
+        aborted = {number for number in self.aborted_ids if number != 0} - opened
+        object.__setattr__(self, "open_ids", tuple(sorted(opened)))
+        object.__setattr__(self, "aborted_ids", tuple(sorted(aborted)))
+        if opened:
+            object.__setattr__(self, "min_open", min(self.min_open, self.open_ids[0]))
+
+    def is_valid(self, number: IdT) -> bool:
+        """Whether the snapshot sees it. 0 always is seen: no transaction, or rows from before the
+        table was ACID."""
+        return number == 0 or (
+            number <= self.high_watermark
+            and not self.is_open(number)
+            and not self.is_aborted(number)
+        )
+
+    def is_open(self, number: IdT) -> bool:
+        """Whether it is listed as open."""
+        return _contains(self.open_ids, number)
+
+    def is_aborted(self, number: IdT) -> bool:
+        """Whether it is listed as aborted."""
+        return _contains(self.aborted_ids, number)
+
+    def _numbers(self) -> str:
+        opened, aborted = (",".join(map(str, ids)) for ids in (self.open_ids, self.aborted_ids))
+        return f"{self.high_watermark}:{self.min_open}:{opened}:{aborted}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidTxnList(_ValidIds[TxnId]):
+    """The transactions that a snapshot sees."""
 
     @classmethod
     def everything(cls) -> ValidTxnList:
@@ -69,25 +96,11 @@ class ValidTxnList:
         """
         if not text:
             return cls.everything()
-        numbers = _Numbers(text, text.split(":"))
-        return cls(
-            high_watermark=TxnId(numbers.single(0, MAX_ID)),
-            min_open=TxnId(numbers.single(1, MAX_ID)),
-            open_ids=tuple(TxnId(value) for value in numbers.several(2)),
-            aborted_ids=tuple(TxnId(value) for value in numbers.several(3)),
-        )
+        return cls(**_numbers(text, text.split(":")))
 
     def format(self) -> str:
-        """Hive's text."""
-        return _format(self.high_watermark, self.min_open, self.open_ids, self.aborted_ids)
-
-    def is_valid(self, txn_id: TxnId) -> bool:
-        """Whether the snapshot sees the transaction as committed. 0 (no transaction) always is."""
-        return _is_valid(txn_id, self.high_watermark, self.open_ids, self.aborted_ids)
-
-    def is_aborted(self, txn_id: TxnId) -> bool:
-        """Whether the transaction is known to be aborted."""
-        return _contains(self.aborted_ids, txn_id)
+        """``highest:lowest open:open ids:aborted ids``, as ValidReadTxnList writes it."""
+        return self._numbers()
 
     def with_open(self, *txn_ids: TxnId) -> ValidTxnList:
         """The same list with these transactions open.
@@ -114,26 +127,11 @@ class ValidTxnList:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidWriteIdList:
-    """The write ids of one table that a snapshot sees.
-
-    `table` is `db.table`, None if unknown. `min_open` is the lowest open id, MAX_ID if none.
-    Ids are kept sorted and unique; an id that is called both open and aborted counts as open.
-    """
+class ValidWriteIdList(_ValidIds[WriteId]):
+    """The write ids of one table that a snapshot sees. `table` is `db.table`, None if unknown."""
 
     table: str | None
-    high_watermark: WriteId
-    min_open: WriteId = NO_OPEN_WRITE_ID
-    open_ids: tuple[WriteId, ...] = ()
-    aborted_ids: tuple[WriteId, ...] = ()
     view: WriteIdView = WriteIdView.READER
-
-    def __post_init__(self) -> None:
-        open_ids, aborted_ids = _normalised(self.open_ids, self.aborted_ids)
-        object.__setattr__(self, "open_ids", open_ids)
-        object.__setattr__(self, "aborted_ids", aborted_ids)
-        if open_ids:
-            object.__setattr__(self, "min_open", min(self.min_open, open_ids[0]))
 
     @classmethod
     def everything(cls, table: str | None = None) -> ValidWriteIdList:
@@ -149,31 +147,12 @@ class ValidWriteIdList:
         if not text:
             return cls.everything()
         parts = text.split(":")
-        numbers = _Numbers(text, parts[1:])
-        return cls(
-            table=None if parts[0] in ("", "null") else parts[0],
-            high_watermark=WriteId(numbers.single(0, MAX_ID)),
-            min_open=WriteId(numbers.single(1, MAX_ID)),
-            open_ids=tuple(WriteId(value) for value in numbers.several(2)),
-            aborted_ids=tuple(WriteId(value) for value in numbers.several(3)),
-        )
+        table = None if parts[0] in ("", "null") else parts[0]
+        return cls(table=table, **_numbers(text, parts[1:]))
 
     def format(self) -> str:
-        """Hive's text."""
-        numbers = _format(self.high_watermark, self.min_open, self.open_ids, self.aborted_ids)
-        return f"{self.table or 'null'}:{numbers}"
-
-    def is_valid(self, write_id: WriteId) -> bool:
-        """Whether rows of this write id are seen. 0 (from before the table was ACID) always is."""
-        return _is_valid(write_id, self.high_watermark, self.open_ids, self.aborted_ids)
-
-    def is_open(self, write_id: WriteId) -> bool:
-        """Whether the write id is listed as open."""
-        return _contains(self.open_ids, write_id)
-
-    def is_aborted(self, write_id: WriteId) -> bool:
-        """Whether the write id is listed as aborted."""
-        return _contains(self.aborted_ids, write_id)
+        """``db.table:`` and the numbers, as ValidReaderWriteIdList writes it."""
+        return f"{self.table or 'null'}:{self._numbers()}"
 
     def is_base_valid(self, write_id: WriteId) -> bool:
         """Whether a compacted base of this number holds nothing that the snapshot must not see.
@@ -252,14 +231,14 @@ class ValidTxnWriteIdList:
     def parse(cls, text: str) -> ValidTxnWriteIdList:
         """Read `txnId$list$list…`. Raises MetaError if the first part is no number."""
         first, *others = text.split("$")
-        numbers = _Numbers(text, [first])
+        numbers = _several(text, first)
         return cls(
-            txn_id=TxnId(numbers.single(0, NO_TXN)),
+            txn_id=TxnId(numbers[0]) if numbers else NO_TXN,
             lists=tuple(ValidWriteIdList.parse(part) for part in others if part),
         )
 
     def format(self) -> str:
-        """Hive's text."""
+        """Transaction id and lists, joined by ``$``, as ValidTxnWriteIdList writes it."""
         return "$".join([str(self.txn_id), *(write_ids.format() for write_ids in self.lists)])
 
     def of(self, table: str) -> ValidWriteIdList | None:
@@ -267,46 +246,27 @@ class ValidTxnWriteIdList:
         return next((write_ids for write_ids in self.lists if write_ids.table == table), None)
 
 
-class _Numbers:
-    """The numbers between the colons of an id list."""
-
-    def __init__(self, text: str, parts: Sequence[str]) -> None:
-        self._text = text
-        self._parts = parts
-
-    def single(self, index: int, absent: int) -> int:
-        values = self.several(index)
-        return values[0] if values else absent
-
-    def several(self, index: int) -> list[int]:
-        if index >= len(self._parts):
-            return []
-        try:
-            return [int(part) for part in self._parts[index].split(",") if part.strip()]
-        except ValueError as error:
-            raise MetaError(
-                f"id list {self._text!r} is malformed; it should be numbers, as in"
-                " hwm:minOpen:open,open:aborted,aborted"
-            ) from error
-
-
-def _normalised(
-    open_ids: Iterable[IdT], aborted_ids: Iterable[IdT]
-) -> tuple[tuple[IdT, ...], tuple[IdT, ...]]:
-    # Hive's arrays may carry a stray 0, which is no id.
-    opened = {number for number in open_ids if number != 0}
-    aborted = {number for number in aborted_ids if number != 0} - opened
-    return tuple(sorted(opened)), tuple(sorted(aborted))
-
-
-def _is_valid(
-    number: int, high_watermark: int, open_ids: Sequence[int], aborted_ids: Sequence[int]
-) -> bool:
-    return number == 0 or (
-        number <= high_watermark
-        and not _contains(open_ids, number)
-        and not _contains(aborted_ids, number)
+def _numbers(text: str, parts: Sequence[str]) -> dict[str, Any]:
+    """What stands between the colons of an id list; end parts may be absent."""
+    highest, lowest_open, opened, aborted = (
+        _several(text, part) for part in (*parts[:4], *[""] * (4 - len(parts[:4])))
     )
+    return {
+        "high_watermark": highest[0] if highest else MAX_ID,
+        "min_open": lowest_open[0] if lowest_open else MAX_ID,
+        "open_ids": opened,
+        "aborted_ids": aborted,
+    }
+
+
+def _several(text: str, part: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in part.split(",") if number.strip())
+    except ValueError as error:
+        raise MetaError(
+            f"id list {text!r} is malformed; it should be numbers, as in"
+            " hwm:minOpen:open,open:aborted,aborted"
+        ) from error
 
 
 def _contains(ids: Sequence[int], wanted: int) -> bool:
@@ -322,10 +282,3 @@ def _response(count: int, last: int, first: int) -> RangeResponse:
     if count <= 0:
         return RangeResponse.NONE
     return RangeResponse.ALL if count == last - first + 1 else RangeResponse.SOME
-
-
-def _format(
-    high_watermark: int, min_open: int, open_ids: Sequence[int], aborted_ids: Sequence[int]
-) -> str:
-    opened, aborted = ",".join(map(str, open_ids)), ",".join(map(str, aborted_ids))
-    return f"{high_watermark}:{min_open}:{opened}:{aborted}"

@@ -8,15 +8,33 @@ DbNotificationListener.addNotificationLog; docs/hive/metastore.md §16).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Insert,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    select,
+    update,
+)
 
+from hms_bridge.backend.columns import Columns, Kept, text
+from hms_bridge.backend.dialect import is_postgresql
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql
 from hms_bridge.backend.schema.notification_tables import (
     NOTIFICATION_LOG,
     NOTIFICATION_SEQUENCE,
     TXN_WRITE_NOTIFICATION_LOG,
 )
+from hms_bridge.backend.schema.txn_tables import SEQUENCE_TABLE
 from hms_bridge.backend.sequences import next_event_ids, next_sequence_values
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
@@ -26,6 +44,59 @@ from hms_bridge.notification.message_text import MessageFormat, write_text
 
 LOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MNotificationLog"
 PURGE_BATCH = 10_000
+
+
+_COLUMNS = Columns(
+    NotificationEvent,
+    time_seconds="EVENT_TIME",
+    type="EVENT_TYPE",
+    catalog_name="CAT_NAME",
+    database_name="DB_NAME",
+    table_name="TBL_NAME",
+    message=text("MESSAGE"),
+    message_format=Kept("MESSAGE_FORMAT", lambda name: name or MessageFormat.JSON.value),
+)
+
+_INSERT = FixedInsert(NOTIFICATION_LOG)
+
+
+def _number_and_insert() -> Insert:
+    """Number one event and store it, in one statement; nothing if a counter has no row yet.
+
+    The second counter is joined with the first, so that its row is locked after it: Hive holds
+    the first while it takes from the second, on another connection, where no database would see
+    that two wait for each other.
+    """
+    ids, rows = NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, SEQUENCE_TABLE.c.NEXT_VAL
+    is_log = SEQUENCE_TABLE.c.SEQUENCE_NAME == LOG_SEQUENCE
+    event = (
+        update(NOTIFICATION_SEQUENCE)
+        .where(exists().where(is_log))
+        .values({ids: ids + 1})
+        .returning((ids - 1).label("id"))
+        .cte("event")
+    )
+    numbered = (
+        update(SEQUENCE_TABLE)
+        .where(is_log, event.c.id.is_not(None))
+        .values({rows: rows + 1})
+        .returning((rows - 1).label("id"), event.c.id.label("event_id"))
+        .cte("numbered")
+    )
+    given = [
+        bindparam(f"given_{name}", type_=NOTIFICATION_LOG.c[name].type) for name in _COLUMNS.names
+    ]
+    return (
+        insert(NOTIFICATION_LOG)
+        .from_select(
+            ["NL_ID", "EVENT_ID", *_COLUMNS.names],
+            select(numbered.c.id, numbered.c.event_id, *given),
+        )
+        .returning(NOTIFICATION_LOG.c.EVENT_ID)
+    )
+
+
+_NUMBER_AND_INSERT = FixedSql(_number_and_insert())
 
 
 def append(
@@ -39,40 +110,45 @@ def append(
     if not drafts:
         return ()
     # Written before the lock is taken: zipping is the slow part.
-    texts = [write_text(draft.message, message_format) for draft in drafts]
-    first = next_event_ids(connection, len(drafts))
-    events = tuple(
+    events = [
         NotificationEvent(
-            id=EventId(first + place),
+            id=EventId(0),
             time_seconds=now_seconds,
             type=draft.type.value,
             catalog_name=draft.catalog_name,
             database_name=draft.database_name,
             table_name=draft.table_name,
-            message=text,
+            message=write_text(draft.message, message_format),
             message_format=message_format.value,
         )
-        for place, (draft, text) in enumerate(zip(drafts, texts, strict=True))
-    )
-    first_row = next_sequence_values(connection, LOG_SEQUENCE, len(events))
-    connection.execute(
-        insert(NOTIFICATION_LOG),
-        [
-            {
-                "NL_ID": first_row + place,
-                "EVENT_ID": event.id,
-                "EVENT_TIME": event.time_seconds,
-                "EVENT_TYPE": event.type,
-                "CAT_NAME": event.catalog_name,
-                "DB_NAME": event.database_name,
-                "TBL_NAME": event.table_name,
-                "MESSAGE": event.message,
-                "MESSAGE_FORMAT": event.message_format,
-            }
-            for place, event in enumerate(events)
-        ],
-    )
-    return events
+        for draft in drafts
+    ]
+    rows = [_COLUMNS.values(event) for event in events]
+    first = _insert_single(connection, rows[0]) if len(rows) == 1 else None
+    if first is None:
+        first = _insert_all(connection, rows)
+    return tuple(replace(event, id=EventId(first + place)) for place, event in enumerate(events))
+
+
+def _insert_single(connection: Connection, row: Mapping[str, object]) -> EventId | None:
+    """The id of the event; None, and nothing done, where it takes more than one statement."""
+    if not is_postgresql(connection):
+        return None
+    given = {f"given_{name}": value for name, value in row.items()}
+    numbered = _NUMBER_AND_INSERT.first(connection, **given)
+    return None if numbered is None else EventId(numbered[0])
+
+
+def _insert_all(connection: Connection, rows: Sequence[Mapping[str, object]]) -> EventId:
+    """The first id."""
+    first = next_event_ids(connection, len(rows))
+    first_row = next_sequence_values(connection, LOG_SEQUENCE, len(rows))
+    numbered = [
+        {"NL_ID": first_row + place, "EVENT_ID": first + place, **row}
+        for place, row in enumerate(rows)
+    ]
+    _INSERT.put(connection, numbered)
+    return first
 
 
 def read(connection: Connection, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
@@ -94,17 +170,7 @@ def read(connection: Connection, request: NotificationRequest) -> tuple[Notifica
     if request.max_events is not None and request.max_events > 0:
         query = query.limit(request.max_events)
     return tuple(
-        NotificationEvent(
-            id=EventId(row.EVENT_ID),
-            time_seconds=row.EVENT_TIME,
-            type=row.EVENT_TYPE,
-            catalog_name=row.CAT_NAME,
-            database_name=row.DB_NAME,
-            table_name=row.TBL_NAME,
-            message=row.MESSAGE or "",
-            message_format=row.MESSAGE_FORMAT or MessageFormat.JSON.value,
-        )
-        for row in connection.execute(query)
+        _COLUMNS.read(row, id=EventId(row.EVENT_ID)) for row in connection.execute(query).all()
     )
 
 
@@ -137,23 +203,23 @@ def count(
 def purge(connection: Connection, before_seconds: int, limit: int = PURGE_BATCH) -> int:
     """Remove up to ``limit`` of the oldest events from before a time, and write-log rows as old.
 
-    How many rows went; the caller comes again, in a new transaction, until it is 0.
+    How many rows went; the caller comes again, in a new transaction, until it is 0. Only the
+    first ``limit`` rows of either are looked at, however long the log is: numbers ascend with
+    time, and where somebody has set it back, an older row waits until those before it are old.
     """
     log, writes = NOTIFICATION_LOG.c, TXN_WRITE_NOTIFICATION_LOG.c
-    oldest = (
-        select(log.EVENT_ID)
-        .where(log.EVENT_TIME < before_seconds)
-        .order_by(log.EVENT_ID)
-        .limit(limit)
-        .subquery()
-    )
-    last = connection.scalar(select(func.max(oldest.c.EVENT_ID)))
-    gone = 0
-    if last is not None:
-        gone += connection.execute(
-            delete(NOTIFICATION_LOG).where(log.EVENT_ID <= last, log.EVENT_TIME < before_seconds)
-        ).rowcount
-    gone += connection.execute(
-        delete(TXN_WRITE_NOTIFICATION_LOG).where(writes.WNL_EVENT_TIME < before_seconds)
-    ).rowcount
-    return gone
+    return _purge_first(
+        connection, log.EVENT_ID, log.EVENT_TIME, before_seconds, limit
+    ) + _purge_first(connection, writes.WNL_TXNID, writes.WNL_EVENT_TIME, before_seconds, limit)
+
+
+def _purge_first(
+    connection: Connection, key: Column[Any], time: Column[Any], before_seconds: int, limit: int
+) -> int:
+    first = select(key.label("key"), time.label("time")).order_by(key).limit(limit).subquery()
+    is_old = first.c.time < before_seconds
+    last = connection.scalar(select(func.max(first.c.key)).where(is_old))
+    if last is None:
+        return 0
+    gone = delete(key.table).where(key <= last, time < before_seconds)
+    return connection.execute(gone).rowcount

@@ -33,7 +33,7 @@ class EventDraft:
 
 
 def origin() -> dict[str, Any]:
-    """Who tells: Hive leaves both empty."""
+    """Who reports it: Hive leaves both empty."""
     return {"server": "", "servicePrincipal": ""}
 
 
@@ -167,7 +167,7 @@ def partition_altered(
     *,
     is_truncate: bool = False,
 ) -> EventDraft:
-    """ALTER_PARTITION, under the old values; a rename is told by the two partitions."""
+    """ALTER_PARTITION, under the old values; a rename shows in the two partitions."""
     message = _table_head(table) | {
         "tableObjJson": table_to_json(table),
         "isTruncateOp": _truth(is_truncate),
@@ -182,15 +182,22 @@ def partition_altered(
 
 def partitions_altered(
     table: Table,
-    partitions: Sequence[Partition],
+    changes: Sequence[tuple[Partition, Partition]],
     now_seconds: int,
     *,
+    is_one_event: bool,
     is_truncate: bool = False,
 ) -> list[EventDraft]:
-    """ALTER_PARTITIONS, one for each write id: the partitions as they are now (Hive 4.2)."""
+    """ALTER_PARTITIONS, one for each write id: the partitions as they are now (Hive 4.2). Else,
+    for readers that do not know it, ALTER_PARTITION of each, from what it was."""
+    if not is_one_event:
+        return [
+            partition_altered(table, before, after, now_seconds, is_truncate=is_truncate)
+            for before, after in changes
+        ]
     by_write_id: dict[int, list[Partition]] = {}
-    for partition in partitions:
-        by_write_id.setdefault(partition.write_id, []).append(partition)
+    for _, after in changes:
+        by_write_id.setdefault(after.write_id, []).append(after)
     drafts = []
     for write_id, some in sorted(by_write_id.items()):
         message = _table_head(table) | {

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, or_, select, update
 
 from hms_bridge.backend.dialect import insert_if_missing
-from hms_bridge.backend.schema.notification_tables import HMSB_EVENT_HOOK
+from hms_bridge.backend.schema.notification_tables import HMSB_EVENT_HOOK, HMSB_HOOK_HEARD
 from hms_bridge.backend.work import Work
-from hms_bridge.model.event import NotificationEvent, NotificationRequest
+from hms_bridge.errors import InvalidOperationError, NoSuchObjectError
+from hms_bridge.model.hook import HookLag, HookPosition
 from hms_bridge.model.ids import EventId
-from hms_bridge.notification import event_log
+from hms_bridge.notification import hook_points
 
 HOLD_MS = 15_000
 """How long a process that tells a hook may be silent before another one does."""
 
 _ROW = HMSB_EVENT_HOOK.c
+_HEARD = HMSB_HOOK_HEARD.c
 
 
 def register(connection: Connection, name: str) -> None:
-    """A hook that is new hears what comes after the newest event."""
-    row = {"NAME": name, "LAST_EVENT_ID": event_log.current_event_id(connection)}
+    """A hook that is new hears what comes after the newest. One of a database that knew no points
+    goes on after its last event, with the points that come."""
+    newest = hook_points.newest(connection)
+    row = {"NAME": name, "LAST_EVENT_ID": newest.event_id}
     insert_if_missing(connection, HMSB_EVENT_HOOK, [_ROW.NAME], row)
+    heard = {"NAME": name, "LAST_POINT_ID": newest.point_id}
+    insert_if_missing(connection, HMSB_HOOK_HEARD, [_HEARD.NAME], heard)
 
 
-def take(work: Work, name: str, owner: str) -> EventId | None:
-    """The last event that a hook has heard, for who tells it now; None if another process does."""
+def take(work: Work, name: str, owner: str) -> HookPosition | None:
+    """Up to where a hook has heard, for who tells it now; None if another process does."""
     connection, now_ms = work.connection, work.now_ms
-    is_over = ~_ROW.HELD_AT_MS.between(now_ms - HOLD_MS, now_ms + HOLD_MS)
-    is_free = or_(_ROW.OWNER.is_(None), _ROW.OWNER == owner, is_over)
+    is_free = or_(_ROW.OWNER.is_(None), _ROW.OWNER == owner, ~_is_held(now_ms))
     taken = connection.execute(
         update(HMSB_EVENT_HOOK)
         .where(_ROW.NAME == name, is_free)
@@ -35,19 +40,40 @@ def take(work: Work, name: str, owner: str) -> EventId | None:
     )
     if taken.rowcount != 1:
         return None
-    found = connection.scalar(select(_ROW.LAST_EVENT_ID).where(_ROW.NAME == name))
-    return None if found is None else EventId(found)
+    return _position(connection, name)
 
 
-def advance(work: Work, name: str, owner: str, last: EventId) -> bool:
-    """A hook has heard an event, and all before it; False, and no change, if another process
-    tells it now."""
+def _is_held(now_ms: int) -> ColumnElement[bool]:
+    return _ROW.HELD_AT_MS.between(now_ms - HOLD_MS, now_ms + HOLD_MS)
+
+
+def _position(connection: Connection, name: str) -> HookPosition | None:
+    row = connection.execute(
+        select(_ROW.LAST_EVENT_ID, _HEARD.LAST_POINT_ID)
+        .join(HMSB_HOOK_HEARD, _HEARD.NAME == _ROW.NAME)
+        .where(_ROW.NAME == name)
+    ).first()
+    return None if row is None else HookPosition(EventId(row[0]), row[1])
+
+
+def advance(work: Work, name: str, owner: str, last: HookPosition) -> bool:
+    """A hook has heard all up to a position; False, and no change, if another process tells it
+    now."""
     moved = work.connection.execute(
         update(HMSB_EVENT_HOOK)
         .where(_ROW.NAME == name, _ROW.OWNER == owner)
-        .values(LAST_EVENT_ID=last, HELD_AT_MS=work.now_ms)
+        .values(LAST_EVENT_ID=last.event_id, HELD_AT_MS=work.now_ms)
     )
-    return moved.rowcount == 1
+    if moved.rowcount != 1:
+        return False
+    _note_point(work.connection, name, last.point_id)
+    return True
+
+
+def _note_point(connection: Connection, name: str, point_id: int) -> None:
+    connection.execute(
+        update(HMSB_HOOK_HEARD).where(_HEARD.NAME == name).values(LAST_POINT_ID=point_id)
+    )
 
 
 def release(connection: Connection, name: str, owner: str) -> None:
@@ -59,10 +85,65 @@ def release(connection: Connection, name: str, owner: str) -> None:
     )
 
 
-def following(
-    connection: Connection, last: EventId, limit: int
-) -> tuple[EventId, tuple[NotificationEvent, ...]]:
-    """The newest id there is, and the first events after one."""
-    newest = event_log.current_event_id(connection)  # first: what it counts is there, or is gone
-    request = NotificationRequest(last_event_id=last, max_events=limit)
-    return newest, event_log.read(connection, request)
+def rewind(connection: Connection, name: str, event_id: EventId) -> HookPosition:
+    """Tell a hook once more of an event and all that came after; its new position.
+
+    Who tells it now loses it, else the position that he has in mind would be stored over this one.
+    Raises NoSuchObjectError for a hook that is not registered, InvalidOperationError for an event
+    that it has yet to hear: what is between would never be told.
+    """
+    # First, so that whoever stores a position comes before or after all of this.
+    connection.execute(
+        update(HMSB_EVENT_HOOK).where(_ROW.NAME == name).values(OWNER=None, HELD_AT_MS=None)
+    )
+    heard = _position(connection, name)
+    if heard is None:
+        raise NoSuchObjectError(
+            f"no hook '{name}' is registered here; hms-bridge hooks list shows those that are"
+        )
+    if not 0 < event_id <= heard.event_id:
+        raise InvalidOperationError(
+            f"hook {name} has heard up to event {heard.event_id}: it can be told again from one "
+            f"of 1 to {heard.event_id} on, not from {event_id}"
+        )
+    before = HookPosition(
+        EventId(event_id - 1), hook_points.last_point_before(connection, event_id)
+    )
+    connection.execute(
+        update(HMSB_EVENT_HOOK).where(_ROW.NAME == name).values(LAST_EVENT_ID=before.event_id)
+    )
+    _note_point(connection, name, before.point_id)
+    return before
+
+
+def forget(connection: Connection, name: str) -> bool:
+    """Nobody waits for a hook any more; whether it was registered."""
+    connection.execute(delete(HMSB_HOOK_HEARD).where(_HEARD.NAME == name))
+    return connection.execute(delete(HMSB_EVENT_HOOK).where(_ROW.NAME == name)).rowcount == 1
+
+
+def lags(work: Work) -> tuple[HookLag, ...]:
+    """How far every hook is behind, by name."""
+    connection, now_ms = work.connection, work.now_ms
+    newest = hook_points.newest(connection)
+    rows = connection.execute(
+        select(HMSB_EVENT_HOOK, _HEARD.LAST_POINT_ID, _is_held(now_ms).label("IS_HELD"))
+        .outerjoin(HMSB_HOOK_HEARD, _HEARD.NAME == _ROW.NAME)
+        .order_by(_ROW.NAME)
+    ).all()
+    positions = []
+    for row in rows:
+        point_id = newest.point_id if row.LAST_POINT_ID is None else row.LAST_POINT_ID
+        heard = HookPosition(EventId(row.LAST_EVENT_ID), point_id)
+        oldest = hook_points.oldest_after(connection, heard)
+        age_ms = 0 if oldest is None else max(0, work.clock.now_ms() - oldest * 1000)
+        positions.append(
+            HookLag(
+                name=row.NAME,
+                heard=heard,
+                newest=newest,
+                oldest_age_ms=age_ms,
+                is_told=row.OWNER is not None and bool(row.IS_HELD),
+            )
+        )
+    return tuple(positions)

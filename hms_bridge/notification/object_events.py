@@ -103,9 +103,9 @@ def constraints_added(
 ) -> EventDraft:
     """ADD_PRIMARYKEY … ADD_CHECKCONSTRAINT, of constraints of one kind.
 
-    A foreign key's is told of the table that it refers to, as in Hive
-    (docs/hive/replication.md §30); of one in another database, which Hive tells there
-    too, its own table is told, whose replica is to have it.
+    A foreign key's names the table that it refers to, as in Hive
+    (docs/hive/replication.md §30); of one in another database, which Hive reports there
+    too, it names its own table, whose replica is to have it.
     """
     kind = constraints[0].kind
     added = TableConstraints(

@@ -52,7 +52,7 @@ def add(connection: Connection, written: Sequence[Written], now_seconds: int) ->
 def add_events(
     connection: Connection, txn_id: TxnId, events: Sequence[WriteEvent], now_seconds: int
 ) -> None:
-    """Remember what a replayed transaction wrote, as its source told it."""
+    """Remember what a replayed transaction wrote, as its source logged it."""
     for event in events:
         _add_event(connection, txn_id, event, now_seconds)
 
@@ -148,7 +148,7 @@ def read(
     database: str | None = None,
     table: str | None = None,
 ) -> tuple[WriteEvent, ...]:
-    """What a transaction wrote, in the order it was told; rows of one table stand together."""
+    """What a transaction wrote, in the order it was reported; rows of one table stand together."""
     query = select(TXN_WRITE_NOTIFICATION_LOG).where(_ROW.WNL_TXNID == txn_id)
     if database is not None:
         query = query.where(_ROW.WNL_DATABASE == database.lower())

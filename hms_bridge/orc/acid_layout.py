@@ -124,7 +124,7 @@ class AcidStats:
 
     @staticmethod
     def parse(value: bytes, path: str = "") -> AcidStats:
-        """Read `inserts,updates,deletes`."""
+        """Read `inserts,updates,deletes`. Raises AcidFormatError, naming ``path``."""
         try:
             inserts, updates, deletes = (int(number) for number in value.decode().split(","))
         except ValueError as error:

@@ -7,7 +7,7 @@ written at the end, with the statistics of the stripes and their sums.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, BinaryIO, Final
 
 from hms_bridge.orc import proto
@@ -40,14 +40,7 @@ class OrcSettings:
     def of_tail(tail: OrcTail) -> OrcSettings:
         """The settings of an existing file."""
         return OrcSettings(
-            compression=tail.compression,
-            block_size_bytes=tail.block_size_bytes,
-            version=tail.version,
-            writer_code=tail.writer_code,
-            writer_version=tail.writer_version,
-            software_version=tail.software_version,
-            row_index_stride=tail.row_index_stride,
-            calendar=tail.calendar,
+            **{setting.name: getattr(tail, setting.name) for setting in fields(OrcSettings)}
         )
 
 
@@ -77,7 +70,7 @@ class OrcAssembler:
         sink.write(MAGIC)
 
     def append(self, stripe: EncodedStripe) -> None:
-        """Add one stripe."""
+        """Write a stripe behind the others; its statistics count for the file."""
         footer = compress(
             stripe.footer.SerializeToString(),
             self._settings.compression,
@@ -96,15 +89,7 @@ class OrcAssembler:
         """Add one stripe as it lies in a file with the same settings; its offset is changed."""
         for chunk in chunks:
             self._sink.write(chunk)
-        self._stripes.append(
-            StripeInfo(
-                offset_bytes=self._offset,
-                index_bytes=info.index_bytes,
-                data_bytes=info.data_bytes,
-                footer_bytes=info.footer_bytes,
-                row_count=info.row_count,
-            )
-        )
+        self._stripes.append(replace(info, offset_bytes=self._offset))
         self._statistics.append(statistics)
         self._offset += info.size_bytes
 
@@ -119,7 +104,7 @@ class OrcAssembler:
         return self._offset
 
     def finish(self, user_metadata: Mapping[str, bytes]) -> None:
-        """Write the tail."""
+        """Write metadata, footer and postscript: without them no reader opens the file."""
         tail = encode_tail(
             self._footer(user_metadata),
             proto.Metadata(stripe_statistics=self._statistics),

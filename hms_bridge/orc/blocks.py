@@ -94,7 +94,7 @@ def _snappy_size(chunk: bytes) -> int:
 
 
 def _lz4_size(chunk: bytes) -> int:
-    """Plain size of an LZ4 block, which does not tell it: the sum over its sequences."""
+    """Plain size of an LZ4 block, which does not state it: the sum over its sequences."""
     size = at = 0
     while at < len(chunk):
         token = chunk[at]

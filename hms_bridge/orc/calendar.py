@@ -114,8 +114,8 @@ def _convert_days(days: pa.Array, convert: DayConversion) -> pa.Array | None:
         return None
     early = pc.unique(days.filter(is_early))
     converted = pa.array([convert(day) for day in early.to_pylist()], pa.int64())
-    found = converted.take(pc.index_in(days, value_set=early))
-    return pc.coalesce(found, days)
+    converted_early = converted.take(pc.index_in(days, value_set=early))
+    return pc.coalesce(converted_early, days)
 
 
 def floor_divide(numbers: pa.Array, divisor: int) -> pa.Array:

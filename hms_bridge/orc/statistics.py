@@ -29,13 +29,13 @@ def merge_statistics(parts: Sequence[Any]) -> Any:
         merged.bytes_on_disk = sum(part.bytes_on_disk for part in parts)
     for name, merge in _MERGERS.items():
         # A part without values knows nothing and takes nothing away.
-        telling = [part for part in parts if part.number_of_values or part.HasField(name)]
-        if telling and all(part.HasField(name) for part in telling):
+        with_values = [part for part in parts if part.number_of_values or part.HasField(name)]
+        if with_values and all(part.HasField(name) for part in with_values):
             into = getattr(merged, name)
-            into.SetInParent()  # readers tell a column's kind by it, even when it is empty
+            into.SetInParent()  # readers know a column's kind by it, even when it is empty
             merge(
-                [getattr(part, name) for part in telling],
-                [bool(part.number_of_values) for part in telling],
+                [getattr(part, name) for part in with_values],
+                [getattr(part, name) for part in with_values if part.number_of_values],
                 into,
             )
             if merged.number_of_values and name in _BOUNDED and not _has_bounds(into, name):
@@ -52,16 +52,24 @@ def _has_bounds(statistics: Any, name: str) -> bool:
     return bool(statistics.HasField("minimum") and statistics.HasField("maximum"))
 
 
+# Each merges all ``parts`` into one; ``filled`` are those with values.
+
+
 def _merge_bounds(
-    parts: Sequence[Any], filled: Sequence[bool], into: Any, key: _Keys = lambda value: value
+    parts: Sequence[Any], filled: Sequence[Any], into: Any, key: _Keys = lambda value: value
 ) -> None:
-    telling = [part for part, is_filled in zip(parts, filled, strict=True) if is_filled]
-    if telling and all(part.HasField("minimum") and part.HasField("maximum") for part in telling):
-        into.minimum = min((part.minimum for part in telling), key=key)
-        into.maximum = max((part.maximum for part in telling), key=key)
+    del parts
+    if filled and all(part.HasField("minimum") and part.HasField("maximum") for part in filled):
+        into.minimum = min((part.minimum for part in filled), key=key)
+        into.maximum = max((part.maximum for part in filled), key=key)
 
 
-def _merge_integers(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
+def _merge_sums(parts: Sequence[Any], _filled: Sequence[Any], into: Any) -> None:
+    if all(part.HasField("sum") for part in parts):
+        into.sum = sum(part.sum for part in parts)
+
+
+def _merge_integers(parts: Sequence[Any], filled: Sequence[Any], into: Any) -> None:
     _merge_bounds(parts, filled, into)
     if all(part.HasField("sum") for part in parts):
         total = sum(part.sum for part in parts)
@@ -69,26 +77,23 @@ def _merge_integers(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> 
             into.sum = total
 
 
-def _merge_doubles(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
-    # NaN has no place between bounds; a sum of NaN tells readers not to trust them.
+def _merge_doubles(parts: Sequence[Any], filled: Sequence[Any], into: Any) -> None:
+    # NaN has no place between bounds; a sum of NaN warns readers not to trust them.
     _merge_bounds(parts, filled, into, key=lambda value: (math.isnan(value), value))
-    if all(part.HasField("sum") for part in parts):
-        into.sum = sum(part.sum for part in parts)
+    _merge_sums(parts, filled, into)
 
 
-def _merge_strings(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
-    telling = [part for part, is_filled in zip(parts, filled, strict=True) if is_filled]
+def _merge_strings(parts: Sequence[Any], filled: Sequence[Any], into: Any) -> None:
     # A text too long for its exact bound has only a truncated one, on the safe side.
-    lows = [_text_bound(part, "minimum", "lower_bound") for part in telling]
-    highs = [_text_bound(part, "maximum", "upper_bound") for part in telling]
+    lows = [_text_bound(part, "minimum", "lower_bound") for part in filled]
+    highs = [_text_bound(part, "maximum", "upper_bound") for part in filled]
     if lows and all(low is not None for low in lows):
         value, is_exact = min(low for low in lows if low is not None)
         setattr(into, "minimum" if is_exact else "lower_bound", value)
     if highs and all(high is not None for high in highs):
         value, is_exact = max(high for high in highs if high is not None)
         setattr(into, "maximum" if is_exact else "upper_bound", value)
-    if all(part.HasField("sum") for part in parts):
-        into.sum = sum(part.sum for part in parts)
+    _merge_sums(parts, filled, into)
 
 
 def _text_bound(part: Any, exact: str, truncated: str) -> tuple[bytes, bool] | None:
@@ -99,45 +104,31 @@ def _text_bound(part: Any, exact: str, truncated: str) -> tuple[bytes, bool] | N
     return None
 
 
-def _merge_buckets(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
-    telling = [part for part, is_filled in zip(parts, filled, strict=True) if is_filled]
-    width = max((len(part.count) for part in telling), default=0)
+def _merge_buckets(_parts: Sequence[Any], filled: Sequence[Any], into: Any) -> None:
+    width = max((len(part.count) for part in filled), default=0)
     into.count.extend(
-        sum(part.count[at] if at < len(part.count) else 0 for part in telling)
-        for at in range(width)
+        sum(part.count[at] if at < len(part.count) else 0 for part in filled) for at in range(width)
     )
 
 
-def _merge_decimals(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
+def _merge_decimals(parts: Sequence[Any], filled: Sequence[Any], into: Any) -> None:
     _merge_bounds(parts, filled, into, key=lambda text: Decimal(text.decode()))
 
 
-def _merge_dates(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
-    _merge_bounds(parts, filled, into)
-
-
-def _merge_timestamps(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
-    telling = [part for part, is_filled in zip(parts, filled, strict=True) if is_filled]
+def _merge_timestamps(parts: Sequence[Any], filled: Sequence[Any], into: Any) -> None:
     # Milliseconds only: the nanoseconds beside them belong to one bound each and are not needed.
     _merge_bounds(parts, filled, into)
-    if telling and all(
-        part.HasField("minimum_utc") and part.HasField("maximum_utc") for part in telling
+    if filled and all(
+        part.HasField("minimum_utc") and part.HasField("maximum_utc") for part in filled
     ):
-        into.minimum_utc = min(part.minimum_utc for part in telling)
-        into.maximum_utc = max(part.maximum_utc for part in telling)
+        into.minimum_utc = min(part.minimum_utc for part in filled)
+        into.maximum_utc = max(part.maximum_utc for part in filled)
 
 
-def _merge_binaries(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
-    del filled
-    if all(part.HasField("sum") for part in parts):
-        into.sum = sum(part.sum for part in parts)
-
-
-def _merge_collections(parts: Sequence[Any], filled: Sequence[bool], into: Any) -> None:
-    telling = [part for part, is_filled in zip(parts, filled, strict=True) if is_filled]
-    if telling:
-        into.min_children = min(part.min_children for part in telling)
-        into.max_children = max(part.max_children for part in telling)
+def _merge_collections(parts: Sequence[Any], filled: Sequence[Any], into: Any) -> None:
+    if filled:
+        into.min_children = min(part.min_children for part in filled)
+        into.max_children = max(part.max_children for part in filled)
     into.total_children = sum(part.total_children for part in parts)
 
 
@@ -151,14 +142,14 @@ _BOUNDED: Final = frozenset(
         "timestamp_statistics",
     }
 )
-_MERGERS: Final[dict[str, Callable[[Sequence[Any], Sequence[bool], Any], None]]] = {
+_MERGERS: Final[dict[str, Callable[[Sequence[Any], Sequence[Any], Any], None]]] = {
     "int_statistics": _merge_integers,
     "double_statistics": _merge_doubles,
     "string_statistics": _merge_strings,
     "bucket_statistics": _merge_buckets,
     "decimal_statistics": _merge_decimals,
-    "date_statistics": _merge_dates,
-    "binary_statistics": _merge_binaries,
+    "date_statistics": _merge_bounds,
+    "binary_statistics": _merge_sums,
     "timestamp_statistics": _merge_timestamps,
     "collection_statistics": _merge_collections,
 }

@@ -75,7 +75,7 @@ def _key_of(file: OrcFile, stripe: int, row: int) -> RowId:
 
 
 def _bounds_of(tail: OrcTail, column: int) -> tuple[int, int] | None:
-    """Lowest and highest value of an integer column, if every stripe tells."""
+    """Lowest and highest value of an integer column, if every stripe states them."""
     bounds: list[int] = []
     for stripe in tail.stripe_statistics():
         statistics = stripe.column_statistics[column].int_statistics
@@ -91,6 +91,7 @@ def _stats_of(tail: OrcTail, layout: AcidLayout) -> AcidStats | None:
         return AcidStats.parse(stored, tail.path)
     if not tail.row_count:
         return AcidStats()
+    # Other writers keep no counts; that all events are of one kind, the column's statistics say.
     bounds = _bounds_of(tail, layout.operation)
     if bounds == (Operation.INSERT, Operation.INSERT):
         return AcidStats(inserts=tail.row_count)
@@ -121,6 +122,7 @@ def copy_refusal(sources: Sequence[CopySource], write_ids: ValidWriteIdList) -> 
         reason = _refusal_of(source, write_ids) or _mismatch(source.tail, ordered[0].tail)
         if reason is not None:
             return f"{source.tail.path}: {reason}"
+    # Readers look rows up by key ranges of stripes, so the new file must ascend as a whole.
     for before, after in pairwise(ordered):
         if after.first_key is None or after.first_key <= before.last_keys[-1]:
             return f"keys of {after.tail.path} overlap those of {before.tail.path}"
@@ -137,7 +139,7 @@ def _refusal_of(source: CopySource, write_ids: ValidWriteIdList) -> str | None:
     if stats is None or stats.updates or (stats.inserts and stats.deletes):
         return "the file mixes inserts with updates or deletes"
     if source.write_ids is None:
-        return "the file does not tell its write ids"
+        return "the file does not name its write ids"
     keys = (source.first_key or source.last_keys[0], *source.last_keys)
     if list(keys) != sorted(keys):
         return "its rows are not in the order of their keys"
@@ -151,6 +153,8 @@ def _refusal_of(source: CopySource, write_ids: ValidWriteIdList) -> str | None:
 
 
 def _mismatch(tail: OrcTail, first: OrcTail) -> str | None:
+    # Padding and the writer's name change no byte inside of a stripe; all else must be said once,
+    # in the one footer of the new file.
     settings = replace(_settings(tail), block_size_bytes=0, software_version="")
     wanted = replace(_settings(first), block_size_bytes=0, software_version="")
     if settings != wanted:

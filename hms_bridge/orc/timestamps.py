@@ -2,8 +2,8 @@
 
 Arrow's nanoseconds end in 2262 and its microseconds lose digits, so a lossless form stands beside
 them: a struct of `seconds` since 1970-01-01 00:00:00 (rounded down) and `nanos` (0..999999999).
-Timestamps without a zone are wall-clock times. The second that ORC cannot tell: docs/hive/acid.md
-§21.
+Timestamps without a zone are wall-clock times. The second that ORC does not keep apart:
+docs/hive/acid.md §21.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def stored_seconds_to_wall(seconds: pa.Array, nanos: pa.Array, timezone: str) ->
 
     ORC's writers round towards zero when a fraction of a millisecond or more stands before the
     epoch, so readers take a second off (ORC: TimestampTreeReader); the last second before the
-    epoch cannot be told from the first after it.
+    epoch cannot be kept apart from the first after it.
     """
     base = BASE_SECONDS
     if not is_utc(timezone):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
+from hms_bridge.backend.columns import Columns, member
 from hms_bridge.backend.schema.replication_tables import HMSB_REPL_CYCLE
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import NoSuchObjectError
@@ -18,13 +18,34 @@ KEPT_MAX = 10_000
 """Cycles of a policy: more than a year of one an hour, each of which found something."""
 
 _ROW = HMSB_REPL_CYCLE.c
+_RESULT = Columns(
+    CycleResult,
+    outcome=member("OUTCOME", CycleOutcome),
+    dump_kind="DUMP_KIND",
+    dump_directory="DUMP_DIRECTORY",
+    until_event_id="UNTIL_EVENT_ID",
+    event_count="EVENT_COUNT",
+    file_count="FILE_COUNT",
+    byte_count="BYTE_COUNT",
+    attempt_count="ATTEMPT_COUNT",
+    message="MESSAGE",
+)
+_CYCLE = Columns(
+    Cycle,
+    policy="POLICY_NAME",
+    number="CYCLE_NUMBER",
+    started_at_ms="STARTED_AT_MS",
+    ended_at_ms="ENDED_AT_MS",
+    host="HOST",
+    result=_RESULT,
+)
 
 
-def begin_cycle(work: Work, policy: str, host: str) -> int:
-    """See PolicyStore.begin_cycle."""
+def begin_cycle(work: Work, policy: str, host: str) -> tuple[int, tuple[Cycle, ...]]:
+    """See PolicyStore.begin_cycle; also the cycles that were killed before."""
     connection, now_ms = work.connection, work.clock.now_ms()
     number = take_cycle_number(connection, policy)
-    _end_killed(connection, policy)
+    killed = _end_killed(connection, policy)
     connection.execute(
         delete(HMSB_REPL_CYCLE).where(
             _ROW.POLICY_NAME == policy, _ROW.CYCLE_NUMBER <= number - KEPT_MAX
@@ -36,22 +57,25 @@ def begin_cycle(work: Work, policy: str, host: str) -> int:
             CYCLE_NUMBER=number,
             STARTED_AT_MS=now_ms,
             HOST=host,
-            **_values(CycleResult(outcome=CycleOutcome.RUNNING)),
+            **_RESULT.values(CycleResult(outcome=CycleOutcome.RUNNING)),
         )
     )
-    return number
+    return number, killed
 
 
-def _end_killed(connection: Connection, policy: str) -> None:
+def _end_killed(connection: Connection, policy: str) -> tuple[Cycle, ...]:
     """Whoever is alone with the policy now did not leave these."""
     running = (_ROW.POLICY_NAME == policy) & (_ROW.OUTCOME == CycleOutcome.RUNNING.value)
+    killed = []
     for row in connection.execute(select(HMSB_REPL_CYCLE).where(running)).all():
-        killed = _cycle(row)
-        interrupted = replace(killed.result, outcome=CycleOutcome.INTERRUPTED)
-        count(connection, replace(killed, result=interrupted))
+        cycle = _CYCLE.read(row)
+        interrupted = replace(cycle.result, outcome=CycleOutcome.INTERRUPTED)
+        killed.append(replace(cycle, result=interrupted))
+        count(connection, killed[-1])
     connection.execute(
         update(HMSB_REPL_CYCLE).where(running).values(OUTCOME=CycleOutcome.INTERRUPTED.value)
     )
+    return tuple(killed)
 
 
 def end_cycle(work: Work, policy: str, number: int, result: CycleResult) -> None:
@@ -62,11 +86,11 @@ def end_cycle(work: Work, policy: str, number: int, result: CycleResult) -> None
     ).first()
     if row is None:
         raise NoSuchObjectError(f"policy {policy}, or its history, was removed meanwhile")
-    ended = replace(_cycle(row), ended_at_ms=work.clock.now_ms(), result=result)
+    ended = replace(_CYCLE.read(row), ended_at_ms=work.clock.now_ms(), result=result)
     connection.execute(
         update(HMSB_REPL_CYCLE)
         .where(_is(policy, number))
-        .values(ENDED_AT_MS=ended.ended_at_ms, **_values(result))
+        .values(ENDED_AT_MS=ended.ended_at_ms, **_RESULT.values(result))
     )
     count(connection, ended)
     if result.outcome is CycleOutcome.NOTHING_NEW:
@@ -84,43 +108,8 @@ def get_cycles(work: Work, policy: str | None = None, limit: int = 100) -> tuple
         query = query.where(_ROW.POLICY_NAME == policy)
     newest = (_ROW.STARTED_AT_MS.desc(), _ROW.POLICY_NAME, _ROW.CYCLE_NUMBER.desc())
     rows = work.connection.execute(query.order_by(*newest).limit(limit))
-    return tuple(_cycle(row) for row in rows)
+    return tuple(map(_CYCLE.read, rows))
 
 
 def _is(policy: str, number: int) -> ColumnElement[bool]:
     return (_ROW.POLICY_NAME == policy) & (_ROW.CYCLE_NUMBER == number)
-
-
-def _values(result: CycleResult) -> dict[str, object]:
-    return {
-        "OUTCOME": result.outcome.value,
-        "DUMP_KIND": result.dump_kind,
-        "DUMP_DIRECTORY": result.dump_directory,
-        "UNTIL_EVENT_ID": result.until_event_id,
-        "EVENT_COUNT": result.event_count,
-        "FILE_COUNT": result.file_count,
-        "BYTE_COUNT": result.byte_count,
-        "ATTEMPT_COUNT": result.attempt_count,
-        "MESSAGE": result.message,
-    }
-
-
-def _cycle(row: Row[*tuple[Any, ...]]) -> Cycle:
-    return Cycle(
-        policy=row.POLICY_NAME,
-        number=row.CYCLE_NUMBER,
-        started_at_ms=row.STARTED_AT_MS,
-        ended_at_ms=row.ENDED_AT_MS,
-        host=row.HOST,
-        result=CycleResult(
-            outcome=CycleOutcome(row.OUTCOME),
-            dump_kind=row.DUMP_KIND,
-            dump_directory=row.DUMP_DIRECTORY,
-            until_event_id=row.UNTIL_EVENT_ID,
-            event_count=row.EVENT_COUNT,
-            file_count=row.FILE_COUNT,
-            byte_count=row.BYTE_COUNT,
-            attempt_count=row.ATTEMPT_COUNT,
-            message=row.MESSAGE,
-        ),
-    )

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Row, delete, insert, select, update
 
+from hms_bridge.backend.columns import Columns, Kept, flag
 from hms_bridge.backend.schema.replication_tables import (
     HMSB_REPL_CYCLE,
     HMSB_REPL_POLICY,
@@ -18,9 +19,30 @@ from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 from hms_bridge.policies.same_place import is_same_directory, metastore_key
 
+
+def _side(prefix: str) -> Columns[PolicySide]:
+    return Columns(
+        PolicySide,
+        metastore=f"{prefix}_URL",
+        database=f"{prefix}_DB",
+        settings=Kept(
+            f"{prefix}_SETTINGS",
+            json.loads,
+            lambda settings: json.dumps(dict(settings), sort_keys=True),
+        ),
+    )
+
+
 _ROW = HMSB_REPL_POLICY.c
 _COVERED = HMSB_REPL_POLICY_TABLES.c
 _POLICIES = HMSB_REPL_POLICY.outerjoin(HMSB_REPL_POLICY_TABLES, _COVERED.POLICY_NAME == _ROW.NAME)
+_COLUMNS = Columns(
+    ReplicationPolicy,
+    root="ROOT",
+    source=_side("SOURCE"),
+    target=_side("TARGET"),
+    is_paused=flag("IS_PAUSED"),
+)
 _WITH_TABLES = select(HMSB_REPL_POLICY, _COVERED.INCLUDED, _COVERED.EXCLUDED).select_from(_POLICIES)
 
 
@@ -35,6 +57,8 @@ def add_policies(
 def _add_policy(connection: Connection, policy: ReplicationPolicy, *, is_replacing: bool) -> None:
     others = {other.name: other for other in get_policies(connection)}
     there = others.pop(policy.name, None)
+    if there == policy:
+        return  # typed again, as after a kill
     if there is not None and not is_replacing:
         raise AlreadyExistsError(
             f"there is a policy {policy.name} already; remove it first, or replace it"
@@ -43,11 +67,15 @@ def _add_policy(connection: Connection, policy: ReplicationPolicy, *, is_replaci
         _require_apart(policy, other, connection.engine.url)
     if there is None:
         connection.execute(
-            insert(HMSB_REPL_POLICY).values(NAME=policy.name, NEXT_CYCLE=1, **_values(policy))
+            insert(HMSB_REPL_POLICY).values(
+                NAME=policy.name, NEXT_CYCLE=1, **_COLUMNS.values(policy)
+            )
         )
     else:
         connection.execute(
-            update(HMSB_REPL_POLICY).where(_ROW.NAME == policy.name).values(**_values(policy))
+            update(HMSB_REPL_POLICY)
+            .where(_ROW.NAME == policy.name)
+            .values(**_COLUMNS.values(policy))
         )
         connection.execute(
             delete(HMSB_REPL_POLICY_TABLES).where(_COVERED.POLICY_NAME == policy.name)
@@ -142,34 +170,7 @@ def _side_key(side: PolicySide, own: URL) -> tuple[str, ...]:
     return (side.database.lower(), *metastore_key(side.metastore, own))
 
 
-def _values(policy: ReplicationPolicy) -> dict[str, object]:
-    return {
-        "ROOT": policy.root,
-        "SOURCE_URL": policy.source.metastore,
-        "SOURCE_DB": policy.source.database,
-        "SOURCE_SETTINGS": json.dumps(dict(policy.source.settings), sort_keys=True),
-        "TARGET_URL": policy.target.metastore,
-        "TARGET_DB": policy.target.database,
-        "TARGET_SETTINGS": json.dumps(dict(policy.target.settings), sort_keys=True),
-        "IS_PAUSED": int(policy.is_paused),
-    }
-
-
 def _policy(row: Row[*tuple[Any, ...]]) -> ReplicationPolicy:
-    return ReplicationPolicy(
-        name=row.NAME,
-        root=row.ROOT,
-        source=PolicySide(
-            metastore=row.SOURCE_URL,
-            database=row.SOURCE_DB,
-            settings=json.loads(row.SOURCE_SETTINGS),
-        ),
-        target=PolicySide(
-            metastore=row.TARGET_URL,
-            database=row.TARGET_DB,
-            settings=json.loads(row.TARGET_SETTINGS),
-        ),
-        is_paused=bool(row.IS_PAUSED),
-        included_tables=row.INCLUDED,
-        excluded_tables=row.EXCLUDED,
+    return _COLUMNS.read(
+        row, name=row.NAME, included_tables=row.INCLUDED, excluded_tables=row.EXCLUDED
     )

@@ -1,7 +1,7 @@
 """Whether two texts name one directory, or one metastore. For refusing: what may be one, is one.
 
 Nothing is asked of a file system or a server: links, a second name of a host, and a server that
-stands before the same database cannot be told.
+stands before the same database nobody can tell.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What of a dump the target has: `repl verify DUMP --target`.
 
-A dump tells what a load copies. After the load a compaction of the replica may have merged it, and
+A dump names what a load copies. After the load a compaction of the replica may have merged it, and
 later changes may have removed it: what explains a file's absence is no loss.
 """
 
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
-from changemanager.errors import ChangeManagerError
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver, list_tree
 from changemanager.whereabouts import Whereabouts
 from hms_bridge.acid.names import DirectoryName
-from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.ids import EventId
-from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.texts import is_there
 from hms_bridge.repl.format.untrusted import DumpedFile
-from hms_bridge.repl.target_objects import last_event_of
-from hms_bridge.repl.verify import NamedFile, VerifiedFile, VerifyReport
+from hms_bridge.repl.format.verify import NamedFile, VerifiedFile, VerifyReport
+from hms_bridge.repl.lookup import find_partition, if_there
+from hms_bridge.repl.storage import explained_refusals
+from hms_bridge.repl.target_objects import replica_event
 
 _REMOVING = frozenset(
     {
@@ -153,7 +153,7 @@ def judge_absent(file: NamedFile, place: FoundPlace, progress: Progress) -> Targ
     if not progress.has_come_to(file.event_id):
         return TargetFile(state=AtTarget.TO_COPY, reason="the target has not come to it yet")
     if place.root is None:
-        # What the target does not have at all, it was told to drop or rename; or somebody did.
+        # What the target does not have at all, a load dropped or renamed it; or somebody did.
         return TargetFile(state=AtTarget.UNCLEAR, reason=place.why)
     if place.is_transactional:
         cover = _cover(file.file, place.sizes or {})
@@ -194,40 +194,35 @@ class TargetCheck:
 
     def run(self, reader: DumpReader, verified: VerifyReport) -> TargetReport:
         """A verdict for each file of a report. Raises ReplError if the target cannot be read."""
-        try:
+        with explained_refusals(self._unreadable):
             return self._run(reader, verified)
-        except (OSError, ChangeManagerError) as error:
-            raise ReplError(
-                f"the files of database {self._database} at the target cannot be looked at: "
-                f"{error}. Check its file system, then verify again"
-            ) from error
+
+    def _unreadable(self, error: Exception) -> str:
+        return (
+            f"the files of database {self._database} at the target cannot be looked at: "
+            f"{error}. Check its file system, then verify again"
+        )
 
     def _run(self, reader: DumpReader, verified: VerifyReport) -> TargetReport:
         progress = Progress(
-            stands_at=self._stands_at(),
+            stands_at=replica_event(if_there(self._target.get_database, self._database)),
             dump_ends_at=reader.metadata.last_event_id,
             is_whole_there=reader.is_bootstrap
             or is_there(self._resolve(reader.paths.finished_load)),
             last_removal=_last_removal(reader),
         )
-        found: dict[int, TargetFile] = {}
+        judged: dict[int, TargetFile] = {}
         with FilePool() as pool:
             for place, numbers in self._places(verified):
                 judge = partial(self._judge, place=place, progress=progress)
                 files = (verified.files[number].named for number in numbers)
-                found.update(zip(numbers, pool.each(judge, files), strict=True))
+                judged.update(zip(numbers, pool.each(judge, files), strict=True))
         return TargetReport(
             target_database=self._database,
             stands_at=progress.stands_at,
             verified=verified,
-            files=tuple(found[number] for number in range(len(verified.files))),
+            files=tuple(judged[number] for number in range(len(verified.files))),
         )
-
-    def _stands_at(self) -> EventId | None:
-        try:
-            return last_event_of(self._target.get_database(self._database).parameters)
-        except NoSuchObjectError:
-            return None
 
     def _places(self, verified: VerifyReport) -> Iterator[tuple[FoundPlace, Sequence[int]]]:
         """Each table, partition or function, and its files by number; many events may name it."""
@@ -245,9 +240,8 @@ class TargetCheck:
                 yield self._place(name, partition), own
 
     def _place_of_function(self, name: str, file_name: str) -> FoundPlace:
-        try:
-            made = self._target.get_function(self._database, name)
-        except NoSuchObjectError:
+        made = if_there(self._target.get_function, self._database, name)
+        if made is None:
             why = f"there is no function {self._database}.{name}: dropped, or lost"
             return FoundPlace(root=None, why=why)
         for resource in made.resources:
@@ -261,18 +255,16 @@ class TargetCheck:
 
     def _place(self, name: str, partition_name: str | None) -> FoundPlace:
         what = f"table {self._database}.{name}"
-        try:
-            table = self._target.get_table(self._database, name)
-            storage = table.storage
-            if partition_name is not None:
-                what = f"partition {partition_name} of {what}"
-                values = [value for _, value in parse_partition_name(partition_name)]
-                storage = self._target.get_partition(self._database, name, values).storage
-        except NoSuchObjectError:
+        table = if_there(self._target.get_table, self._database, name)
+        place: Table | Partition | None = table
+        if table is not None and partition_name is not None:
+            what = f"partition {partition_name} of {what}"
+            place = find_partition(self._target, self._database, name, partition_name)
+        if table is None or place is None:
             return FoundPlace(root=None, why=f"there is no {what}: dropped or renamed, or lost")
-        if storage.location is None:
+        if place.storage.location is None:
             return FoundPlace(root=None, why=f"{what} has no location")
-        root = self._resolve(storage.location)
+        root = self._resolve(place.storage.location)
         return FoundPlace(
             root=root,
             is_transactional=table.is_transactional,

@@ -5,7 +5,7 @@ over thrift too, and no reader or writer of the database waits for it: an EXCLUS
 and a SHARED_READ lock of its database let each other pass (golden lock matrix). Hive asks of a lock
 neither database nor table.
 
-Two that run at once are told apart from one that was killed by the heartbeat. While the holder
+Two that run at once are distinguished from one that was killed by the heartbeat. While the holder
 gives signs of life, the other is refused. A holder that gave none for ``dead_after_seconds`` is
 dead; whoever waits takes its lock away and goes on, as the metastore would after hive.txn.timeout.
 So a load that is started again after a kill waits at most that long, and nobody has to repair.
@@ -24,7 +24,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
+from typing import Protocol
 
+from changemanager.clock import span_text
 from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import BusyError, HmsBridgeError, NoSuchLockError, ReplError
 from hms_bridge.metastore import Metastore
@@ -56,6 +58,7 @@ class LeaseKind(Enum):
     DUMP = "repl-dump"
     RUN = "repl-run"
     DRILL = "repl-drill"
+    REPAIR = "repl-repair"
 
     @property
     def verb(self) -> str:
@@ -86,10 +89,29 @@ class LeaseRules:
         return int(1000 * _BEATS_MISSED_MIN * self.heartbeat_seconds)
 
 
+class LeaseHolder(Protocol):
+    """Who does something alone."""
+
+    @property
+    def user(self) -> str:
+        """For SHOW LOCKS."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """For SHOW LOCKS."""
+        ...
+
+    @property
+    def lease(self) -> LeaseRules:
+        """When another one at work counts as dead."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseRequest:
     """What to do alone on which database (RUN: for which policy), and who does it. ``on_waiting``
-    is told why it waits."""
+    is given why it waits."""
 
     kind: LeaseKind
     database_name: str
@@ -97,6 +119,20 @@ class LeaseRequest:
     host: str
     rules: LeaseRules
     on_waiting: Callable[[str], None]
+
+    @classmethod
+    def of(
+        cls, holder: LeaseHolder, kind: LeaseKind, name: str, on_waiting: Callable[[str], None]
+    ) -> LeaseRequest:
+        """What a holder asks for."""
+        return cls(
+            kind=kind,
+            database_name=name,
+            user=holder.user,
+            host=holder.host,
+            rules=holder.lease,
+            on_waiting=on_waiting,
+        )
 
     @property
     def scope(self) -> Scope:
@@ -278,9 +314,8 @@ class _Acquisition:
             if is_new:
                 self._report_wait(holder, silent_ms)
             return False
-        _LOG.warning(
-            "%s is dead: no sign of life for %d s", _who(holder), max(silent_ms, enough_ms) // 1000
-        )
+        silence = span_text(max(silent_ms, enough_ms))
+        _LOG.warning("%s is dead: no sign of life for %s", _who(holder), silence)
         self._metastore.unlock(holder.lock_id)
         return True
 
@@ -293,7 +328,7 @@ class _Acquisition:
         verb = self._request.kind.verb
         return BusyError(
             f"another {verb} of {self._request.name} is at work: "
-            f"{_who(holder)}. Let it end, then {verb} again; if it must not go on, stop that "
+            f"{_who(holder)}. Let it end, then type this again; if it must not go on, stop that "
             "process"
         )
 
@@ -301,12 +336,12 @@ class _Acquisition:
         verb = self._request.kind.verb
         left_ms = max(self._rules.patience_ms - max(silent_ms, 0), self._rules.watch_ms)
         # One pause between two looks, and the two heartbeats after.
-        left_seconds = -(-left_ms // 1000) + round(3 * self._rules.heartbeat_seconds)
+        latest_ms = left_ms + int(3000 * self._rules.heartbeat_seconds)
+        silence, latest = span_text(max(silent_ms, 0)), span_text(-(-latest_ms // 1000) * 1000)
         self._request.on_waiting(
             f"another {verb} of {self._request.name} began and did not end: "
-            f"{_who(holder)}, no sign of life for {silent_ms // 1000} s. Waiting: if it lives, "
-            f"this one is refused; if it was killed, this one goes on in {left_seconds} s at the "
-            "latest"
+            f"{_who(holder)}, no sign of life for {silence}. Waiting: if it lives, "
+            f"this one is refused; if it was killed, this one goes on in {latest} at the latest"
         )
 
 

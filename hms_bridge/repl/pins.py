@@ -1,15 +1,18 @@
 """Who still needs an archived file: dumps that are not loaded, and the way from dump to dump.
 
-Two pins for a database. The *policy* pin holds everything archived since the newest dump began: its
-files may stand in the next one. The *dump* pin holds the files that a dump names, until it is
-loaded. Hive has neither, and its purge takes files that a replica still needs
-(docs/hive/replication.md §6).
+Two kinds of pins. The *policy* pin, one for each root that a database is dumped to, holds what was
+archived since the newest dump there began: its files may stand in the next one. The *dump* pin
+holds the files that a dump names, until it is loaded. Hive has neither, and its purge takes files
+that a replica still needs (docs/hive/replication.md §6).
+
+Earlier versions kept one policy pin for a database, however many roots it was dumped to. The first
+dump takes it over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from changemanager.config import NAME_LENGTH_MAX
@@ -17,7 +20,7 @@ from changemanager.manifest import ArchivePins, Pin, PinKind
 from changemanager.uri import EncodedUri, archive_name
 from hms_bridge.clock import Clock
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState
-from hms_bridge.repl.format.layout import database_of
+from hms_bridge.repl.format.layout import database_of, is_place_of_drill
 from hms_bridge.repl.remedies import begin_anew
 
 _DUMP = "dump:"
@@ -29,9 +32,22 @@ def dump_holder(database: str, directory: str) -> str:
     return f"{_DUMP}{database}:{directory}"
 
 
-def policy_holder(database: str) -> str:
-    """The name of the pin of the way from dump to dump."""
+def policy_holder(database: str, root: str) -> str:
+    """The name of the pin of the way from dump to dump below a root, which is given as the resolver
+    writes it."""
+    return f"{_POLICY}{database}:{root}"
+
+
+def shared_holder(database: str) -> str:
+    """The name of that pin in versions that kept one for all roots."""
     return f"{_POLICY}{database}"
+
+
+def policy_pin(pins: Iterable[Pin], database: str, root: str) -> Pin | None:
+    """The pin of the way from dump to dump below a root, or the shared one as long as that was not
+    taken over."""
+    known = {pin.holder: pin for pin in pins}
+    return known.get(policy_holder(database, root)) or known.get(shared_holder(database))
 
 
 def pinned_dump(holder: str) -> tuple[str, str] | None:
@@ -73,18 +89,21 @@ def given_up_text(pin: Pin, database: str) -> str:
     return f"{event}: {pin.given_up.reason}; {ends}. {begin_anew(database)}"
 
 
-def given_up_of(manifest: ArchivePins | None, database: str) -> str:
-    """What was given up of a database's policy and dumps; empty if nothing was, or nobody knows."""
-    policy, dumps = policy_holder(database), dump_holder(database, "")
+def given_up_of(manifest: ArchivePins | None, database: str, root: str) -> str:
+    """What was given up of a database's policy and dumps below a root; empty if nothing was, or
+    nobody knows."""
+    dumps = dump_holder(database, f"{root}/")
     pins = () if manifest is None else manifest.pins()
-    own = [pin for pin in pins if pin.holder == policy or pin.holder.startswith(dumps)]
+    policy = policy_pin(pins, database, root)
+    own = [pin for pin in pins if pin == policy or pin.holder.startswith(dumps)]
     texts = [given_up_text(pin, database) for pin in own]
     return " ".join(text for text in texts if text)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpPins:
-    """Sets and releases the pins of one replicated database. Without a manifest nothing happens.
+    """Sets and releases the pins of a database that is dumped to a root, which is given as the
+    resolver writes it. Without a manifest nothing happens.
 
     ``is_apart``: the dump is none of those that follow on each other, so the policy's pin, which is
     of the last of these, stays as it is.
@@ -93,14 +112,15 @@ class DumpPins:
     manifest: ArchivePins | None
     clock: Clock
     database: str
+    root: str
     is_apart: bool = False
 
     def begin(self) -> None:
         """A dump begins: hold what is archived from now on, unless an older dump holds more."""
         if self.manifest is None or self.is_apart:
             return
-        holder = policy_holder(self.database)
-        if not any(pin.holder == holder for pin in self.manifest.pins()):
+        self._take_over(self.manifest)
+        if policy_pin(self.manifest.pins(), self.database, self.root) is None:
             self._put_policy(self.clock.now_ms())
 
     def hold(self, directory: str, files: Collection[EncodedUri]) -> tuple[str, ...]:
@@ -125,25 +145,69 @@ class DumpPins:
         if self.manifest is not None and not self.is_apart:
             self._put_policy(began_at_ms)
 
-    def end(self) -> None:
-        """There will be no next dump: nothing more is held for it."""
+    def end(self) -> bool:
+        """There will be no next dump: nothing more is held for it. False if nothing was."""
+        if self.manifest is None:
+            return False
+        self._take_over(self.manifest)
+        return self.manifest.remove_pin(policy_holder(self.database, self.root))
+
+    def release_all(self) -> None:
+        """Nobody will load dumps from below the root any more."""
+        self.end()
         if self.manifest is not None:
-            self.manifest.remove_pin(policy_holder(self.database))
+            dumps = dump_holder(self.database, f"{self.root}/")
+            for pin in self.manifest.pins():
+                if pin.holder.startswith(dumps):
+                    self.manifest.remove_pin(pin.holder)
 
     def hold_since(self, since_ms: int) -> None:
         """The next dump needs what was archived since then, too."""
         if self.manifest is None:
             return
-        holder = policy_holder(self.database)
-        held = [pin.archived_since_ms for pin in self.manifest.pins() if pin.holder == holder]
-        since_ms = min([since_ms, *(held_ms for held_ms in held if held_ms is not None)])
-        self._put_policy(since_ms, is_wider=True)
+        self._take_over(self.manifest)
+        pin = policy_pin(self.manifest.pins(), self.database, self.root)
+        held_ms = None if pin is None else pin.archived_since_ms
+        self._put_policy(since_ms if held_ms is None else min(since_ms, held_ms), is_wider=True)
+
+    def _take_over(self, manifest: ArchivePins) -> None:
+        """What the pin that all roots shared holds goes over to this root, and to each one with
+        dumps that are not loaded. It goes last: whoever is stopped before has changed nothing.
+
+        Another root, of which nothing is known here, needs of it only what was archived after the
+        last dump to any root; that is kept for hive.repl.cm.retain, in which it is dumped.
+        """
+        pins = manifest.pins()
+        shared = next((pin for pin in pins if pin.holder == shared_holder(self.database)), None)
+        if shared is None:
+            return
+        there = {pin.holder for pin in pins}
+        for root in sorted({self.root, *self._pinned_roots(pins)}):
+            holder = policy_holder(self.database, root)
+            if holder in there:
+                continue
+            manifest.put_pin(replace(shared, holder=holder, given_up=None))
+            if shared.given_up is not None:
+                manifest.give_up(
+                    holder, seen_created_at_ms=shared.created_at_ms, given_up=shared.given_up
+                )
+        manifest.remove_pin(shared.holder)
+
+    def _pinned_roots(self, pins: Iterable[Pin]) -> Iterator[str]:
+        """Those with a dump of the database that pins files, and a next one."""
+        for pin in pins:
+            known = pinned_dump(pin.holder) if pin.kind is PinKind.DUMP else None
+            if known is None or known[0] != self.database:
+                continue
+            root = known[1].rsplit("/", 2)[0]
+            if not is_place_of_drill(root):  # a drill that was killed: its dump is its last
+                yield root
 
     def _put_policy(self, since_ms: int, *, is_wider: bool = False) -> None:
         if self.manifest is not None:
             self.manifest.put_pin(
                 Pin(
-                    holder=policy_holder(self.database),
+                    holder=policy_holder(self.database, self.root),
                     kind=PinKind.POLICY,
                     reason=f"the next dump of {self.database} may name it",
                     created_at_ms=self.clock.now_ms(),

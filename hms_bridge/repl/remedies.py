@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 _TABLE = "--table-anew"
 _BEGIN_ANEW = "To begin anew: "
+_LOOK_FIRST = "Look first "
 _TABLE_NAMES = re.compile(rf"{_TABLE} ([^\s']+)")
 
 
@@ -28,6 +29,22 @@ def begin_anew(source: str, target: str | None = None) -> str:
         f"'sql -e \"DROP DATABASE {target} CASCADE\"' at the replica, "
         f"'repl dump {source} --bootstrap', 'repl load {source}{into}'"
     )
+
+
+def source_went_back(source: str) -> str:
+    """A source stands before its replica, as one does that was restored from a backup: what it lost
+    with that may be in the replica alone, so the replica is no copy to throw away."""
+    return (
+        f"{_LOOK_FIRST}what the replica has that the source lost: it may be the only copy. To keep "
+        "it, with a policy: 'repl promote POLICY' (--source-is-lost where that is out of reach), "
+        "then 'repl failback POLICY' brings all of it to the source. If nothing of "
+        f"it is wanted: {begin_anew(source)}"
+    )
+
+
+def without_remedy(message: str) -> str:
+    """What a message of :func:`source_went_back` is the end of says, for who is on that way."""
+    return message.partition(f" {_LOOK_FIRST}")[0]
 
 
 def bring_anew(source: str, tables: Iterable[str], target: str | None = None) -> str:
@@ -61,7 +78,10 @@ def open_to_definitions(database: str) -> str:
 
 def lift_fence(policy: str) -> str:
     """How an admin gives a fenced source back to its writers."""
-    return f"'repl promote {policy} --cancel', as long as its replica was not promoted"
+    return (
+        f"'repl promote {policy} --cancel', as long as its replica was not promoted; after that "
+        f"'repl failback {policy}' makes it the replica"
+    )
 
 
 def taken_over(database: str) -> str:
@@ -69,6 +89,18 @@ def taken_over(database: str) -> str:
     return (
         f"database {database} has taken its source's place, so it follows nobody: 'repl failback "
         "POLICY' makes the former source its replica. Do not drop it"
+    )
+
+
+def gone_over(database: str, *, policy: str, successor: str, is_fenced: bool) -> str:
+    """A dump of a former source was asked for, or would be: who has its place, and how to go on."""
+    end = f"'repl end {database}', then " if is_fenced else ""
+    return (
+        f"database {database} is no source any more: {successor} (policy {policy}) took its place, "
+        "and whoever follows this one would lack what is written there. "
+        f"'repl failback {policy}' makes this one its replica; another replica begins anew from "
+        "there ('repl policy add', with that database as its source). To have this one as a source "
+        f"of its own, beside that one: {end}'repl open {database} --writes'"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from changemanager.budget import budget_ends_ms
@@ -10,22 +10,36 @@ from changemanager.config import PinBudget
 from changemanager.location import Resolver
 from changemanager.manifest import ArchivePins, Pin
 from hms_bridge.clock import Clock
-from hms_bridge.errors import DumpIncompleteError, EventGapError, MarkedError, NoSuchObjectError
+from hms_bridge.errors import (
+    DumpIncompleteError,
+    EventGapError,
+    MarkedError,
+    NoSuchObjectError,
+    ReplError,
+)
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
-from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.backlog import Backlog, bytes_to_copy, find_backlog
-from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.event_source import EventRange, next_event
 from hms_bridge.repl.dump.origin import require_reached, require_same_log
-from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
+from hms_bridge.repl.format.directories import (
+    DumpDirectory,
+    DumpState,
+    list_dumps,
+    newest_finished,
+    newest_known,
+)
+from hms_bridge.repl.format.texts import is_there
 from hms_bridge.repl.format.untrusted import DumpRules
-from hms_bridge.repl.pins import dump_holder, given_up_text, policy_holder
+from hms_bridge.repl.format.verify import verify_dump
+from hms_bridge.repl.lookup import if_there
+from hms_bridge.repl.pins import dump_holder, given_up_text, policy_pin
 from hms_bridge.repl.remedies import begin_anew, taken_over
-from hms_bridge.repl.target_objects import has_taken_over, last_event_of, noted_scope
-from hms_bridge.repl.verify import verify_dump
+from hms_bridge.repl.successor import successor_text
+from hms_bridge.repl.target_objects import has_taken_over, known_scope, last_event_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,9 +69,6 @@ class DumpStatus:
 
     directory: str
     state: DumpState
-    type: str | None
-    from_event_id: EventId | None
-    to_event_id: EventId | None
     finished_ms: int | None
     loaded_ms: int | None
 
@@ -81,7 +92,7 @@ class StatusReport:
     until the log purges the first event that no dump has. ``archive_expires_in_seconds``: until
     the purge may take a file of the dump to load (None: none is archived, or all are pinned).
     ``budget_ends_in_seconds``: until the purge gives up what is pinned for this replica, as far as
-    what is archived now tells. ``missing_files`` of that dump are lost already. ``is_pinned`` is
+    what is archived now shows. ``missing_files`` of that dump are lost already. ``is_pinned`` is
     None where the source's own database, which knows, is not looked at. ``troubles``: why the
     replica cannot follow as it is, with what to do, a line each. ``scope``: which tables of the
     source the replica has; only they count.
@@ -150,21 +161,25 @@ class ReplStatus:
         self._pins = pins
 
     def look(self, request: StatusRequest) -> StatusReport:
-        """The status now. Raises ReplError if a dump is damaged."""
+        """The status now. Raises ReplError if a dump is damaged, NoSuchObjectError for a name of
+        which neither side, as far as they are given, nor a dump knows."""
         source = request.source_database.lower()
         dumps = list_dumps(self._resolve, request.root, source)
         parameters = self._target_parameters(request)
+        self._require_known(request, dumps)
         last = None if parameters is None else last_event_of(parameters)
-        loaded = last if last is not None else _loaded_until(dumps)
-        dumped = _dumped_until(dumps)
+        loaded_dumps = (dump for dump in dumps if dump.state is DumpState.LOADED)
+        loaded = last if last is not None else _until(loaded_dumps)
+        dumped = _until(dumps)
         waiting = next((dump for dump in dumps if dump.state is DumpState.FINISHED), None)
         pins = self._known_pins()
         is_pinned = False if waiting is None else _is_pinned(pins, source, waiting)
-        own_pins = _own_pins(pins, source, waiting)
+        policy = policy_pin((pins or {}).values(), source, self._resolve(request.root).uri)
+        own_pins = _own_pins(pins, policy, source, waiting)
         expiry_ms, missing = self._archive_expiry(request, waiting)
         oldest_ms = self._event_time_ms(dumped)
         current = None if self._source is None else self._source.get_current_event_id()
-        scope = _scope(source, parameters, dumps)
+        scope = known_scope(parameters or {}, source, dumps)
         backlog, gap = (
             (None, taken_over(request.target_database or source))
             if has_taken_over(parameters or {})
@@ -184,7 +199,7 @@ class ReplStatus:
             is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
             events_expire_in_seconds=self._seconds_until(
-                _sum(oldest_ms, _events_kept_ms(request, source, pins))
+                _sum(oldest_ms, _events_kept_ms(request, is_pinned=policy is not None))
             ),
             # What is pinned does not expire; its budget is the limit then.
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
@@ -195,6 +210,8 @@ class ReplStatus:
                 trouble
                 for trouble in (
                     gap,
+                    self._not_there(request, dumps),
+                    None if has_taken_over(parameters or {}) else self._successor(source),
                     _marked(dumps),
                     _lost_files(missing),
                     *(given_up_text(pin, source) for pin in own_pins),
@@ -217,7 +234,7 @@ class ReplStatus:
             return None, None
         # A dump that is not loaded has what the log may have lost: only what comes after it counts.
         newest = next((dump for dump in dumps if dump.metadata is not None), None)
-        dumped = _dumped_until(dumps) or loaded
+        dumped = _until(dumps) or loaded
         try:
             if newest is not None:
                 since_dump = EventRange(after=dumped, until=current)
@@ -232,7 +249,51 @@ class ReplStatus:
         try:
             return find_backlog(source, EventRange(after=loaded, until=current), scope), None
         except EventGapError:
-            return None, None  # a dump has those events; what they were, the log tells no more
+            return None, None  # a dump has those events; what they were, the log says no more
+
+    def _require_known(self, request: StatusRequest, dumps: Sequence[DumpDirectory]) -> None:
+        """Raises NoSuchObjectError for what is mistyped: nothing would look like all being well."""
+        sides = {
+            "the source": (self._source, request.source_database),
+            "the replica's metastore": (self._target, self._target_name(request)),
+        }
+        given = {
+            where: (store, name) for where, (store, name) in sides.items() if store is not None
+        }
+        if dumps or not given or not all(_is_absent(store, name) for store, name in given.values()):
+            return
+        lacks = " and ".join(f"no {name} in {where}" for where, (_, name) in given.items())
+        raise NoSuchObjectError(
+            f"nothing is known of database {request.source_database}: there is {lacks}, and no "
+            f"dump of it below {request.root}; look at the name, --root and the metastores"
+        )
+
+    def _not_there(self, request: StatusRequest, dumps: Sequence[DumpDirectory]) -> str | None:
+        """Dumps are loaded, but where the replica is looked for it is not."""
+        is_loaded = any(dump.state is DumpState.LOADED for dump in dumps)
+        is_dropped = bool(dumps) and is_there(self._resolve(dumps[0].paths.dropped))
+        name = self._target_name(request)
+        if not is_loaded or is_dropped or not _is_absent(self._target, name):
+            return None
+        return (
+            f"dumps of {request.source_database} are loaded, but there is no database {name} in "
+            "the replica's metastore: look at --metastore and --into. If it is gone: "
+            + begin_anew(request.source_database, name)
+        )
+
+    def _target_name(self, request: StatusRequest) -> str:
+        return (request.target_database or request.source_database).lower()
+
+    def _successor(self, database: str) -> str | None:
+        """Who took the source's place, if anybody did."""
+        if self._source is None:
+            return None
+        try:
+            return successor_text(self._source.get_database(database))
+        except NoSuchObjectError:
+            return None  # the next dump names the drop
+        except ReplError as error:
+            return str(error)
 
     def _bytes_to_copy(
         self, request: StatusRequest, scope: ReplScope, backlog: Backlog | None
@@ -244,19 +305,15 @@ class ReplStatus:
     def _target_parameters(self, request: StatusRequest) -> dict[str, str] | None:
         if self._target is None:
             return None
-        name = (request.target_database or request.source_database).lower()
-        try:
-            return dict(self._target.get_database(name).parameters)
-        except NoSuchObjectError:
-            return {}
+        database = if_there(self._target.get_database, self._target_name(request))
+        return {} if database is None else dict(database.parameters)
 
     def _event_time_ms(self, after: EventId | None) -> int | None:
         """When the first event after this one happened; None if there is none."""
         if self._source is None or after is None:
             return None
-        request = NotificationRequest(last_event_id=after, max_events=1)
-        events = self._source.get_next_notification(request)
-        return events[0].time_seconds * 1000 if events else None
+        event = next_event(self._source, after)
+        return None if event is None else event.time_seconds * 1000
 
     def _age_seconds(self, time_ms: int | None) -> int:
         return 0 if time_ms is None else max(0, (self._clock.now_ms() - time_ms) // 1000)
@@ -299,57 +356,41 @@ class ReplStatus:
         return min((end_ms for end_ms in ends if end_ms is not None), default=None)
 
     def _describe(self, dump: DumpDirectory) -> DumpStatus:
-        metadata = dump.metadata
         loaded = self._resolve(dump.paths.finished_load).status()
         return DumpStatus(
             directory=dump.paths.root,
             state=dump.state,
-            type=None if metadata is None else metadata.type,
-            from_event_id=None if metadata is None else metadata.from_event_id,
-            to_event_id=None if metadata is None else metadata.to_event_id,
-            finished_ms=None if metadata is None else dump.time_ms,
+            finished_ms=None if dump.metadata is None else dump.time_ms,
             loaded_ms=None if loaded is None else loaded.mtime_ms,
         )
 
 
-def _scope(
-    source: str, parameters: Mapping[str, str] | None, dumps: Sequence[DumpDirectory]
-) -> ReplScope:
-    """What the replica has; where it cannot be asked, or notes nothing, what was dumped last."""
-    noted = noted_scope(parameters or {}, source)
-    dumped = (dump.metadata.scope for dump in dumps if dump.metadata is not None)
-    return noted or next(dumped, None) or ReplScope(database_name=source)
+def _is_absent(store: Metastore | None, database: str) -> bool:
+    """Whether a metastore, if there is one, has no such database."""
+    return store is not None and if_there(store.get_database, database.lower()) is None
 
 
 def _own_pins(
-    pins: Mapping[str, Pin] | None, database: str, waiting: DumpDirectory | None
+    pins: Mapping[str, Pin] | None, policy: Pin | None, database: str, waiting: DumpDirectory | None
 ) -> tuple[Pin, ...]:
     """Of the way from dump to dump, and of the dump that waits."""
-    holders = [policy_holder(database)]
-    if waiting is not None:
-        holders.append(dump_holder(database, waiting.paths.root))
-    return tuple(pins[holder] for holder in holders if pins is not None and holder in pins)
+    holder = None if waiting is None else dump_holder(database, waiting.paths.root)
+    dump = None if pins is None or holder is None else pins.get(holder)
+    return tuple(pin for pin in (policy, dump) if pin is not None)
 
 
 def _is_pinned(pins: Mapping[str, Pin] | None, database: str, dump: DumpDirectory) -> bool | None:
     return None if pins is None else dump_holder(database, dump.paths.root) in pins
 
 
-def _events_kept_ms(request: StatusRequest, database: str, pins: Mapping[str, Pin] | None) -> int:
+def _events_kept_ms(request: StatusRequest, *, is_pinned: bool) -> int:
     """A pin of the policy keeps them beyond their time to live, as far as the budget goes."""
-    is_pinned = policy_holder(database) in (pins or {})
     return max(request.event_ttl_ms, request.event_budget_ms if is_pinned else 0)
 
 
-def _dumped_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
-    return next((dump.metadata.last_event_id for dump in dumps if dump.metadata is not None), None)
-
-
-def _loaded_until(dumps: Sequence[DumpDirectory]) -> EventId | None:
-    loaded = (
-        dump for dump in dumps if dump.state is DumpState.LOADED and dump.metadata is not None
-    )
-    return next((dump.metadata.last_event_id for dump in loaded if dump.metadata is not None), None)
+def _until(dumps: Iterable[DumpDirectory]) -> EventId | None:
+    newest = newest_known(dumps)
+    return None if newest is None else newest.last_event_id
 
 
 def _marked(dumps: Sequence[DumpDirectory]) -> str | None:
@@ -359,7 +400,7 @@ def _marked(dumps: Sequence[DumpDirectory]) -> str | None:
     except MarkedError as error:
         return str(error)
     except DumpIncompleteError:
-        pass  # its state tells
+        pass  # its state says so
     return None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import (
     CHECKPOINT,
@@ -21,6 +22,7 @@ from hms_bridge.model.properties import (
 )
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.statistics_state import without_columns, without_trust
+from hms_bridge.repl.format.directories import DumpDirectory, newest_known
 from hms_bridge.repl.format.external_list import external_target
 
 FIRST_INCREMENTAL_TABLES = "hms.bridge.repl.first.inc.tables"
@@ -42,10 +44,14 @@ others may define what it holds, ``true`` where they may write too (service/repl
 
 WAS_OPEN = "hms.bridge.replica.was.open"
 """Of ours, on a replica's database: others were let in once, so it may differ from its source in
-ways that no event tells."""
+ways that no event shows."""
 
 FENCED = "hms.bridge.repl.fenced"
 """Of ours, on a source's database: which policy hands it over. Nobody but loads changes it."""
+
+SUCCESSOR = "hms.bridge.repl.successor"
+"""Of ours, on a former source: who took its place (repl/successor.py). Stays when its part ends,
+until an admin opens it."""
 
 HANDOVER = "hms.bridge.repl.handover"
 """Of ours, on a database that takes its source's place, or has (handover/record.py)."""
@@ -55,6 +61,26 @@ DIVERGED = "hms.bridge.repl.diverged"
 right only when a dump has brought them whole."""
 DRILL = "hms.bridge.repl.drill"
 """Of ours, on a database that a drill made for itself: where the drill keeps its dumps."""
+
+PROPERTIES = (
+    SOURCE_FOR,
+    TARGET_FOR,
+    FENCED,
+    HANDOVER,
+    DIVERGED,
+    OPENED,
+    WAS_OPEN,
+    LAST_EVENT,
+    TARGET_LAST_EVENT,
+    CHECKPOINT,
+    FIRST_INCREMENTAL_PENDING,
+    FIRST_INCREMENTAL_TABLES,
+    ORIGIN,
+    SCOPE,
+    INCOMPATIBLE,
+    DRILL,
+)
+"""What makes a database a source or a replica."""
 
 BOOTSTRAP_STATE_PREFIX = "bootstrap.dump.state."
 
@@ -73,26 +99,7 @@ def replay_environment(table: Table) -> Mapping[str, str]:
 
 _OWNER = "hive"
 
-_SOURCE_PROPERTIES = frozenset(
-    {
-        CHECKPOINT,
-        FIRST_INCREMENTAL_PENDING,
-        FIRST_INCREMENTAL_TABLES,
-        ORIGIN,
-        SCOPE,
-        BEGUN,
-        SOURCE_FOR,
-        TARGET_FOR,
-        TARGET_LAST_EVENT,
-        INCOMPATIBLE,
-        OPENED,
-        WAS_OPEN,
-        FENCED,
-        HANDOVER,
-        DIVERGED,
-        DRILL,
-    }
-)
+_SOURCE_PROPERTIES = frozenset((*PROPERTIES, SUCCESSOR, BEGUN)) - {LAST_EVENT}
 _TARGET_PROPERTIES = _SOURCE_PROPERTIES | {
     LAST_EVENT,
     "repl.failover.endpoint",
@@ -103,7 +110,7 @@ _TARGET_PROPERTIES = _SOURCE_PROPERTIES | {
 
 
 def replicated_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Parameters of a source object without those that tell of its own replication."""
+    """Parameters of a source object without those of its own replication."""
     return {
         key: value
         for key, value in parameters.items()
@@ -143,6 +150,17 @@ def noted_scope(parameters: Mapping[str, str], source_database: str) -> ReplScop
     return ReplScope.parse(f"{source_database}.{patterns}" if patterns else source_database)
 
 
+def known_scope(
+    parameters: Mapping[str, str], source_database: str, dumps: Iterable[DumpDirectory]
+) -> ReplScope:
+    """The same; where the replica does not note it, what was dumped last. ``dumps``: newest first.
+    Raises ConfigError."""
+    newest = newest_known(dumps)
+    dumped = None if newest is None else newest.scope
+    noted = noted_scope(parameters, source_database)
+    return noted or dumped or ReplScope(database_name=source_database)
+
+
 def diverged_tables(database: Database) -> frozenset[str]:
     """The names in :data:`DIVERGED`."""
     return frozenset(filter(None, database.parameters.get(DIVERGED, "").split(",")))
@@ -152,6 +170,12 @@ def last_event_of(parameters: Mapping[str, str]) -> EventId | None:
     """The source event that an object stands at; None if it was never replicated."""
     text = parameters.get(LAST_EVENT, "")
     return EventId(int(text)) if text.isascii() and text.isdecimal() else None
+
+
+def replica_event(database: Database | None) -> EventId | None:
+    """The source event that a replica's database, if there is one, stands at; None before its
+    bootstrap is loaded to its end."""
+    return None if database is None else last_event_of(database.parameters)
 
 
 def new_database(source: Database, name: str, checkpoint: str) -> Database:
@@ -275,6 +299,18 @@ def target_partition(
         storage=replace(source.storage, location=location),
         parameters=_copied_parameters(source.parameters, table) | {LAST_EVENT: str(last_event)},
         write_id=-1,
+    )
+
+
+def on_target(
+    constraints: Iterable[ColumnConstraint], source: str, target: str
+) -> tuple[ColumnConstraint, ...]:
+    """What refers to the source's database refers to the target's there, as a load has it."""
+    return tuple(
+        constraint
+        if constraint.refers_to is None or constraint.refers_to.database_name != source
+        else replace(constraint, refers_to=replace(constraint.refers_to, database_name=target))
+        for constraint in constraints
     )
 
 

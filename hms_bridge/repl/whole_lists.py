@@ -9,8 +9,9 @@ under snapshots in which some of the transactions count as committed, it is not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import TxnId
@@ -73,10 +74,16 @@ def _parts(
         ),
     )
     if seen.high_watermark >= end.high_watermark or len(ids) <= 1:
-        # One transaction has one write id of a table: its list ends there, and tells all of it.
+        # One transaction has one write id of a table: its list ends there, and has all of it.
         return [seen]
     half = len(ids) // 2
     return [
         *_parts(source, table, txns, ids[:half], end),
         *_parts(source, table, txns, ids[half:], end),
     ]
+
+
+def ids_text(ids: Collection[int], named_max: int = 20) -> str:
+    """The first of them, and how many more."""
+    shown = ", ".join(map(str, islice(ids, named_max)))
+    return shown if len(ids) <= named_max else f"{shown} and {len(ids) - named_max} more"

@@ -74,6 +74,7 @@ class DeleteEvents:
                 keys = stripe.keys
                 if keys is None:
                     continue
+                # Bounds are of write ids alone: only the keys show that it ends below the range.
                 if not len(keys[0]) or key_at(keys, -1) < first:
                     stripe.keys, stripe.is_passed = None, True
                     continue
@@ -93,6 +94,7 @@ class DeleteEvents:
             statistics = opened.tail.stripe_statistics()
             stripes = []
             for number in range(opened.stripe_count):
+                # Without statistics a stripe may hold any key, and is read whenever one is asked.
                 lowest, highest = 0, _INT64_MAX
                 if len(statistics) == opened.stripe_count:
                     column = statistics[number].column_statistics[layout.original_write_id]

@@ -47,6 +47,7 @@ def adapt(array: pa.Array, source: OrcType, target: OrcType, form: TimestampForm
         exact = array.cast(pa.decimal128(_INTEGER_DIGITS[source.kind], 0))
         return _fit_decimals(exact, target)
     if source.kind in _TEXTS and target.kind in _TEXTS:
+        # The blanks that fill a CHAR up are no part of its value.
         plain = pc.utf8_rtrim(array, " ") if source.kind is OrcKind.CHAR else array
         return _fit_text(plain, target)
     if source.kind in (*_INTEGERS, OrcKind.DATE) and target.kind in _TEXTS:
@@ -103,6 +104,7 @@ def _fit_decimals(array: pa.Array, target: OrcType) -> pa.Array:
     """Round half up to the scale; too large a number becomes null (HiveDecimal)."""
     wide = pa.decimal256(_WIDE_DIGITS, array.type.scale)
     numbers = array.cast(wide)
+    # Rounded before it is measured: 9.99 is too large for DECIMAL(2,1) only because of that.
     if array.type.scale > target.scale:
         numbers = pc.round(numbers, target.scale, round_mode="half_towards_infinity")
     limit = pa.scalar(Decimal(10 ** (target.precision - target.scale)), wide)

@@ -20,7 +20,7 @@ Keys = tuple[pa.Array, pa.Array, pa.Array]
 
 
 def key_at(keys: Keys, place: int) -> RowId:
-    """One key."""
+    """The identity of the row at a place of the columns."""
     write_id, bucket, row_id = (column[place].as_py() for column in keys)
     return RowId(write_id, bucket, row_id)
 

@@ -1,8 +1,8 @@
-"""What a client may do with a table, told by what it says that it understands.
+"""What a client may do with a table, decided by what it says that it understands.
 
-Hive tells more (MetastoreDefaultTransformer): that a client may only read, or nothing, and which
+Hive answers more (MetastoreDefaultTransformer): that a client may only read, or nothing, and which
 capabilities it lacks. Nothing is refused here for a lack of capabilities, so only full access is
-told; Hive's clients send it back when they change a table, and its events show it.
+sent; Hive's clients send it back when they change a table, and its events show it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CONNECTOR_READ, _CONNECTOR_WRITE = "CONNECTORREAD", "CONNECTORWRITE"
 
 
 def access_type(table: Table, capabilities: Collection[str]) -> int | None:
-    """The number on the wire; None where Hive would tell less than full access."""
+    """The number on the wire; None where Hive would answer less than full access."""
     has = frozenset(capabilities)
     match table.type:
         case TableType.EXTERNAL_TABLE if table.storage.bucket_count > 0:

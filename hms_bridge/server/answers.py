@@ -7,26 +7,46 @@ older or newer form; a MetaException in its place would stop them (docs/hive/met
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Generic, TypeVar, cast
 
+from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct
 
 Answer = Callable[[Struct], Any]
 """Takes the arguments of a call; gives what goes into ``success``, None for void methods."""
 
+StoreT = TypeVar("StoreT")
 AnswerT = TypeVar("AnswerT", bound=Callable[..., Any])
 
 _ANSWERED = "_answered_methods"
 
 
-def answers(*names: str) -> Callable[[AnswerT], AnswerT]:
-    """Mark a handler's method as the answer to these thrift methods."""
+class Calls(Generic[StoreT]):
+    """Base of the handlers that answer from a part of the metastore."""
+
+    def __init__(self, store: StoreT) -> None:
+        self._store = store
+
+
+def answers(*names: str, of: str | None = None) -> Callable[[AnswerT], AnswerT]:
+    """Mark a handler's method as the answer to these thrift methods. ``of``: the argument that it
+    is given in place of them all; a call without it is refused, by a MetaError."""
 
     def mark(function: AnswerT) -> AnswerT:
-        setattr(function, _ANSWERED, names)
-        return function
+        answer: Any = function if of is None else _of_argument(function, of)
+        setattr(answer, _ANSWERED, names)
+        return cast(AnswerT, answer)
 
     return mark
+
+
+def _of_argument(function: Callable[..., Any], argument: str) -> Callable[..., Any]:
+    @wraps(function)
+    def answer(handler: object, args: Struct) -> Any:
+        return function(handler, given(getattr(args, argument), argument))
+
+    return answer
 
 
 def answered_names(handler: type) -> tuple[str, ...]:
@@ -37,9 +57,9 @@ def answered_names(handler: type) -> tuple[str, ...]:
 
 def collect_answers(handlers: Iterable[object]) -> dict[str, Answer]:
     """Every marked method of the handlers, bound, by thrift method."""
-    found: dict[str, Answer] = {}
+    by_method: dict[str, Answer] = {}
     for handler in handlers:
         for attribute, function in vars(type(handler)).items():
             for name in getattr(function, _ANSWERED, ()):
-                found[name] = getattr(handler, attribute)
-    return found
+                by_method[name] = getattr(handler, attribute)
+    return by_method

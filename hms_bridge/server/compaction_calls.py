@@ -6,59 +6,55 @@ from dataclasses import replace
 
 from hms_bridge.errors import MetaError
 from hms_bridge.metadata_store import NotificationStore
-from hms_bridge.metastore import CompactionStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionState,
     CompactionType,
+    DeltaCount,
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId, EventId, TxnId, WriteId
-from hms_bridge.model.target import Scope
-from hms_bridge.server.answers import answers
+from hms_bridge.model.target import Scope, Target
+from hms_bridge.server.answers import Calls, answers
+from hms_bridge.server.names import table_name
+from hms_bridge.server.served_metastore import ServedCompactions
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
+_COUNTS = {count.number: count for count in DeltaCount}
 _DONE = (CompactionState.SUCCEEDED, CompactionState.READY_FOR_CLEANING)
 
 
-class CompactionCalls:
+class CompactionCalls(Calls[ServedCompactions]):
     """The queue, for users and for workers."""
 
-    def __init__(self, store: CompactionStore) -> None:
-        self._store = store
+    @answers("compact", of="rqst")
+    def compact(self, request: Struct) -> None:
+        """Queue one; whether it was refused is not answered."""
+        self._store.compact(convert_compaction.compaction_request_from_struct(request))
 
-    @answers("compact")
-    def compact(self, args: Struct) -> None:
-        """Queue one; whether it was refused is not told."""
-        request = convert_compaction.compaction_request_from_struct(given(args.rqst, "rqst"))
-        self._store.compact(request)
-
-    @answers("compact2")
-    def compact2(self, args: Struct) -> Struct:
-        """Queue one, and tell its id."""
-        request = convert_compaction.compaction_request_from_struct(given(args.rqst, "rqst"))
-        return convert_compaction.compaction_response_to_struct(self._store.compact(request))
-
-    @answers("show_compact")
-    def show_compactions(self, args: Struct) -> Struct:
-        """What SHOW COMPACTIONS lists."""
-        request = convert_compaction.show_request_from_struct(given(args.rqst, "rqst"))
-        found = self._store.show_compactions(request)
-        return hive.ShowCompactResponse(
-            compacts=[convert_compaction.compaction_to_element(entry) for entry in found]
+    @answers("compact2", of="rqst")
+    def compact2(self, request: Struct) -> Struct:
+        """Queue one, and answer its id."""
+        return convert_compaction.compaction_response_to_struct(
+            self._store.compact(convert_compaction.compaction_request_from_struct(request))
         )
 
-    @answers("find_next_compact")
-    def find_next_compaction(self, args: Struct) -> Struct:
-        return _optional(self._store.find_next_compaction(given(args.workerId, "workerId"), ""))
+    @answers("show_compact", of="rqst")
+    def show_compactions(self, request: Struct) -> Struct:
+        entries = self._store.show_compactions(convert_compaction.show_request_from_struct(request))
+        return hive.ShowCompactResponse(
+            compacts=[convert_compaction.compaction_to_element(entry) for entry in entries]
+        )
 
-    @answers("find_next_compact2")
-    def find_next_compaction2(self, args: Struct) -> Struct:
-        """Claim the next entry of a pool."""
-        request = given(args.rqst, "rqst")
+    @answers("find_next_compact", of="workerId")
+    def find_next_compaction(self, worker: str) -> Struct:
+        return _optional(self._store.find_next_compaction(worker, ""))
+
+    @answers("find_next_compact2", of="rqst")
+    def find_next_compaction2(self, request: Struct) -> Struct:
         return _optional(
             self._store.find_next_compaction(
                 given(request.workerId, "workerId"),
@@ -69,7 +65,6 @@ class CompactionCalls:
 
     @answers("update_compactor_state")
     def update_compactor_state(self, args: Struct) -> None:
-        """Record what a worker found out."""
         self._store.update_compactor_state(_entry(args), TxnId(given(args.txn_id, "txn_id")))
 
     @answers("set_hadoop_jobid")
@@ -79,7 +74,6 @@ class CompactionCalls:
 
     @answers("mark_compacted")
     def mark_compacted(self, args: Struct) -> None:
-        """Ready for cleaning."""
         self._store.mark_compacted(_entry(args))
 
     @answers("mark_cleaned")
@@ -102,10 +96,8 @@ class CompactionCalls:
     def mark_refused(self, args: Struct) -> None:
         self._store.mark_refused(_entry(args))
 
-    @answers("abort_Compactions")
-    def abort_compactions(self, args: Struct) -> Struct:
-        """Abort entries that nobody works on yet."""
-        request = given(args.rqst, "rqst")
+    @answers("abort_Compactions", of="rqst")
+    def abort_compactions(self, request: Struct) -> Struct:
         ids = [CompactionId(number) for number in given(request.compactionIds, "compactionIds")]
         outcomes = self._store.abort_compactions(ids)
         return hive.AbortCompactResponse(
@@ -117,10 +109,8 @@ class CompactionCalls:
             }
         )
 
-    @answers("get_latest_committed_compaction_info")
-    def latest_committed(self, args: Struct) -> Struct:
-        """The newest finished compaction of a table, or of each of its partitions."""
-        request = given(args.rqst, "rqst")
+    @answers("get_latest_committed_compaction_info", of="rqst")
+    def latest_committed(self, request: Struct) -> Struct:
         wanted = frozenset(request.partitionnames or ())
         entries = self._store.show_compactions(
             ShowCompactionsRequest(
@@ -151,31 +141,57 @@ class CompactionCalls:
             ]
         )
 
+    @answers("update_compaction_metrics_data", of="data")
+    def update_delta_count(self, data: Struct) -> bool:
+        """What a worker counted; forgotten below its threshold. Never false: nobody comes between.
+        The version that is sent is not heeded, as Hive does not."""
+        target = _counted(data.dbname, data.tblname, data.partitionname)
+        count, value = _count_of(data.type), given(data.metricvalue, "metricvalue")
+        if value < (data.threshold or 0):
+            self._store.remove_delta_count(target, count)
+        else:
+            self._store.put_delta_count(target, count, value)
+        return True
 
-class NotificationCalls:
+    @answers("remove_compaction_metrics_data", of="request")
+    def remove_delta_count(self, request: Struct) -> None:
+        """What a worker knows not to be many any more."""
+        target = _counted(request.dbName, request.tblName, request.partitionName)
+        self._store.remove_delta_count(target, _count_of(request.type))
+
+
+def _counted(database: str | None, table: str | None, partition: str | None) -> Target:
+    name = table_name(database, table)
+    return Target(name.database, name.table, partition or None)
+
+
+def _count_of(number: int | None) -> DeltaCount:
+    count = _COUNTS.get(given(number, "type"))
+    if count is None:
+        known = ", ".join(f"{kind.number} {kind.stored}" for kind in DeltaCount)
+        raise MetaError(f"no count of deltas has the kind {number}; send one of {known}")
+    return count
+
+
+class NotificationCalls(Calls[NotificationStore]):
     """Notification events."""
 
-    def __init__(self, store: NotificationStore) -> None:
-        self._store = store
-
-    @answers("get_next_notification")
-    def get_next_notification(self, args: Struct) -> Struct:
-        """Events after an id."""
-        request = convert_event.notification_request_from_struct(given(args.rqst, "rqst"))
-        events = self._store.get_next_notification(request)
+    @answers("get_next_notification", of="rqst")
+    def get_next_notification(self, request: Struct) -> Struct:
+        events = self._store.get_next_notification(
+            convert_event.notification_request_from_struct(request)
+        )
         return hive.NotificationEventResponse(
             events=[convert_event.event_to_struct(event) for event in events]
         )
 
     @answers("get_current_notificationEventId")
     def get_current_event_id(self, _: Struct) -> Struct:
-        """The newest id."""
         return hive.CurrentNotificationEventId(eventId=self._store.get_current_event_id())
 
-    @answers("get_notification_events_count")
-    def get_events_count(self, args: Struct) -> Struct:
+    @answers("get_notification_events_count", of="rqst")
+    def get_events_count(self, request: Struct) -> Struct:
         """How many events of a database lie between two ids."""
-        request = given(args.rqst, "rqst")
         count = self._count_after(given(request.fromEventId, "fromEventId"), request)
         if request.toEventId:
             count -= self._count_after(request.toEventId, request)
@@ -184,17 +200,14 @@ class NotificationCalls:
             count = min(count, request.limit)
         return hive.NotificationEventsCountResponse(eventsCount=count)
 
-    @answers("add_write_notification_log")
-    def add_write_notification(self, args: Struct) -> Struct:
-        """Which files a transaction wrote."""
-        notification = convert_event.write_notification_from_struct(given(args.rqst, "rqst"))
-        self._store.add_write_notifications([notification])
+    @answers("add_write_notification_log", of="rqst")
+    def add_write_notification(self, request: Struct) -> Struct:
+        self._store.add_write_notifications([convert_event.write_notification_from_struct(request)])
         return hive.WriteNotificationLogResponse()
 
-    @answers("add_write_notification_log_in_batch")
-    def add_write_notifications(self, args: Struct) -> Struct:
+    @answers("add_write_notification_log_in_batch", of="rqst")
+    def add_write_notifications(self, request: Struct) -> Struct:
         """Which files a transaction wrote to several partitions of one table."""
-        request = given(args.rqst, "rqst")
         database = given_name(request.db, "db")
         table = given_name(request.table, "table")
         notifications = [
@@ -208,10 +221,9 @@ class NotificationCalls:
         self._store.add_write_notifications(notifications)
         return hive.WriteNotificationLogBatchResponse()
 
-    @answers("fire_listener_event")
-    def fire_event(self, args: Struct) -> Struct:
+    @answers("fire_listener_event", of="rqst")
+    def fire_event(self, request: Struct) -> Struct:
         """Log that files came into tables that are not transactional."""
-        request = given(args.rqst, "rqst")
         insertions = convert_event.insert_notifications_from_struct(request)
         if not insertions:
             raise MetaError(
@@ -220,10 +232,8 @@ class NotificationCalls:
             )
         return hive.FireEventResponse(eventIds=list(self._store.fire_inserts(insertions)))
 
-    @answers("get_all_write_event_info")
-    def get_write_events(self, args: Struct) -> list[Struct]:
-        """What a transaction wrote."""
-        request = given(args.request, "request")
+    @answers("get_all_write_event_info", of="request")
+    def get_write_events(self, request: Struct) -> list[Struct]:
         events = self._store.get_write_events(
             TxnId(given(request.txnId, "txnId")),
             request.dbName.lower() if request.dbName else None,
@@ -246,6 +256,6 @@ def _entry(args: Struct) -> Compaction:
     return convert_compaction.compaction_info_from_struct(given(args.cr, "cr"))
 
 
-def _optional(found: Compaction | None) -> Struct:
-    info = None if found is None else convert_compaction.compaction_info_to_struct(found)
+def _optional(compaction: Compaction | None) -> Struct:
+    info = None if compaction is None else convert_compaction.compaction_info_to_struct(compaction)
     return hive.OptionalCompactionInfoStruct(ci=info)

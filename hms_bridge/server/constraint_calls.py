@@ -1,4 +1,4 @@
-"""Constraints: they are told, made and dropped. Only writers of rows keep what they say."""
+"""Constraints: they are listed, made and dropped. Only writers of rows keep what they say."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hms_bridge.errors import MetaError
 from hms_bridge.metadata_store import ConstraintStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.constraint import ConstraintKind
-from hms_bridge.server.answers import answers
+from hms_bridge.server.answers import Calls, answers
 from hms_bridge.wire.convert_constraint import (
     METHODS,
     constraint_to_struct,
@@ -21,14 +21,13 @@ CONSTRAINED_COLUMNS_MAX = 1000
 """Of constraints in a call: what one table can have, and more."""
 
 
-def _told(kind: ConstraintKind) -> Callable[..., Struct]:
+def _answer_of(kind: ConstraintKind) -> Callable[..., Struct]:
     """The answer to a question for those of one kind of one table."""
 
-    @answers(METHODS[kind].get_method)
-    def answer(self: ConstraintCalls, args: Struct) -> Struct:
-        request = given(args.request, "request")
-        found = self.structs(request.catName, request.db_name, request.tbl_name)
-        return _response(kind, found[kind])
+    @answers(METHODS[kind].get_method, of="request")
+    def answer(self: ConstraintCalls, request: Struct) -> Struct:
+        structs = self.structs(request.catName, request.db_name, request.tbl_name)
+        return _response(kind, structs[kind])
 
     return answer
 
@@ -36,9 +35,9 @@ def _told(kind: ConstraintKind) -> Callable[..., Struct]:
 def _made(kind: ConstraintKind) -> Callable[..., None]:
     """Those of one kind are added, of one table at a time."""
 
-    @answers(METHODS[kind].add_method)
-    def answer(self: ConstraintCalls, args: Struct) -> None:
-        self.add(kind, given(args.req, "req"))
+    @answers(METHODS[kind].add_method, of="req")
+    def answer(self: ConstraintCalls, request: Struct) -> None:
+        self.add(kind, request)
 
     return answer
 
@@ -49,17 +48,14 @@ def _response(kind: ConstraintKind, structs: list[Struct]) -> Struct:
     return answer
 
 
-class ConstraintCalls:
+class ConstraintCalls(Calls[ConstraintStore]):
     """Keys promise nothing that anybody enforces."""
 
-    def __init__(self, store: ConstraintStore) -> None:
-        self._store = store
-
-    primary_keys = _told(ConstraintKind.PRIMARY_KEY)
-    unique_constraints = _told(ConstraintKind.UNIQUE)
-    not_null = _told(ConstraintKind.NOT_NULL)
-    default = _told(ConstraintKind.DEFAULT)
-    check = _told(ConstraintKind.CHECK)
+    primary_keys = _answer_of(ConstraintKind.PRIMARY_KEY)
+    unique_constraints = _answer_of(ConstraintKind.UNIQUE)
+    not_null = _answer_of(ConstraintKind.NOT_NULL)
+    default = _answer_of(ConstraintKind.DEFAULT)
+    check = _answer_of(ConstraintKind.CHECK)
 
     add_primary_key = _made(ConstraintKind.PRIMARY_KEY)
     add_foreign_key = _made(ConstraintKind.FOREIGN_KEY)
@@ -68,33 +64,28 @@ class ConstraintCalls:
     add_default_constraint = _made(ConstraintKind.DEFAULT)
     add_check_constraint = _made(ConstraintKind.CHECK)
 
-    @answers("get_foreign_keys")
-    def foreign_keys(self, args: Struct) -> Struct:
+    @answers("get_foreign_keys", of="request")
+    def foreign_keys(self, request: Struct) -> Struct:
         """Of one table, or those of it that refer to another one."""
-        request = given(args.request, "request")
-        found = self.structs(request.catName, request.foreign_db_name, request.foreign_tbl_name)
+        by_kind = self.structs(request.catName, request.foreign_db_name, request.foreign_tbl_name)
         parent = ((request.parent_db_name or "").lower(), (request.parent_tbl_name or "").lower())
         structs = [
             struct
-            for struct in found[ConstraintKind.FOREIGN_KEY]
+            for struct in by_kind[ConstraintKind.FOREIGN_KEY]
             if parent[0] in ("", struct.pktable_db) and parent[1] in ("", struct.pktable_name)
         ]
         return _response(ConstraintKind.FOREIGN_KEY, structs)
 
-    @answers("get_all_table_constraints")
-    def all_kinds(self, args: Struct) -> Struct:
-        """Of one table."""
-        request = given(args.request, "request")
-        found = self.structs(request.catName, request.dbName, request.tblName)
-        told = {METHODS[kind].field: structs for kind, structs in found.items()}
+    @answers("get_all_table_constraints", of="request")
+    def all_kinds(self, request: Struct) -> Struct:
+        by_kind = self.structs(request.catName, request.dbName, request.tblName)
+        fields = {METHODS[kind].field: structs for kind, structs in by_kind.items()}
         return hive.AllTableConstraintsResponse(
-            allTableConstraints=hive.SQLAllTableConstraints(**told)
+            allTableConstraints=hive.SQLAllTableConstraints(**fields)
         )
 
-    @answers("drop_constraint")
-    def drop(self, args: Struct) -> None:
-        """One of a table, by its name."""
-        request = given(args.req, "req")
+    @answers("drop_constraint", of="req")
+    def drop(self, request: Struct) -> None:
         self._store.drop_constraint(
             given_name(request.dbname, "dbname"),
             given_name(request.tablename, "tablename"),
@@ -130,7 +121,7 @@ class ConstraintCalls:
             given_name(table, "tbl_name"),
             (catalog or DEFAULT_CATALOG).lower(),
         )
-        found: dict[ConstraintKind, list[Struct]] = {kind: [] for kind in ConstraintKind}
+        by_kind: dict[ConstraintKind, list[Struct]] = {kind: [] for kind in ConstraintKind}
         for constraint in self._store.get_constraints(*key):
-            found[constraint.kind].append(constraint_to_struct(constraint, *key))
-        return found
+            by_kind[constraint.kind].append(constraint_to_struct(constraint, *key))
+        return by_kind

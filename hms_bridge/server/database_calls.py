@@ -5,7 +5,7 @@ from __future__ import annotations
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
-from hms_bridge.server.answers import answers
+from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import pattern_of
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.convert_catalog import database_to_struct
@@ -14,21 +14,17 @@ from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 
-class DatabaseCalls:
+class DatabaseCalls(Calls[CatalogStore]):
     """Databases; there is one catalog."""
-
-    def __init__(self, store: CatalogStore) -> None:
-        self._store = store
 
     @answers("get_catalogs")
     def catalogs(self, _: Struct) -> Struct:
-        """The default catalog."""
         return hive.GetCatalogsResponse(names=[DEFAULT_CATALOG])
 
-    @answers("get_catalog")
-    def catalog(self, args: Struct) -> Struct:
+    @answers("get_catalog", of="catName")
+    def catalog(self, request: Struct) -> Struct:
         """The default catalog, which lies where its default database lies."""
-        name = (given(args.catName, "catName").name or "").lower()
+        name = (request.name or "").lower()
         if name != DEFAULT_CATALOG:
             raise NoSuchObjectError(
                 f"there is no catalog {name}; the only one is {DEFAULT_CATALOG}"
@@ -43,14 +39,12 @@ class DatabaseCalls:
             )
         )
 
-    @answers("create_database")
-    def create_database(self, args: Struct) -> None:
-        self._store.create_database(received_database(given(args.database, "database")))
+    @answers("create_database", of="database")
+    def create_database(self, database: Struct) -> None:
+        self._store.create_database(received_database(database))
 
-    @answers("create_database_req")
-    def create_database_req(self, args: Struct) -> None:
-        """Create one, given by its properties."""
-        request = given(args.createDatabaseRequest, "createDatabaseRequest")
+    @answers("create_database_req", of="createDatabaseRequest")
+    def create_database_req(self, request: Struct) -> None:
         database = hive.Database(
             name=request.databaseName,
             description=request.description,
@@ -64,34 +58,29 @@ class DatabaseCalls:
         )
         self._store.create_database(received_database(database))
 
-    @answers("get_database")
-    def get_database(self, args: Struct) -> Struct:
-        catalog, name = split_catalog(given(args.name, "name"))
+    @answers("get_database", of="name")
+    def get_database(self, full_name: str) -> Struct:
+        catalog, name = split_catalog(full_name)
         return database_to_struct(self._store.get_database(name or "", catalog))
 
-    @answers("get_database_req")
-    def get_database_req(self, args: Struct) -> Struct:
-        """One by name and catalog."""
-        request = given(args.request, "request")
+    @answers("get_database_req", of="request")
+    def get_database_req(self, request: Struct) -> Struct:
         catalog, name = split_catalog(given(request.name, "name"))
         catalog = (request.catalogName or catalog).lower()
         return database_to_struct(self._store.get_database(name or "", catalog))
 
     @answers("get_databases")
     def get_databases(self, args: Struct) -> list[str]:
-        """Names that a pattern matches."""
         catalog, pattern = split_catalog(args.pattern)
         return list(self._store.get_databases(pattern_of(pattern), catalog))
 
-    @answers("get_databases_req")
-    def get_database_objects(self, args: Struct) -> Struct:
-        """Those that a pattern matches."""
-        request = given(args.request, "request")
+    @answers("get_databases_req", of="request")
+    def get_database_objects(self, request: Struct) -> Struct:
         catalog, pattern = split_catalog(request.pattern)
         catalog = (request.catalogName or catalog).lower()
         names = self._store.get_databases(pattern_of(pattern), catalog)
-        found = [self._store.get_database(name, catalog) for name in names]
-        return hive.GetDatabaseObjectsResponse(databases=[database_to_struct(d) for d in found])
+        databases = [self._store.get_database(name, catalog) for name in names]
+        return hive.GetDatabaseObjectsResponse(databases=[database_to_struct(d) for d in databases])
 
     @answers("get_all_databases")
     def get_all_databases(self, _: Struct) -> list[str]:
@@ -99,13 +88,10 @@ class DatabaseCalls:
 
     @answers("alter_database")
     def alter_database(self, args: Struct) -> None:
-        """Replace its properties."""
         self._alter(args.dbname, args.db)
 
-    @answers("alter_database_req")
-    def alter_database_req(self, args: Struct) -> None:
-        """Replace its properties."""
-        request = given(args.alterDbReq, "alterDbReq")
+    @answers("alter_database_req", of="alterDbReq")
+    def alter_database_req(self, request: Struct) -> None:
         self._alter(request.oldDbName, request.newDb)
 
     @answers("drop_database")
@@ -118,10 +104,9 @@ class DatabaseCalls:
             is_cascade=bool(args.cascade),
         )
 
-    @answers("drop_database_req")
-    def drop_database_req(self, args: Struct) -> None:
+    @answers("drop_database_req", of="req")
+    def drop_database_req(self, request: Struct) -> None:
         """Drop it; an unknown one is an error unless the client does not mind."""
-        request = given(args.req, "req")
         catalog, name = split_catalog(given(request.name, "name"))
         try:
             self._store.drop_database(

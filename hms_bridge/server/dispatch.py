@@ -107,17 +107,17 @@ class Dispatcher:
         if call is None:
             text = f"Invalid method name: '{name}'"
             unknown = TApplicationException.UNKNOWN_METHOD
-            self._tell(None, CallOutcome.REFUSED, began_ms)
+            self._report(None, CallOutcome.REFUSED, began_ms)
             self._send(stream, turns, _refusal(stream, name, sequence, unknown, text))
         elif call.result is None:
             return bool(call.answer(arguments))
         else:
             answer, outcome = _answer(stream, name, sequence, call, arguments)
-            self._tell(name, outcome, began_ms)
+            self._report(name, outcome, began_ms)
             self._send(stream, turns, answer)
         return True
 
-    def _tell(self, method: str | None, outcome: CallOutcome, began_ms: int) -> None:
+    def _report(self, method: str | None, outcome: CallOutcome, began_ms: int) -> None:
         if self._watch is not None:
             duration_ms = max(0, steady_ms(self._clock) - began_ms)
             self._watch(AnsweredCall(method, outcome, duration_ms))
@@ -166,7 +166,7 @@ def _answer(
 
 
 def _outcome(error: HmsBridgeError) -> CallOutcome:
-    """Hive has one exception for both, so it is told by ours."""
+    """Hive has one exception for both, so the outcome follows ours."""
     is_refusal = isinstance(error, MetastoreError)
     if is_refusal and not isinstance(error, MetastoreUnavailableError):
         return CallOutcome.REFUSED

@@ -13,6 +13,10 @@ from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.required import given_name
 from hms_bridge.wire.structs import Struct
 
+_DATABASES = ("dbName", "db_name", "dbname")
+_TABLES = ("tblName", "tableName", "tbl_name", "table_name")
+_CATALOGS = ("catName", "catalogName", "cat_name")
+
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
     """From a call's arguments; the catalog may stand in the database's name.
@@ -23,6 +27,18 @@ def table_name(database: str | None, table: str | None, catalog: str | None = No
     if not plain:
         raise MetaError("the database's name was not sent or is empty; set that field")
     return TableName(plain, given_name(table, "the table's name"), (catalog or in_name).lower())
+
+
+def table_of(struct: Struct) -> TableName:
+    """The table that a call's arguments or request are about, whatever Hive calls their fields.
+
+    Raises MetaError if a name is missing.
+    """
+    return table_name(*(_first(struct, names) for names in (_DATABASES, _TABLES, _CATALOGS)))
+
+
+def _first(struct: Struct, names: tuple[str, ...]) -> str | None:
+    return next((getattr(struct, name) for name in names if hasattr(struct, name)), None)
 
 
 def context_of(args: Struct) -> Struct | None:

@@ -9,46 +9,41 @@ from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Partition, Table
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics_state import seen_partition
 from hms_bridge.model.target import TableName
-from hms_bridge.server.answers import answers
-from hms_bridge.server.names import limit_of, table_name, values_of_name
-from hms_bridge.server.served_partitions import ServedPartitions
+from hms_bridge.server.answers import Calls, answers
+from hms_bridge.server.names import limit_of, table_of, values_of_name
+from hms_bridge.server.served_metastore import ServedPartitions
 from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import partition_to_struct
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
 
-class PartitionCalls:
+class PartitionCalls(Calls[ServedPartitions]):
     """Partitions, read. Filters are texts, or expressions in Java's serialised form, of which no
     object is ever made (wire/kryo): making them let clients run code in Hive (CVE-2022-41137)."""
 
-    def __init__(self, store: ServedPartitions) -> None:
-        self._store = store
-
     @answers("get_partition", "get_partition_with_auth")
     def get_partition(self, args: Struct) -> Struct:
-        name = table_name(args.db_name, args.tbl_name)
-        return partition_to_struct(self._get(name, args.part_vals))
+        return partition_to_struct(self._get(table_of(args), args.part_vals))
 
-    @answers("get_partition_req")
-    def get_partition_req(self, args: Struct) -> Struct:
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
-        found = self._get(name, request.partVals)
+    @answers("get_partition_req", of="req")
+    def get_partition_req(self, request: Struct) -> Struct:
+        name = table_of(request)
+        partition = self._get(name, request.partVals)
         if request.validWriteIdList is not None:
             table = self._store.get_table(name.database, name.table, name.catalog)
-            found = seen_partition(table, found, request.validWriteIdList)
-        return hive.GetPartitionResponse(partition=partition_to_struct(found))
+            partition = seen_partition(table, partition, request.validWriteIdList)
+        return hive.GetPartitionResponse(partition=partition_to_struct(partition))
 
     @answers("get_partition_by_name")
     def get_partition_by_name(self, args: Struct) -> Struct:
-        name = table_name(args.db_name, args.tbl_name)
+        name = table_of(args)
         text = given(args.part_name, "part_name")
-        found = self._store.get_partitions_by_names(
+        partitions = self._store.get_partitions_by_names(
             name.database, name.table, (text,), name.catalog
         )
-        if found:
-            return partition_to_struct(found[0])
+        if partitions:
+            return partition_to_struct(partitions[0])
         table = self._store.get_table(name.database, name.table, name.catalog)
         try:
             values = values_of_name(table, text)  # the name may have another order or case
@@ -58,157 +53,127 @@ class PartitionCalls:
 
     @answers("get_partitions", "get_partitions_with_auth")
     def get_partitions(self, args: Struct) -> list[Struct]:
-        """All, or the first ones."""
-        return _structs(self._all(table_name(args.db_name, args.tbl_name), args.max_parts))
+        return _structs(self._all(table_of(args), args.max_parts))
 
-    @answers("get_partitions_req")
-    def get_partitions_req(self, args: Struct) -> Struct:
-        """All, or the first ones."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
+    @answers("get_partitions_req", of="req")
+    def get_partitions_req(self, request: Struct) -> Struct:
+        name = table_of(request)
         return hive.PartitionsResponse(partitions=_structs(self._all(name, request.maxParts)))
 
     @answers("get_partitions_pspec")
     def get_partitions_pspec(self, args: Struct) -> list[Struct]:
         """All, wrapped."""
-        name = table_name(args.db_name, args.tbl_name)
+        name = table_of(args)
         return [self._spec(name, self._all(name, args.max_parts))]
 
     @answers("get_partition_names")
     def get_partition_names(self, args: Struct) -> list[str]:
-        """Names of all, or of the first ones."""
-        name = table_name(args.db_name, args.tbl_name)
-        return list(self._names(name, args.max_parts))
+        return list(self._names(table_of(args), args.max_parts))
 
-    @answers("fetch_partition_names_req")
-    def fetch_partition_names(self, args: Struct) -> list[str]:
-        """Names of all, or of the first ones."""
-        request = given(args.partitionReq, "partitionReq")
-        name = table_name(request.dbName, request.tblName, request.catName)
-        return list(self._names(name, request.maxParts))
+    @answers("fetch_partition_names_req", of="partitionReq")
+    def fetch_partition_names(self, request: Struct) -> list[str]:
+        return list(self._names(table_of(request), request.maxParts))
 
-    @answers("get_partition_names_req")
-    def get_partition_names_req(self, args: Struct) -> list[str]:
+    @answers("get_partition_names_req", of="req")
+    def get_partition_names_req(self, request: Struct) -> list[str]:
         """Names of those that an expression selects, in the order that is asked for."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = table_of(request)
         return list(
             self._store.get_partition_names_by_condition(
-                name.database,
-                name.table,
+                name,
                 read_condition(request.expr),
                 max_parts=limit_of(request.maxParts),
                 order=request.order or "",
                 default_value=request.defaultPartitionName or DEFAULT_PARTITION_VALUE,
-                catalog=name.catalog,
             )
         )
 
     @answers("get_partitions_ps", "get_partitions_ps_with_auth")
     def get_partitions_by_values(self, args: Struct) -> list[Struct]:
         """Those with the given values; "" for any."""
-        name = table_name(args.db_name, args.tbl_name)
-        return _structs(self._by_values(name, args.part_vals, args.max_parts))
+        return _structs(self._by_values(table_of(args), args.part_vals, args.max_parts))
 
-    @answers("get_partitions_ps_with_auth_req")
-    def get_partitions_by_values_req(self, args: Struct) -> Struct:
+    @answers("get_partitions_ps_with_auth_req", of="req")
+    def get_partitions_by_values_req(self, request: Struct) -> Struct:
         """Those with the given values, or names."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = table_of(request)
         if request.partNames is not None:
-            found = self._by_names(name, request.partNames)
+            partitions = self._by_names(name, request.partNames)
         else:
-            found = self._by_values(name, request.partVals, request.maxParts)
-        return hive.GetPartitionsPsWithAuthResponse(partitions=_structs(found))
+            partitions = self._by_values(name, request.partVals, request.maxParts)
+        return hive.GetPartitionsPsWithAuthResponse(partitions=_structs(partitions))
 
     @answers("get_partition_names_ps")
     def get_names_by_values(self, args: Struct) -> list[str]:
         """Names of those with the given values; "" for any."""
-        name = table_name(args.db_name, args.tbl_name)
-        return self._names_by_values(name, args.part_vals or (), args.max_parts)
+        return self._names_by_values(table_of(args), args.part_vals or (), args.max_parts)
 
-    @answers("get_partition_names_ps_req")
-    def get_names_by_values_req(self, args: Struct) -> Struct:
+    @answers("get_partition_names_ps_req", of="req")
+    def get_names_by_values_req(self, request: Struct) -> Struct:
         """Names of those with the given values; "" for any."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
-        names = self._names_by_values(name, request.partValues or (), request.maxParts)
+        names = self._names_by_values(table_of(request), request.partValues or (), request.maxParts)
         return hive.GetPartitionNamesPsResponse(names=names)
 
     @answers("get_partitions_by_names")
     def get_partitions_by_names(self, args: Struct) -> list[Struct]:
-        """Those of several that exist."""
-        name = table_name(args.db_name, args.tbl_name)
-        return _structs(self._by_names(name, args.names or ()))
+        return _structs(self._by_names(table_of(args), args.names or ()))
 
-    @answers("get_partitions_by_names_req")
-    def get_partitions_by_names_req(self, args: Struct) -> Struct:
-        """Those of several that exist."""
-        request = given(args.req, "req")
-        name = table_name(request.db_name, request.tbl_name)
-        found = self._by_names(name, request.names or ())
-        return hive.GetPartitionsByNamesResult(partitions=_structs(found))
+    @answers("get_partitions_by_names_req", of="req")
+    def get_partitions_by_names_req(self, request: Struct) -> Struct:
+        partitions = self._by_names(table_of(request), request.names or ())
+        return hive.GetPartitionsByNamesResult(partitions=_structs(partitions))
 
     @answers("get_partitions_by_filter")
     def get_partitions_by_filter(self, args: Struct) -> list[Struct]:
-        """Those that a text selects."""
-        name = table_name(args.db_name, args.tbl_name)
-        return _structs(self._by_filter(name, args.filter, args.max_parts))
+        return _structs(self._by_filter(table_of(args), args.filter, args.max_parts))
 
-    @answers("get_partitions_by_filter_req")
-    def get_partitions_by_filter_req(self, args: Struct) -> list[Struct]:
-        """Those that a text selects."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
-        return _structs(self._by_filter(name, request.filter, request.maxParts))
+    @answers("get_partitions_by_filter_req", of="req")
+    def get_partitions_by_filter_req(self, request: Struct) -> list[Struct]:
+        return _structs(self._by_filter(table_of(request), request.filter, request.maxParts))
+
+    @answers("get_part_specs_by_filter")
+    def get_specs_by_filter(self, args: Struct) -> list[Struct]:
+        name = table_of(args)
+        return [self._spec(name, self._by_filter(name, args.filter, args.max_parts))]
 
     @answers("get_num_partitions_by_filter")
     def count_partitions_by_filter(self, args: Struct) -> int:
-        """How many a text selects."""
-        name = table_name(args.db_name, args.tbl_name)
-        return self._store.count_partitions_by_filter(
-            name.database, name.table, args.filter or "", name.catalog
-        )
+        return self._store.count_partitions_by_filter(table_of(args), args.filter or "")
 
-    @answers("get_partition_values")
-    def get_partition_values(self, args: Struct) -> Struct:
+    @answers("get_partition_values", of="request")
+    def get_partition_values(self, request: Struct) -> Struct:
         """Values of some partition columns. The order that is asked for is not heeded, as Hive's
         (docs/hive/metastore.md §24); a snapshot has all partitions."""
-        request = given(args.request, "request")
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = table_of(request)
         keys = given(request.partitionKeys, "partitionKeys")
         rows = self._store.get_partition_values(
-            name.database,
-            name.table,
+            name,
             [given_name(key.name, "a partition key's name") for key in keys],
             filter_text=request.filter or "",
             is_distinct=request.applyDistinct is not False,
             is_ascending=request.ascending is not False,
             max_parts=limit_of(request.maxParts),
-            catalog=name.catalog,
         )
         return hive.PartitionValuesResponse(
             partitionValues=[hive.PartitionValuesRow(row=list(row)) for row in rows]
         )
 
-    @answers("get_partitions_by_expr")
-    def get_partitions_by_expression(self, args: Struct) -> Struct:
+    @answers("get_partitions_by_expr", of="req")
+    def get_partitions_by_expression(self, request: Struct) -> Struct:
         """Those that an expression selects; "unknown" if it could not be decided for some, and
         the client filters itself."""
-        request = given(args.req, "req")
-        found, is_uncertain = self._by_condition(request)
+        partitions, is_uncertain = self._by_condition(request)
         return hive.PartitionsByExprResult(
-            partitions=_structs(found), hasUnknownPartitions=is_uncertain
+            partitions=_structs(partitions), hasUnknownPartitions=is_uncertain
         )
 
-    @answers("get_partitions_spec_by_expr")
-    def get_partition_specs_by_expression(self, args: Struct) -> Struct:
+    @answers("get_partitions_spec_by_expr", of="req")
+    def get_partition_specs_by_expression(self, request: Struct) -> Struct:
         """As get_partitions_by_expr, wrapped."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
-        found, is_uncertain = self._by_condition(request)
+        name = table_of(request)
+        partitions, is_uncertain = self._by_condition(request)
         return hive.PartitionsSpecByExprResult(
-            partitionsSpec=[self._spec(name, found)] if found else [],
+            partitionsSpec=[self._spec(name, partitions)] if partitions else [],
             hasUnknownPartitions=is_uncertain,
         )
 
@@ -261,21 +226,19 @@ class PartitionCalls:
         )
 
     def _by_condition(self, request: Struct) -> tuple[tuple[Partition, ...], bool]:
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = table_of(request)
         return self._store.get_partitions_by_condition(
-            name.database,
-            name.table,
+            name,
             read_condition(request.expr),
             max_parts=limit_of(request.maxParts),
             default_value=request.defaultPartitionName or DEFAULT_PARTITION_VALUE,
-            catalog=name.catalog,
         )
 
     def _names_by_values(
         self, name: TableName, values: Sequence[str], limit: int | None
     ) -> list[str]:
-        found = [n for n in self._names(name, None) if _has_values(n, values)]
-        return found if limit_of(limit) < 0 else found[:limit]
+        names = [n for n in self._names(name, None) if _has_values(n, values)]
+        return names if limit_of(limit) < 0 else names[:limit]
 
     def _spec(self, name: TableName, partitions: Iterable[Partition]) -> Struct:
         table = self._store.get_table(name.database, name.table, name.catalog)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hms_bridge.errors import MetaError
@@ -10,15 +10,16 @@ from hms_bridge.model.catalog import Column, Partition, Table
 from hms_bridge.model.expression import ConditionToDrop
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.target import TableName
-from hms_bridge.server.answers import answers
+from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import (
     context_of,
     environment_of,
     is_purge,
     table_name,
+    table_of,
     values_of_name,
 )
-from hms_bridge.server.served_partitions import ServedPartitions
+from hms_bridge.server.served_metastore import ServedPartitions
 from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import (
     columns_from_structs,
@@ -30,33 +31,24 @@ from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 
-class PartitionChangeCalls:
+class PartitionChangeCalls(Calls[ServedPartitions]):
     """Partitions, changed."""
 
-    def __init__(self, store: ServedPartitions) -> None:
-        self._store = store
+    @answers("add_partition", "add_partition_with_environment_context", of="new_part")
+    def add_partition(self, struct: Struct) -> Struct:
+        return partition_to_struct(self._add(table_of(struct), [struct])[0])
 
-    @answers("add_partition", "add_partition_with_environment_context")
-    def add_partition(self, args: Struct) -> Struct:
-        struct = given(args.new_part, "new_part")
-        name = table_name(struct.dbName, struct.tableName, struct.catName)
-        return partition_to_struct(self._add(name, [struct])[0])
-
-    @answers("add_partitions")
-    def add_partitions(self, args: Struct) -> int:
-        """Add several of one table; how many."""
-        structs = given(args.new_parts, "new_parts")
+    @answers("add_partitions", of="new_parts")
+    def add_partitions(self, structs: Sequence[Struct]) -> int:
         if not structs:
             return 0
         first = structs[0]
-        name = table_name(first.dbName, first.tableName, first.catName)
-        return len(self._add(name, structs))
+        return len(self._add(table_of(first), structs))
 
-    @answers("add_partitions_req")
-    def add_partitions_req(self, args: Struct) -> Struct:
+    @answers("add_partitions_req", of="request")
+    def add_partitions_req(self, request: Struct) -> Struct:
         """Add several; those that were added come back unless the client needs none."""
-        request = given(args.request, "request")
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = table_of(request)
         columns = columns_from_structs(request.partitionColSchema)
         added = self._add(name, request.parts or (), columns, bool(request.ifNotExists))
         if request.needResult is False:
@@ -66,44 +58,52 @@ class PartitionChangeCalls:
             partitionColSchema=columns_to_structs(columns) or None,
         )
 
+    @answers("add_partitions_pspec", of="new_parts")
+    def add_partitions_of_specs(self, specs: Sequence[Struct]) -> int:
+        """Add several of one table, whole or like one storage; how many."""
+        if not specs:
+            return 0
+        names = {table_of(spec) for spec in specs}
+        if len(names) > 1:
+            raise MetaError(
+                f"specs of {len(names)} tables in one call: "
+                f"{', '.join(sorted(map(str, names))[:2])}; send those of one table"
+            )
+        structs = [struct for spec in specs for struct in _structs_of_spec(spec)]
+        return len(self._add(names.pop(), structs)) if structs else 0
+
     @answers("append_partition", "append_partition_with_environment_context")
     def append_partition(self, args: Struct) -> Struct:
         """Add one by its values; it is stored like its table."""
-        name = table_name(args.db_name, args.tbl_name)
-        return self._append(name, given(args.part_vals, "part_vals"))
+        return self._append(table_of(args), given(args.part_vals, "part_vals"))
 
     @answers("append_partition_by_name", "append_partition_by_name_with_environment_context")
     def append_partition_by_name(self, args: Struct) -> Struct:
         """Add one by its name; it is stored like its table."""
-        name = table_name(args.db_name, args.tbl_name)
+        name = table_of(args)
         return self._append(name, self._values_of(name, args.part_name))
 
-    @answers("append_partition_req")
-    def append_partition_req(self, args: Struct) -> Struct:
+    @answers("append_partition_req", of="appendPartitionsReq")
+    def append_partition_req(self, request: Struct) -> Struct:
         """Add one by its values or its name; it is stored like its table."""
-        request = given(args.appendPartitionsReq, "appendPartitionsReq")
-        name = table_name(request.dbName, request.tableName, request.catalogName)
+        name = table_of(request)
         return self._append(name, request.partVals or self._values_of(name, request.name))
 
     @answers("alter_partition", "alter_partition_with_environment_context")
     def alter_partition(self, args: Struct) -> None:
-        """Replace one, found by its values."""
-        name = table_name(args.db_name, args.tbl_name)
+        name = table_of(args)
         parts = [given(args.new_part, "new_part")]
         self._alter(name, parts, environment_of(context_of(args)), is_event_each=True)
 
     @answers("alter_partitions", "alter_partitions_with_environment_context")
     def alter_partitions(self, args: Struct) -> None:
-        """Replace several, found by their values."""
-        name = table_name(args.db_name, args.tbl_name)
-        parts = given(args.new_parts, "new_parts")
-        self._alter(name, parts, environment_of(context_of(args)))
+        name = table_of(args)
+        self._alter(name, given(args.new_parts, "new_parts"), environment_of(context_of(args)))
 
-    @answers("alter_partitions_req")
-    def alter_partitions_req(self, args: Struct) -> Struct:
+    @answers("alter_partitions_req", of="req")
+    def alter_partitions_req(self, request: Struct) -> Struct:
         """Replace several; the write id of the statement may come with them."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tableName, request.catName)
+        name = table_of(request)
         parts = given(request.partitions, "partitions")
         if request.writeId is not None and request.writeId > 0:
             for part in parts:
@@ -115,31 +115,26 @@ class PartitionChangeCalls:
 
     @answers("drop_partition", "drop_partition_with_environment_context")
     def drop_partition(self, args: Struct) -> bool:
-        """Drop one by its values, perhaps past the trash."""
-        name = table_name(args.db_name, args.tbl_name)
+        name = table_of(args)
         text = self._name_of(name, args.part_vals)
         return self._drop(name, text, args.deleteData, context_of(args))
 
     @answers("drop_partition_by_name", "drop_partition_by_name_with_environment_context")
     def drop_partition_by_name(self, args: Struct) -> bool:
-        """Drop one by its name, perhaps past the trash."""
-        name = table_name(args.db_name, args.tbl_name)
+        name = table_of(args)
         text = given(args.part_name, "part_name")
         return self._drop(name, text, args.deleteData, context_of(args))
 
-    @answers("drop_partition_req")
-    def drop_partition_req(self, args: Struct) -> bool:
-        """Drop one by its name or its values."""
-        request = given(args.dropPartitionReq, "dropPartitionReq")
-        name = table_name(request.dbName, request.tblName, request.catName)
+    @answers("drop_partition_req", of="dropPartitionReq")
+    def drop_partition_req(self, request: Struct) -> bool:
+        name = table_of(request)
         text = request.partName or self._name_of(name, request.partVals)
         return self._drop(name, text, request.deleteData, request.environmentContext)
 
-    @answers("drop_partitions_req")
-    def drop_partitions_req(self, args: Struct) -> Struct:
+    @answers("drop_partitions_req", of="req")
+    def drop_partitions_req(self, request: Struct) -> Struct:
         """Drop several by their names or by conditions; those that were dropped come back."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = table_of(request)
         parts = given(request.parts, "parts")
         if parts.exprs is not None:
             dropped = self._drop_by_conditions(name, request, parts.exprs)
@@ -153,20 +148,18 @@ class PartitionChangeCalls:
 
     @answers("rename_partition")
     def rename_partition(self, args: Struct) -> None:
-        """Give one other values."""
-        name = table_name(args.db_name, args.tbl_name)
+        name = table_of(args)
         self._rename(name, given(args.part_vals, "part_vals"), given(args.new_part, "new_part"))
 
-    @answers("rename_partition_req")
-    def rename_partition_req(self, args: Struct) -> Struct:
+    @answers("rename_partition_req", of="req")
+    def rename_partition_req(self, request: Struct) -> Struct:
         """Give one other values. To keep the old directory for readers is not offered."""
-        request = given(args.req, "req")
         if request.clonePart:
             raise MetaError(
                 "a partition cannot be renamed by a copy here; set "
                 "hive.acid.rename.partition.makecopy=false in the client"
             )
-        name = table_name(request.dbName, request.tableName, request.catName)
+        name = table_of(request)
         self._rename(name, given(request.partVals, "partVals"), given(request.newPart, "newPart"))
         return hive.RenamePartitionResponse()
 
@@ -219,8 +212,7 @@ class PartitionChangeCalls:
     ) -> tuple[Partition, ...]:
         is_whole_ignored = bool(request.ignoreProtection)
         return self._store.drop_partitions_by_conditions(
-            name.database,
-            name.table,
+            name,
             [
                 ConditionToDrop(
                     condition=read_condition(given(expression.expr, "expr")),
@@ -228,7 +220,6 @@ class PartitionChangeCalls:
                 )
                 for expression in expressions
             ],
-            catalog=name.catalog,
             is_data_deleted=bool(request.deleteData),
             is_purge=is_purge(request.environmentContext),
             is_if_exists=request.ifExists is not False,
@@ -319,3 +310,23 @@ def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> 
     if columns and not partition.storage.columns:
         partition = replace(partition, storage=replace(partition.storage, columns=columns))
     return replace(partition, catalog_name=name.catalog)
+
+
+def _structs_of_spec(spec: Struct) -> Iterator[Struct]:
+    """Of a list as they are; those that share a storage each with a place below its own (Hive:
+    PartitionSpecWithSharedSDProxy)."""
+    if spec.partitionList is not None:
+        yield from spec.partitionList.partitions or ()
+    elif spec.sharedSDPartitionSpec is not None:
+        storage = given(spec.sharedSDPartitionSpec.sd, "sd")
+        for part in spec.sharedSDPartitionSpec.partitions or ():
+            struct = hive.Partition(sd=hive.StorageDescriptor(**vars(storage)))
+            for field in ("values", "createTime", "lastAccessTime", "parameters"):
+                value = getattr(part, field)
+                if value is not None:
+                    setattr(struct, field, value)
+            if storage.location is not None:
+                struct.sd.location = storage.location + given(part.relativePath, "relativePath")
+            yield struct
+    else:
+        raise MetaError("a spec has neither a list of partitions nor a shared storage; send one")

@@ -8,36 +8,31 @@ from hms_bridge.errors import MetaError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import Partition
 from hms_bridge.model.target import TableName
-from hms_bridge.server.answers import answers
-from hms_bridge.server.names import table_name
+from hms_bridge.server.answers import Calls, answers
+from hms_bridge.server.names import table_of
 from hms_bridge.server.partition_calls import partitions_to_spec
-from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 _BY_NAMES, _BY_VALUES, _BY_EXPRESSION = 0, 1, 2
 """Hive's PartitionFilterMode."""
 
 
-class PartitionSpecCalls:
+class PartitionSpecCalls(Calls[CatalogStore]):
     """What MSCK and EXCHANGE PARTITION of Hive 4 read.
 
     A projection is not applied: every partition comes whole, which has the fields asked for too.
     """
 
-    def __init__(self, store: CatalogStore) -> None:
-        self._store = store
-
-    @answers("get_partitions_with_specs")
-    def get_partitions_with_specs(self, args: Struct) -> Struct:
+    @answers("get_partitions_with_specs", of="request")
+    def get_partitions_with_specs(self, request: Struct) -> Struct:
         """Those that the filter selects; all without one."""
-        request = given(args.request, "request")
-        name = table_name(request.dbName, request.tblName, request.catName)
+        name = table_of(request)
         _check_projection(request.projectionSpec)
-        found = self._find(name, request.filterSpec)
-        if not found:
+        partitions = self._find(name, request.filterSpec)
+        if not partitions:
             return hive.GetPartitionsResponse(partitionSpec=[])
         table = self._store.get_table(name.database, name.table, name.catalog)
-        return hive.GetPartitionsResponse(partitionSpec=[partitions_to_spec(table, found)])
+        return hive.GetPartitionsResponse(partitionSpec=[partitions_to_spec(table, partitions)])
 
     def _find(self, name: TableName, chosen: Struct | None) -> Sequence[Partition]:
         mode = None if chosen is None else chosen.filterMode

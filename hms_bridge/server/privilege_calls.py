@@ -5,9 +5,8 @@ from __future__ import annotations
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import PrincipalType, Table
-from hms_bridge.server.answers import answers
+from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import table_name
-from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 _PUBLIC = "public"
@@ -18,18 +17,13 @@ _OF_OWNERS = ("DELETE", "INSERT", "SELECT", "UPDATE")
 """What Hive grants to who makes a table."""
 
 
-class PrivilegeCalls:
+class PrivilegeCalls(Calls[CatalogStore]):
     """Every user has the role that all have. Who owns a table may read and change it, as Hive
     grants it when a table is made; without that, Hive rebuilds no materialized view from what
     changed (HiveMaterializedViewUtils.checkPrivilegeForMaterializedViews)."""
 
-    def __init__(self, store: CatalogStore) -> None:
-        self._store = store
-
-    @answers("get_role_grants_for_principal")
-    def roles_of(self, args: Struct) -> Struct:
-        """The roles of a user, a group or a role."""
-        request = given(args.request, "request")
+    @answers("get_role_grants_for_principal", of="request")
+    def roles_of(self, request: Struct) -> Struct:
         grants = []
         if request.principal_type == PrincipalType.USER:
             grants = [
@@ -45,7 +39,6 @@ class PrivilegeCalls:
 
     @answers("get_privilege_set")
     def privileges_of(self, args: Struct) -> Struct:
-        """What a user, its groups and its roles may do with an object."""
         users: dict[str, list[Struct]] = {}
         if args.user_name:
             users = {args.user_name: self._of_user(args.user_name, args.hiveObject)}

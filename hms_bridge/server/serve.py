@@ -26,7 +26,7 @@ from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
 from hms_bridge.server.privilege_calls import PrivilegeCalls
-from hms_bridge.server.served_partitions import ServedMetastore
+from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
 from hms_bridge.server.statistics_calls import StatisticsCalls
 from hms_bridge.server.table_calls import TableCalls
@@ -41,7 +41,21 @@ _BACKLOG = 128
 _STOP_SECONDS = 10.0
 
 
-FAMILIES: Mapping[str, tuple[type, ...]] = {
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Given:
+    """What answers are made from."""
+
+    metastore: ServedMetastore
+    config: Mapping[str, str]
+    database_uuid: str | None
+    clock: Clock
+
+    @property
+    def is_capability_checked(self) -> bool:
+        return self.config.get(_CAPABILITY_CHECK, "true").lower() != "false"
+
+
+_FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Service": (ServiceCalls,),
     "Catalogs and databases": (DatabaseCalls,),
     "Tables": (TableCalls,),
@@ -57,20 +71,26 @@ FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Privileges": (PrivilegeCalls,),
     "Always empty": (AbsentCalls,),
 }
-"""Who answers. The last family says that there is nothing: what would create such objects is
-refused."""
+"""Who answers, under which heading of the page: a new class of answers is a line here. The last
+family says that there is nothing: what would create such objects is refused."""
+_MADE_OTHERWISE: Mapping[type, Callable[[_Given], object]] = {
+    ServiceCalls: lambda given: ServiceCalls(given.config, given.database_uuid, given.clock),
+    TableCalls: lambda given: TableCalls(given.metastore, given.is_capability_checked),
+    AbsentCalls: lambda _: AbsentCalls(),
+}
+"""Those that do not answer from the metastore alone."""
 
 
 def offered() -> dict[str, tuple[str, ...]]:
     """The thrift methods that are answered, by family."""
     return {
         family: tuple(name for handler in handlers for name in answered_names(handler))
-        for family, handlers in FAMILIES.items()
+        for family, handlers in _FAMILIES.items()
     }
 
 
 def offered_names() -> frozenset[str]:
-    """All of them."""
+    """Names of the thrift methods that are answered."""
     return frozenset(name for names in offered().values() for name in names)
 
 
@@ -83,26 +103,15 @@ def dispatcher_of(
     watch: CallWatch | None = None,
 ) -> Dispatcher:
     """Everything that the server answers, over a metastore."""
-    settings, clock = config or {}, clock or SystemClock()
-    is_checked = settings.get(_CAPABILITY_CHECK, "true").lower() != "false"
-    handlers = (
-        ServiceCalls(settings, database_uuid, clock),
-        AbsentCalls(),
-        DatabaseCalls(metastore),
-        TableCalls(metastore, is_checked),
-        PartitionCalls(metastore),
-        PartitionChangeCalls(metastore),
-        PartitionSpecCalls(metastore),
-        TransactionCalls(metastore),
-        LockCalls(metastore),
-        CompactionCalls(metastore),
-        NotificationCalls(metastore),
-        StatisticsCalls(metastore),
-        FunctionCalls(metastore),
-        ConstraintCalls(metastore),
-        MaterializedViewCalls(metastore),
-        PrivilegeCalls(metastore),
+    clock = clock or SystemClock()
+    given = _Given(
+        metastore=metastore, config=config or {}, database_uuid=database_uuid, clock=clock
     )
+    handlers = [
+        _MADE_OTHERWISE[calls](given) if calls in _MADE_OTHERWISE else calls(metastore)
+        for family in _FAMILIES.values()
+        for calls in family
+    ]
     return Dispatcher(collect_answers(handlers), limits, clock, watch)
 
 
@@ -115,7 +124,7 @@ class _Connection:
 class MetastoreServer:
     """Serves a metastore to thrift clients until it is stopped.
 
-    ``port`` 0 takes a free one, which ``port`` then tells. ``config`` is what get_config_value
+    ``port`` 0 takes a free one, which ``port`` then has. ``config`` is what get_config_value
     shows, ``watch`` hears of each call. The metastore is used by many threads at once; it stays
     open when the server stops.
     """

@@ -11,7 +11,7 @@ from hms_bridge.server.answers import answers
 from hms_bridge.wire.structs import Struct, hive
 
 INTERFACE_VERSION = "4.1.0"
-"""The version of Hive whose interface is served, as getVersion tells it."""
+"""The version of Hive whose interface is served, as getVersion answers it."""
 
 _ALIVE = 2
 _READABLE_KEY = re.compile(r"(hive|metastore|hdfs|mapred)\.")
@@ -54,7 +54,6 @@ class ServiceCalls:
 
     @answers("getVersion")
     def version(self, _: Struct) -> str:
-        """The version of the interface."""
         return INTERFACE_VERSION
 
     @answers("getStatus")
@@ -104,7 +103,6 @@ class ServiceCalls:
 
     @answers("get_metastore_db_uuid")
     def database_uuid(self, _: Struct) -> str:
-        """The identity of the database behind."""
         if self._database_uuid is None:
             raise MetaError("this metastore has no database id; start it on a Hive schema")
         return self._database_uuid

@@ -15,99 +15,80 @@ from hms_bridge.model.statistics import (
     StatisticsUpdate,
 )
 from hms_bridge.model.target import TableName
-from hms_bridge.server.answers import answers
-from hms_bridge.server.names import table_name
+from hms_bridge.server.answers import Calls, answers
+from hms_bridge.server.names import table_of
 from hms_bridge.wire import convert_statistics
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
 
-class StatisticsCalls:
+class StatisticsCalls(Calls[StatisticsStore]):
     """Statistics that a snapshot may not believe are left out, as Hive does."""
 
-    def __init__(self, store: StatisticsStore) -> None:
-        self._store = store
-
-    @answers("set_aggr_stats_for")
-    def set_several(self, args: Struct) -> bool:
-        """Replace or merge those of a table, or of partitions."""
-        update = convert_statistics.update_from_struct(given(args.request, "request"))
+    @answers("set_aggr_stats_for", of="request")
+    def set_several(self, request: Struct) -> bool:
+        update = convert_statistics.update_from_struct(request)
         return update is None or self._store.set_column_statistics(update)
 
-    @answers("update_table_column_statistics", "update_partition_column_statistics")
-    def update_one(self, args: Struct) -> bool:
-        """Replace those of a table or of a partition."""
-        update = convert_statistics.update_of_one(given(args.stats_obj, "stats_obj"))
-        return self._store.set_column_statistics(update)
+    @answers("update_table_column_statistics", "update_partition_column_statistics", of="stats_obj")
+    def update_one(self, statistics: Struct) -> bool:
+        return self._store.set_column_statistics(convert_statistics.update_of_one(statistics))
 
-    @answers("update_table_column_statistics_req", "update_partition_column_statistics_req")
-    def update_one_req(self, args: Struct) -> Struct:
-        """Replace those of a table or of a partition, in a transaction."""
-        update = _single(convert_statistics.update_from_struct(given(args.req, "req")))
+    @answers(
+        "update_table_column_statistics_req", "update_partition_column_statistics_req", of="req"
+    )
+    def update_one_req(self, request: Struct) -> Struct:
+        update = _single(convert_statistics.update_from_struct(request))
         return hive.SetPartitionsStatsResponse(result=self._store.set_column_statistics(update))
 
     @answers("get_table_column_statistics")
     def get_of_column(self, args: Struct) -> Struct:
-        """Of one column of a table."""
-        name = table_name(args.db_name, args.tbl_name)
-        column = given_name(args.col_name, "col_name")
-        return self._one(name, column, None)
+        return self._one(table_of(args), given_name(args.col_name, "col_name"), None)
 
     @answers("get_partition_column_statistics")
     def get_of_partition_column(self, args: Struct) -> Struct:
-        """Of one column of a partition."""
-        name = table_name(args.db_name, args.tbl_name)
+        name = table_of(args)
         column = given_name(args.col_name, "col_name")
         return self._one(name, column, _partition_name(given(args.part_name, "part_name")))
 
-    @answers("get_table_statistics_req")
-    def get_of_table(self, args: Struct) -> Struct:
-        """Of columns of a table."""
-        request = given(args.request, "request")
-        found = self._store.get_column_statistics(_query(request, is_of_partitions=False))
-        columns = [column for statistics in _believable(found) for column in statistics.columns]
+    @answers("get_table_statistics_req", of="request")
+    def get_of_table(self, request: Struct) -> Struct:
+        of_table = self._store.get_column_statistics(_query(request, is_of_partitions=False))
+        columns = [column for statistics in _believable(of_table) for column in statistics.columns]
         return hive.TableStatsResult(tableStats=convert_statistics.statistics_to_structs(columns))
 
-    @answers("get_partitions_statistics_req")
-    def get_of_partitions(self, args: Struct) -> Struct:
-        """Of columns of partitions, by partition."""
-        request = given(args.request, "request")
-        found = self._store.get_column_statistics(_query(request, is_of_partitions=True))
+    @answers("get_partitions_statistics_req", of="request")
+    def get_of_partitions(self, request: Struct) -> Struct:
+        of_partitions = self._store.get_column_statistics(_query(request, is_of_partitions=True))
         return hive.PartitionsStatsResult(
             partStats={
                 statistics.partition_name: convert_statistics.statistics_to_structs(
                     statistics.columns
                 )
-                for statistics in _believable(found)
+                for statistics in _believable(of_partitions)
             }
         )
 
-    @answers("get_aggr_stats_for")
-    def get_aggregated(self, args: Struct) -> Struct:
-        """Of partitions together."""
-        request = given(args.request, "request")
-        found = self._store.get_aggregated_statistics(_query(request, is_of_partitions=True))
+    @answers("get_aggr_stats_for", of="request")
+    def get_aggregated(self, request: Struct) -> Struct:
+        aggregated = self._store.get_aggregated_statistics(_query(request, is_of_partitions=True))
         return hive.AggrStats(
-            colStats=convert_statistics.statistics_to_structs(found.columns),
-            partsFound=found.partition_count,
+            colStats=convert_statistics.statistics_to_structs(aggregated.columns),
+            partsFound=aggregated.partition_count,
         )
 
     @answers("delete_table_column_statistics")
     def delete_of_table(self, args: Struct) -> bool:
-        """Of one column, or of all."""
-        return self._delete(table_name(args.db_name, args.tbl_name), args, None)
+        return self._delete(table_of(args), args, None)
 
     @answers("delete_partition_column_statistics")
     def delete_of_partition(self, args: Struct) -> bool:
-        """Of one column of a partition, or of all."""
         partition = _partition_name(given(args.part_name, "part_name"))
-        return self._delete(table_name(args.db_name, args.tbl_name), args, [partition])
+        return self._delete(table_of(args), args, [partition])
 
-    @answers("delete_column_statistics_req")
-    def delete_several(self, args: Struct) -> bool:
-        """Of several columns of a table, or of partitions."""
-        request = given(args.req, "req")
-        name = table_name(request.db_name, request.tbl_name, request.cat_name)
+    @answers("delete_column_statistics_req", of="req")
+    def delete_several(self, request: Struct) -> bool:
+        name = table_of(request)
         partitions = [_partition_name(part_name) for part_name in request.part_names or ()]
         return self._store.delete_column_statistics(
             name.database,
@@ -118,21 +99,19 @@ class StatisticsCalls:
             catalog=name.catalog,
         )
 
-    @answers("find_columns_with_stats")
-    def columns_with_statistics(self, args: Struct) -> list[str]:
+    @answers("find_columns_with_stats", of="cr")
+    def columns_with_statistics(self, target: Struct) -> list[str]:
         """Which columns a compactor may gather statistics of anew."""
-        target = given(args.cr, "cr")
-        found = self._store.get_columns_with_statistics(
+        columns = self._store.get_columns_with_statistics(
             given_name(target.dbname, "dbname"),
             given_name(target.tablename, "tablename"),
             target.partitionname,
         )
-        return list(found)
+        return list(columns)
 
-    @answers("update_transaction_statistics")
-    def count_changed_rows(self, args: Struct) -> None:
+    @answers("update_transaction_statistics", of="req")
+    def count_changed_rows(self, request: Struct) -> None:
         """How many rows a statement changed."""
-        request = given(args.req, "req")
         self._store.count_changed_rows(
             ChangedRows(
                 table_id=given(request.tableId, "tableId"),
@@ -185,7 +164,7 @@ def _single(update: StatisticsUpdate | None) -> StatisticsUpdate:
 
 
 def _query(request: Any, *, is_of_partitions: bool) -> StatisticsQuery:
-    name = table_name(request.dbName, request.tblName, request.catName)
+    name = table_of(request)
     names = given(request.partNames, "partNames") if is_of_partitions else None
     return StatisticsQuery(
         database_name=name.database,
@@ -200,8 +179,8 @@ def _query(request: Any, *, is_of_partitions: bool) -> StatisticsQuery:
     )
 
 
-def _believable(found: Sequence[ObjectStatistics]) -> list[ObjectStatistics]:
-    return [statistics for statistics in found if statistics.is_compliant is not False]
+def _believable(objects: Sequence[ObjectStatistics]) -> list[ObjectStatistics]:
+    return [statistics for statistics in objects if statistics.is_compliant is not False]
 
 
 def _partition_name(text: str) -> str:

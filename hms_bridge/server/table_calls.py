@@ -24,8 +24,9 @@ from hms_bridge.server.names import (
     limit_of,
     pattern_of,
     table_name,
+    table_of,
 )
-from hms_bridge.server.served_partitions import ServedMetastore
+from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.server.table_filter import parse_table_filter
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.convert_catalog import (
@@ -40,6 +41,10 @@ from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 _INSERT_ONLY_TABLES = 2
+_ACCESS_TYPE = 1
+"""Hive's GetTablesExtRequestFields.ACCESS_TYPE."""
+_RAW_METADATA = "MANAGERAWMETADATA"
+"""Hive translates nothing for such a client."""
 
 
 class TableCalls:
@@ -52,14 +57,12 @@ class TableCalls:
 
     @answers("get_table")
     def get_table(self, args: Struct) -> Struct:
-        name = table_name(args.dbname, args.tbl_name)
-        return table_to_struct(self._get(name, capabilities=None))
+        return table_to_struct(self._get(table_of(args), capabilities=None))
 
-    @answers("get_table_req")
-    def get_table_req(self, args: Struct) -> Struct:
-        """One by name, to a client that tells what it understands."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tblName, request.catName)
+    @answers("get_table_req", of="req")
+    def get_table_req(self, request: Struct) -> Struct:
+        """One by name, to a client that names what it understands."""
+        name = table_of(request)
         table = seen_table(self._get(name, request.capabilities), request.validWriteIdList)
         struct = _with_access(table, request.processorCapabilities)
         if request.getColumnStats:
@@ -68,16 +71,14 @@ class TableCalls:
 
     @answers("get_table_objects_by_name")
     def get_tables_by_names(self, args: Struct) -> list[Struct]:
-        """Those of several that exist."""
         catalog, database = split_catalog(args.dbname)
         names = [name.lower() for name in args.tbl_names or ()]
         tables = self._store.get_tables_by_names(database or "", names, catalog)
         return [table_to_struct(table) for table in self._readable(tables, None)]
 
-    @answers("get_table_objects_by_name_req")
-    def get_tables_by_names_req(self, args: Struct) -> Struct:
+    @answers("get_table_objects_by_name_req", of="req")
+    def get_tables_by_names_req(self, request: Struct) -> Struct:
         """Those of several that exist, by names or by a pattern."""
-        request = given(args.req, "req")
         in_name, database = split_catalog(given(request.dbName, "dbName"))
         database, catalog = database or "", (request.catName or in_name).lower()
         if request.tblNames is not None:
@@ -96,17 +97,14 @@ class TableCalls:
 
     @answers("get_all_tables")
     def get_all_tables(self, args: Struct) -> list[str]:
-        """All names of a database."""
         return self._names(args.db_name, None, None)
 
     @answers("get_tables")
     def get_tables(self, args: Struct) -> list[str]:
-        """Names that a pattern matches."""
         return self._names(args.db_name, args.pattern, None)
 
     @answers("get_tables_by_type")
     def get_tables_by_type(self, args: Struct) -> list[str]:
-        """Names that a pattern matches, of one type."""
         return self._names(args.db_name, args.pattern, args.tableType)
 
     @answers("get_table_meta")
@@ -122,6 +120,30 @@ class TableCalls:
                     metas.append(_table_meta(table))
         return metas
 
+    @answers("get_tables_ext", of="req")
+    def get_tables_with_access(self, request: Struct) -> list[Struct]:
+        """Names that a pattern matches, and what the client may do with each. A client without
+        capabilities gets none, as from Hive. Those that a table requires are left out: none are
+        (access_types.py)."""
+        in_name, database = split_catalog(given(request.database, "database"))
+        catalog = (request.catalog or in_name).lower()
+        capabilities = request.processorCapabilities or ()
+        if not capabilities or _RAW_METADATA in capabilities:
+            return []
+        pattern = pattern_of(request.tableNamePattern)
+        names = self._store.get_tables(database or "", pattern, None, catalog)
+        limit = limit_of(request.limit)
+        chosen = names if limit < 0 else names[:limit]
+        tables = self._store.get_tables_by_names(database or "", chosen, catalog)
+        is_access_asked = bool((request.requestedFields or 0) & _ACCESS_TYPE)
+        return [
+            hive.ExtendedTableInfo(
+                tblName=table.name,
+                accessType=_access_of(table, capabilities) if is_access_asked else None,
+            )
+            for table in tables
+        ]
+
     @answers("get_table_names_by_filter")
     def get_table_names_by_filter(self, args: Struct) -> list[str]:
         """Names of tables whose owner, access time or parameters fulfil a condition."""
@@ -131,31 +153,28 @@ class TableCalls:
         names = self._store.get_tables(database or "", None, None, catalog)
         tables = self._store.get_tables_by_names(database or "", names, catalog)
         limit = limit_of(args.max_tables)
-        found = [table.name for table in tables if condition(table)]
-        return found if limit < 0 else found[:limit]
+        matching = [table.name for table in tables if condition(table)]
+        return matching if limit < 0 else matching[:limit]
 
     @answers("get_fields", "get_fields_with_environment_context")
     def get_fields(self, args: Struct) -> list[Struct]:
-        """The columns, without those of partitions."""
-        table = self._get_plain(table_name(args.db_name, args.table_name))
+        table = self._get_plain(table_of(args))
         return columns_to_structs(table.storage.columns)
 
     @answers("get_schema", "get_schema_with_environment_context")
     def get_schema(self, args: Struct) -> list[Struct]:
         """The columns, then those of partitions."""
-        table = self._get_plain(table_name(args.db_name, args.table_name))
+        table = self._get_plain(table_of(args))
         return columns_to_structs((*table.storage.columns, *table.partition_columns))
 
-    @answers("get_fields_req")
-    def get_fields_req(self, args: Struct) -> Struct:
-        request = given(args.req, "req")
-        table = self._get_plain(table_name(request.dbName, request.tblName, request.catName))
+    @answers("get_fields_req", of="req")
+    def get_fields_req(self, request: Struct) -> Struct:
+        table = self._get_plain(table_of(request))
         return hive.GetFieldsResponse(fields=columns_to_structs(table.storage.columns))
 
-    @answers("get_schema_req")
-    def get_schema_req(self, args: Struct) -> Struct:
-        request = given(args.req, "req")
-        table = self._get_plain(table_name(request.dbName, request.tblName, request.catName))
+    @answers("get_schema_req", of="req")
+    def get_schema_req(self, request: Struct) -> Struct:
+        table = self._get_plain(table_of(request))
         columns = (*table.storage.columns, *table.partition_columns)
         return hive.GetSchemaResponse(fields=columns_to_structs(columns))
 
@@ -165,37 +184,31 @@ class TableCalls:
 
     @answers("create_table_with_constraints")
     def create_table_with_constraints(self, args: Struct) -> None:
-        """Create one with its constraints, in one step."""
         self._create(args.tbl, None, args)
 
-    @answers("create_table_req")
-    def create_table_req(self, args: Struct) -> None:
-        """Create one, with constraints or without, in one step."""
-        request = given(args.request, "request")
+    @answers("create_table_req", of="request")
+    def create_table_req(self, request: Struct) -> None:
         self._create(request.table, request.envContext, request)
 
-    @answers("translate_table_dryrun")
-    def translate_table(self, args: Struct) -> Struct:
+    @answers("translate_table_dryrun", of="request")
+    def translate_table(self, request: Struct) -> Struct:
         """What create_table would make of a table: nothing else."""
-        request = given(args.request, "request")
         table: Struct = given(request.table, "table")
         return table
 
     @answers("alter_table", "alter_table_with_environment_context")
     def alter_table(self, args: Struct) -> None:
-        name = table_name(args.dbname, args.tbl_name)
-        self._alter(name, args.new_tbl, environment_of(context_of(args)))
+        self._alter(table_of(args), args.new_tbl, environment_of(context_of(args)))
 
     @answers("alter_table_with_cascade")
     def alter_table_with_cascade(self, args: Struct) -> None:
         """Replace one, and the columns of its partitions."""
         environment = {"CASCADE": "true"} if args.cascade else {}
-        self._alter(table_name(args.dbname, args.tbl_name), args.new_tbl, environment)
+        self._alter(table_of(args), args.new_tbl, environment)
 
-    @answers("alter_table_req")
-    def alter_table_req(self, args: Struct) -> Struct:
+    @answers("alter_table_req", of="req")
+    def alter_table_req(self, request: Struct) -> Struct:
         """Replace one; the write id of the statement may come with it."""
-        request = given(args.req, "req")
         environment = dict(environment_of(request.environmentContext))
         if request.expectedParameterKey is not None:
             environment["expected_parameter_key"] = request.expectedParameterKey
@@ -203,33 +216,27 @@ class TableCalls:
         table = given(request.table, "table")
         if request.writeId is not None and request.writeId > 0:
             table.writeId = request.writeId
-        name = table_name(request.dbName, request.tableName, request.catName)
-        self._alter(name, table, environment, request.validWriteIdList)
+        self._alter(table_of(request), table, environment, request.validWriteIdList)
         return hive.AlterTableResponse()
 
     @answers("drop_table", "drop_table_with_environment_context")
     def drop_table(self, args: Struct) -> None:
-        """Drop one, perhaps past the trash."""
         self._drop(table_name(args.dbname, args.name), args.deleteData, context_of(args))
 
-    @answers("drop_table_req")
-    def drop_table_req(self, args: Struct) -> None:
-        """Drop one, perhaps past the trash."""
-        request = given(args.dropTableReq, "dropTableReq")
-        name = table_name(request.dbName, request.tableName, request.catalogName)
-        self._drop(name, request.deleteData, request.envContext)
+    @answers("drop_table_req", of="dropTableReq")
+    def drop_table_req(self, request: Struct) -> None:
+        self._drop(table_of(request), request.deleteData, request.envContext)
 
     @answers("truncate_table")
     def truncate_table(self, args: Struct) -> None:
         """Empty one, or some of its partitions, with their files."""
-        name = table_name(args.dbName, args.tableName)
+        name = table_of(args)
         self._store.truncate_table(name.database, name.table, args.partNames, catalog=name.catalog)
 
-    @answers("truncate_table_req")
-    def truncate_table_req(self, args: Struct) -> Struct:
+    @answers("truncate_table_req", of="req")
+    def truncate_table_req(self, request: Struct) -> Struct:
         """Empty one, or some of its partitions, in a transaction."""
-        request = given(args.req, "req")
-        name = table_name(request.dbName, request.tableName)
+        name = table_of(request)
         environment = environment_of(request.environmentContext)
         self._store.truncate_table(
             name.database,
@@ -252,9 +259,9 @@ class TableCalls:
             engine=engine,
             valid_write_ids=request.validWriteIdList,
         )
-        for found in self._store.get_column_statistics(query):
+        for statistics in self._store.get_column_statistics(query):
             struct.colStats = object_to_struct(
-                found,
+                statistics,
                 database=table.database_name,
                 table=table.name,
                 catalog=table.catalog_name,
@@ -280,8 +287,8 @@ class TableCalls:
         self, database: str | None, pattern: str | None, table_type: str | None
     ) -> list[str]:
         catalog, name = split_catalog(given(database, "the database's name"))
-        found = self._store.get_tables(name or "", pattern_of(pattern), table_type, catalog)
-        return list(found)
+        names = self._store.get_tables(name or "", pattern_of(pattern), table_type, catalog)
+        return list(names)
 
     def _get_plain(self, name: TableName) -> Table:
         return self._store.get_table(name.database, name.table, name.catalog)
@@ -332,12 +339,17 @@ class TableCalls:
 
 
 def _with_access(table: Table, capabilities: Sequence[str] | None) -> Struct:
-    """The table, with what a client that tells its capabilities may do with it."""
+    """The table, with what a client that names its capabilities may do with it."""
     struct: Any = table_to_struct(table)
-    if capabilities and "OBJCAPABILITIES" not in table.parameters:
-        struct.accessType = access_type(table, capabilities)
+    if capabilities:
+        struct.accessType = _access_of(table, capabilities)
     answer: Struct = struct
     return answer
+
+
+def _access_of(table: Table, capabilities: Sequence[str]) -> int | None:
+    """None also for a table that says itself what it needs."""
+    return None if "OBJCAPABILITIES" in table.parameters else access_type(table, capabilities)
 
 
 def _table_meta(table: Table) -> Struct:
@@ -355,7 +367,7 @@ def _table_meta(table: Table) -> Struct:
 def _constraints_of(table: Table, request: Struct) -> tuple[ColumnConstraint, ...]:
     """Those that a new table is to have. Raises MetaError for one of another table, and for more
     than a table can have."""
-    found: list[ColumnConstraint] = []
+    constraints: list[ColumnConstraint] = []
     for kind, method in METHODS.items():
         structs = getattr(request, method.field) or ()
         if len(structs) > CONSTRAINED_COLUMNS_MAX:
@@ -370,5 +382,5 @@ def _constraints_of(table: Table, request: Struct) -> tuple[ColumnConstraint, ..
                     f"{method.field} is of {named}.{of_table.table_name}, but {'.'.join(own)} is "
                     "made; add it with a call of its own (ALTER TABLE … ADD CONSTRAINT)"
                 )
-            found += of_table.constraints
-    return tuple(found)
+            constraints += of_table.constraints
+    return tuple(constraints)

@@ -26,5 +26,5 @@ def log_abort(unit: UnitOfWork, outcome: AbortOutcome | None) -> None:
 
 
 def as_told(written: Sequence[WrittenTable]) -> list[tuple[str, WriteId]]:
-    """What a transaction wrote, as the event of its end tells it."""
+    """What a transaction wrote, as the event of its end names it."""
     return [(table.database_name, table.write_id) for table in written]

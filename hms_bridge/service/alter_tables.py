@@ -99,12 +99,12 @@ class AlterTableVerbs(VerbFamily):
             return wanted
         location = wanted.storage.location
         if not location:
-            found = self._transactions.read(
+            stored = self._transactions.read(
                 lambda c: tables.find_table(
                     c, wanted.database_name, wanted.name, wanted.catalog_name
                 )
             )
-            location = None if found is None else found.table.storage.location
+            location = None if stored is None else stored.table.storage.location
         counted = self._files.count(location)
         return replace(
             wanted,
@@ -194,10 +194,10 @@ class AlterTableVerbs(VerbFamily):
         stored = view_creation.with_creation(connection, stored)
         new_database = stored.database_id
         if old_name != _name_of(wanted):
-            found = databases.require_database(
+            stored_database = databases.require_database(
                 connection, wanted.database_name, wanted.catalog_name, RowLock.SHARED
             )
-            new_database = found.id
+            new_database = stored_database.id
             _check_name_is_free(connection, new_database, wanted)
         after = altered_statistics.altered_table(
             connection,
@@ -221,15 +221,13 @@ class AlterTableVerbs(VerbFamily):
         if stored.table.is_in_txn_tables:
             resources.rename_table(connection, old_name, _name_of(after))
         unit.events.append(events.table_altered(stored.table, after, unit.now_seconds))
-        # Hive tells of no partition here: its replicas keep the old columns there.
-        if self._settings.events.is_alter_partitions_one_event:
-            changed = [new for _, new in changes]
-            unit.events += events.partitions_altered(after, changed, unit.now_seconds)
-            return
-        unit.events += [
-            events.partition_altered(after, old.partition, new, unit.now_seconds)
-            for old, new in changes
-        ]
+        # Hive logs no partition here: its replicas keep the old columns there.
+        unit.events += events.partitions_altered(
+            after,
+            [(old.partition, new) for old, new in changes],
+            unit.now_seconds,
+            is_one_event=self._settings.events.is_alter_partitions_one_event,
+        )
 
     def _finish_move(
         self, unit: UnitOfWork, stored: StoredTable, after: Table, moved: _Moved

@@ -21,7 +21,7 @@ from hms_bridge.model.statistics_state import (
     without_columns,
     without_trust,
 )
-from hms_bridge.service.statistics_updates import require_told_change
+from hms_bridge.service.statistics_updates import require_change_snapshot
 
 
 def altered_table(
@@ -29,7 +29,7 @@ def altered_table(
 ) -> Table:
     """The new table as it is stored: lost columns lose their statistics, and a write that this
     one did not see takes the trust away. Raises MetaError for a change of a transactional table's
-    statistics that does not tell its snapshot."""
+    statistics that does not name its snapshot."""
     old = stored.table
     if not _has_all(old.storage.columns, after.storage.columns):
         lost = statistics.forget_lost_columns(connection, stored, after.storage.columns)
@@ -81,8 +81,8 @@ def _settled(
     old: Table | Partition, new: Table | Partition, valid_write_ids: str | None, *, what: str
 ) -> Parameters:
     """What the new one's parameters say of trust, after a write that saw this snapshot. Raises
-    MetaError for a change of it that does not tell its snapshot."""
-    require_told_change(
+    MetaError for a change of it that does not name its snapshot."""
+    require_change_snapshot(
         what,
         old.parameters,
         new.parameters,

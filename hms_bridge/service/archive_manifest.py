@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from changemanager.manifest import ArchivedFile
 from hms_bridge.archive import (
     budgets,
     figures,
@@ -14,7 +17,22 @@ from hms_bridge.archive import (
     times,
 )
 from hms_bridge.backend.work import sql
-from hms_bridge.service.unit_of_work import Verbs, reads, writes
+from hms_bridge.hooks import points
+from hms_bridge.service.unit_of_work import UnitOfWork, Verbs, reads, writes
+
+
+def _record_archived(
+    unit: UnitOfWork, cmroot: str, files: Sequence[ArchivedFile], now_ms: int
+) -> None:
+    records.record_archived(unit.connection, cmroot, files, now_ms)
+    unit.points += points.files_archived(cmroot, [file.name for file in files])
+
+
+def _record_purged(unit: UnitOfWork, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
+    is_purged = purges.record_purged(unit.connection, cmroot, name, owner=owner, now_ms=now_ms)
+    if is_purged:
+        unit.points.append(points.file_purged(cmroot, name))
+    return is_purged
 
 
 class SqlArchiveManifest(Verbs):
@@ -24,7 +42,7 @@ class SqlArchiveManifest(Verbs):
     """
 
     reserve = writes(sql(records.reserve))
-    record_archived = writes(sql(records.record_archived))
+    record_archived = writes(_record_archived)
     withdraw = writes(sql(records.withdraw))
     entries = reads(sql(records.entries))
     archived_below = reads(sql(records.archived_below))
@@ -34,7 +52,7 @@ class SqlArchiveManifest(Verbs):
     claim_purge = writes(sql(purges.claim_purge))
     holds_purge = writes(sql(purges.holds_purge))
     release_purge = writes(sql(purges.release_purge))
-    record_purged = writes(sql(purges.record_purged))
+    record_purged = writes(_record_purged)
     live_purges = reads(sql(purges.live_purges))
     forget_purged = writes(sql(purges.forget_purged))
 

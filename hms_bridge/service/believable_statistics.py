@@ -40,7 +40,7 @@ def require_named_table(
 def statistics_of_table(
     connection: Connection, stored: StoredTable, query: StatisticsQuery
 ) -> ObjectStatistics | None:
-    """None if it has none. Whether they are compliant is told only to a query with a snapshot."""
+    """None if it has none. Only a query with a snapshot learns whether they are compliant."""
     columns = [name.lower() for name in query.columns]
     known = statistics.of_table(connection, stored, columns, query.engine)
     if known is None or query.valid_write_ids is None:

@@ -12,7 +12,7 @@ from hms_bridge.catalog.places import Owner
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.deletion import DeletionVerdict
-from hms_bridge.notification import event_log, events
+from hms_bridge.notification import event_log, events, hook_points
 from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
@@ -30,7 +30,7 @@ from hms_bridge.txn import (
 ROUNDS_MAX = 1000
 """How often a step of housekeeping that has a limit is repeated in one run."""
 _DUMP_SECONDS_MAX = 86_400
-"""A policy's pin tells when its last dump began to write, by the clock of its machine. The dump's
+"""A policy's pin says when its last dump began to write, by the clock of its machine. The dump's
 last event is older by the time that it had planned and waited."""
 _LOG = logging.getLogger(__name__)
 
@@ -67,10 +67,7 @@ class CleaningVerbs(VerbFamily):
         return self._transactions.read(lambda c: self._files.rule.strangers(c, directories, owner))
 
     def run_housekeeping(self) -> None:
-        """Time-outs, of workers too; purge of transactions, write sets, events and history.
-
-        Each step is a transaction of its own; at last, file work that others left undone.
-        """
+        """Each step is a transaction of its own; at last, file work that others left undone."""
         self._repeat(_time_out_txns)
         self._repeat(housekeeping.time_out_locks)
         for step in (
@@ -85,6 +82,8 @@ class CleaningVerbs(VerbFamily):
         ):
             self._transactions.write(step)
         self._repeat(_purge_events)
+        if self._transactions.is_heard:
+            self._repeat(_purge_points)
         self._file_work.resume()
 
     def _repeat(self, step: Callable[[UnitOfWork], int]) -> None:
@@ -117,23 +116,32 @@ def _log_failed(unit: UnitOfWork, failed: Sequence[Compaction]) -> int:
     return len(failed)
 
 
+def _purge_points(unit: UnitOfWork) -> int:
+    """What events older than that would be purged for, whoever still wants to hear it."""
+    return hook_points.purge(unit.connection, unit.now_seconds - unit.settings.event_ttl_ms // 1000)
+
+
 def _purge_events(unit: UnitOfWork) -> int:
     """What is older than its time to live goes, unless a dump is still to come that needs it."""
     settings = unit.settings
     before = unit.now_seconds - settings.event_ttl_ms // 1000
     given_up = min(before, unit.now_seconds - settings.repl.event_budget_ms // 1000)
-    needed = {
-        policy: since_ms // 1000 - _DUMP_SECONDS_MAX
-        for policy, since_ms in pins.needed_since_ms(unit.connection).items()
-    }
-    gone = event_log.purge(unit.connection, max(given_up, min([before, *needed.values()])))
-    for policy, since in needed.items():
-        if gone and since < given_up:
+    since = {policy: ms // 1000 for policy, ms in pins.needed_since_ms(unit.connection).items()}
+    needed = [seconds - _DUMP_SECONDS_MAX for seconds in since.values()]
+    gone = event_log.purge(unit.connection, max(given_up, min([before, *needed])))
+    for policy, seconds in since.items():
+        if gone and seconds < given_up:
             _LOG.warning(
                 "%s is given up: its next dump needs events that are older than "
                 "hms.bridge.repl.events.budget, and they are purged. Its replica has to be "
                 "bootstrapped anew; 'cm release %s' if it is replicated no more",
                 policy,
+                policy,
+            )
+        elif gone and seconds - _DUMP_SECONDS_MAX < given_up:
+            _LOG.warning(
+                "%s will be given up within a day, at the end of hms.bridge.repl.events.budget: "
+                "dump before that, or raise the budget; 'repl lag' tells how long is left",
                 policy,
             )
     return gone

@@ -8,6 +8,7 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import partitions, tables
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
+from hms_bridge.hooks import points
 from hms_bridge.model.compaction import (
     LOCATION,
     Compaction,
@@ -15,6 +16,7 @@ from hms_bridge.model.compaction import (
     CompactionResponse,
     CompactionState,
     CompactionType,
+    DeltaCount,
 )
 from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.model.target import Target
@@ -22,7 +24,7 @@ from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.replica_gate import write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
-from hms_bridge.txn import cleaning, compaction_history, compaction_queue
+from hms_bridge.txn import cleaning, compaction_history, compaction_queue, delta_counts
 
 
 def _compact(unit: UnitOfWork, request: CompactionRequest) -> CompactionResponse:
@@ -37,7 +39,7 @@ def _compact(unit: UnitOfWork, request: CompactionRequest) -> CompactionResponse
             f"{asked.name}: a compaction takes no property "
             f"{reserved[0]}; it is the metastore's own, for directories that were dropped"
         )
-    _require_target(unit.connection, wanted)
+    _require_target(unit.connection, target)
     refusal = _replica_refusal(unit.connection, wanted)
     if refusal is not None:
         return CompactionResponse(
@@ -63,15 +65,34 @@ def _mark_compacted(unit: UnitOfWork, compaction: Compaction) -> None:
     compaction_queue.mark_compacted(unit.connection, compaction)
 
 
+def _find_next_compaction(
+    unit: UnitOfWork, worker_id: str, worker_version: str | None, pool_name: str | None = None
+) -> Compaction | None:
+    entry = compaction_queue.find_next_compaction(unit, worker_id, worker_version, pool_name)
+    if entry is not None:
+        unit.points.append(points.compaction_started(entry))
+    return entry
+
+
+def _mark_cleaned(unit: UnitOfWork, compaction: Compaction) -> None:
+    cleaning.mark_cleaned(unit, compaction)
+    unit.points.append(points.compaction_cleaned(compaction))
+
+
 def _mark_failed(unit: UnitOfWork, compaction: Compaction) -> None:
     ended = compaction_history.mark_failed(unit, compaction)
     if ended is not None:
         unit.events.append(events.compaction_failed(ended, unit.now_seconds))
 
 
-def _require_target(connection: Connection, request: CompactionRequest) -> None:
-    stored = tables.require_table(connection, request.target.database, request.target.table)
-    name = request.target.partition
+def _put_delta_count(connection: Connection, target: Target, count: DeltaCount, value: int) -> None:
+    _require_target(connection, target)
+    delta_counts.keep_delta_count(connection, target, count, value)
+
+
+def _require_target(connection: Connection, target: Target) -> None:
+    stored = tables.require_table(connection, target.database, target.table)
+    name = target.partition
     if name is not None and not partitions.existing_names(connection, stored, [name]):
         raise NoSuchObjectError(
             f"partition {name} of {stored.table.full_name} not found; name it as SHOW PARTITIONS "
@@ -87,15 +108,17 @@ def _replica_refusal(connection: Connection, request: CompactionRequest) -> str 
 
 
 class CompactionVerbs(VerbFamily):
-    """The CompactionStore."""
+    """ServedCompactions."""
 
     compact = writes(_compact)
     show_compactions = reads(sql(compaction_history.show_compactions))
-    find_next_compaction = writes(compaction_queue.find_next_compaction)
+    find_next_compaction = writes(_find_next_compaction)
     update_compactor_state = writes(sql(compaction_queue.update_compactor_state))
     set_hadoop_job_id = writes(sql(compaction_queue.set_hadoop_job_id))
     mark_compacted = writes(_mark_compacted)
     mark_failed = writes(_mark_failed)
     mark_refused = writes(compaction_history.mark_refused)
-    mark_cleaned = writes(cleaning.mark_cleaned)
+    mark_cleaned = writes(_mark_cleaned)
     abort_compactions = writes(compaction_history.abort_compactions)
+    put_delta_count = writes(sql(_put_delta_count))
+    remove_delta_count = writes(sql(delta_counts.forget_delta_count))

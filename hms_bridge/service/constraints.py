@@ -63,14 +63,21 @@ def add_constraints(
     )
     own = _constrained(owner)
     there = constraints.of_table(unit.connection, owner.id)
-    named = _with_names(f"{owner.id}_{unit.now_ms}", wanted, {one.name for one in there})
+    named = _with_names(
+        f"{owner.id}_{unit.now_ms}", wanted, {constraint.name for constraint in there}
+    )
     _require_free(own, named, there)
-    others = {one: _other(unit, one.refers_to, catalog) for one in named if one.refers_to}
+    others = {
+        constraint: _other(unit, constraint.refers_to, catalog)
+        for constraint in named
+        if constraint.refers_to
+    }
     _require_keys(unit.connection, others)
-    for one in named:
-        check_constraint(one, own.full_name)
+    for constraint in named:
+        check_constraint(constraint, own.full_name)
         constraints.insert_constraint(
-            unit.connection, NewConstraint(owner=own, constraint=one, other=others.get(one))
+            unit.connection,
+            NewConstraint(owner=own, constraint=constraint, other=others.get(constraint)),
         )
     unit.events.append(object_events.constraints_added(owner.table, named, unit.now_seconds))
 
@@ -90,8 +97,15 @@ def _refers_to_itself(
     table: Table, wanted: Sequence[ColumnConstraint], kind: ConstraintKind
 ) -> bool:
     own = (table.database_name.lower(), table.name.lower())
-    referred = [one.refers_to for one in wanted if one.kind is kind and one.refers_to is not None]
-    return any((one.database_name.lower(), one.table_name.lower()) == own for one in referred)
+    referred = [
+        constraint.refers_to
+        for constraint in wanted
+        if constraint.kind is kind and constraint.refers_to is not None
+    ]
+    return any(
+        (reference.database_name.lower(), reference.table_name.lower()) == own
+        for reference in referred
+    )
 
 
 def _drop_constraint(
@@ -138,7 +152,8 @@ def _with_names(
     free = (name for name in made if name not in taken)
     of_key = next(free)
     return tuple(
-        replace(one, name=one.name.lower() or (of_key if is_key else next(free))) for one in wanted
+        replace(constraint, name=constraint.name.lower() or (of_key if is_key else next(free)))
+        for constraint in wanted
     )
 
 
@@ -146,11 +161,13 @@ def _require_free(
     owner: ConstrainedTable, named: Sequence[ColumnConstraint], there: Sequence[ColumnConstraint]
 ) -> None:
     if named[0].kind is ConstraintKind.PRIMARY_KEY and any(
-        one.kind is ConstraintKind.PRIMARY_KEY for one in there
+        constraint.kind is ConstraintKind.PRIMARY_KEY for constraint in there
     ):
         raise MetaError(f"Primary key already exists for: {owner.full_name}")
-    keys = [(one.name, one.position) for one in named]
-    taken = sorted({one.name for one in there} & {one.name for one in named})
+    keys = [(constraint.name, constraint.position) for constraint in named]
+    taken = sorted(
+        {constraint.name for constraint in there} & {constraint.name for constraint in named}
+    )
     if taken or len(set(keys)) < len(keys):
         name = taken[0] if taken else keys[0][0]
         raise InvalidObjectError(f"Constraint name already exists: {name} ({owner.full_name})")
@@ -174,15 +191,17 @@ def _require_keys(
 ) -> None:
     """Raises MetaError for a foreign key to columns that are no key of the other table,
     InvalidObjectError for one whose name another one to that table has."""
-    for name in dict.fromkeys(one.name for one in others):
-        other = next(table for one, table in others.items() if one.name == name)
+    for name in dict.fromkeys(constraint.name for constraint in others):
+        other = next(table for constraint, table in others.items() if constraint.name == name)
         if constraints.is_taken(connection, other.id, name):
             raise InvalidObjectError(
                 f"Constraint name already exists: {name} (of {other.full_name}, or of a foreign "
                 "key to it)"
             )
         columns = [
-            one.refers_to.column.lower() for one in others if one.name == name and one.refers_to
+            constraint.refers_to.column.lower()
+            for constraint in others
+            if constraint.name == name and constraint.refers_to
         ]
         if columns not in _keys(constraints.of_table(connection, other.id)):
             raise MetaError(
@@ -193,6 +212,6 @@ def _require_keys(
 
 def _keys(there: Sequence[ColumnConstraint]) -> list[list[str]]:
     """Columns of the primary and unique keys of a table."""
-    keys = [one for one in there if one.kind in _KEYS]
-    names = dict.fromkeys(one.name for one in keys)
-    return [[(one.column or "").lower() for one in keys if one.name == name] for name in names]
+    keys = [constraint for constraint in there if constraint.kind in _KEYS]
+    names = dict.fromkeys(key.name for key in keys)
+    return [[(key.column or "").lower() for key in keys if key.name == name] for name in names]

@@ -17,9 +17,11 @@ from hms_bridge.errors import (
     MetaError,
     NoSuchObjectError,
 )
+from hms_bridge.hooks import points
 from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, TableType
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
+from hms_bridge.repl.target_objects import is_fenced
 from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.drops import Looked
 from hms_bridge.service.foundation import VerbFamily, normal_database
@@ -87,6 +89,8 @@ class DatabaseVerbs(VerbFamily):
             require_place_kept(before, after)
             databases.update_database(unit.connection, stored, after)
             unit.events.append(events.database_altered(before, after, unit.now_seconds))
+            if not is_fenced(before):  # a failback, which notes its event as a load does
+                unit.points += points.load_ended(before, after)
 
         self._transactions.write(work)
 
@@ -172,10 +176,10 @@ def _end_replays(unit: UnitOfWork, database: Database) -> None:
 
 def _drop_functions(unit: UnitOfWork, database: Database) -> None:
     """Before the tables, each with its event (HMSHandler.drop_database_core of Hive 4.2)."""
-    found = functions.find_functions(unit.connection, database.catalog_name, database.name)
-    functions.delete_functions(unit.connection, found)
+    dropped = functions.find_functions(unit.connection, database.catalog_name, database.name)
+    functions.delete_functions(unit.connection, dropped)
     unit.events += [
-        object_events.function_dropped(stored.function, unit.now_seconds) for stored in found
+        object_events.function_dropped(stored.function, unit.now_seconds) for stored in dropped
     ]
 
 

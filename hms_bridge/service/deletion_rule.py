@@ -55,11 +55,11 @@ class DeletionRule:
         self, connection: Connection, wanted: Sequence[str], owner: Owner | None
     ) -> dict[str, str]:
         """Of the directories those that are not the owner's alone, and why."""
-        found = places.strangers(connection, wanted, owner)
+        strangers = places.strangers(connection, wanted, owner)
         real = {place: self.real_place(place) for place in wanted}
         led = {place: to for place, to in real.items() if not is_below(place, to)}
         behind = places.strangers(connection, list(led.values()), owner) if led else {}
-        return {place: behind[to] for place, to in led.items() if to in behind} | found
+        return {place: behind[to] for place, to in led.items() if to in behind} | strangers
 
     def holder(self, connection: Connection, place: str) -> str | None:
         """The table or partition with which a place may be deleted, because it lies in its
@@ -78,8 +78,8 @@ class DeletionRule:
     ) -> None:
         """Raises InvalidOperationError if something else lies in a directory that is to be moved
         or emptied for its owner, or if it lies in a directory of something else."""
-        found = self.strangers(connection, directories, owner)
-        for place, why in found.items():
+        strangers = self.strangers(connection, directories, owner)
+        for place, why in strangers.items():
             raise InvalidOperationError(
                 f"{place} cannot be {what}: {why}; give that another location first"
             )

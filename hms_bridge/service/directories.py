@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from changemanager.durable import settle_names
@@ -22,13 +22,27 @@ class Directories:
     def make(self, uri: str) -> bool:
         """Make a directory with all above it; whether it was not there."""
         place = self._resolve(uri)
-        status = place.status()
-        if status is not None and status.kind is FileKind.DIRECTORY:
-            return False
-        if not place.volume.capabilities.has_directories and _has_names_below(place):
+        if _is_there(place):
             return False
         place.volume.make_directory(place.path)
         return True
+
+    def make_all(self, uris: Sequence[str]) -> list[str]:
+        """Make directories with all above them; those that were not there. All are on the disk when
+        this returns: what holds a thousand new ones is brought there once."""
+        made: list[str] = []
+        changed: dict[str, Location] = {}
+        for uri in uris:
+            place = self._resolve(uri)
+            if _is_there(place):
+                continue
+            if place.volume.capabilities.has_sync:
+                changed |= {above.uri: above for above in _above_missing(place)}
+            place.volume.make_working_directory(place.path)
+            made.append(uri)
+        for above in sorted(changed.values(), key=lambda place: len(place.path)):
+            settle_names(above.volume, above.path)
+        return made
 
     def exists(self, uri: str) -> bool:
         """Whether anything is at a place."""
@@ -96,8 +110,8 @@ class Directories:
         Where directories are only parts of names, files are copied first and removed then, so
         that a crash leaves each of them under at least one name. What comes into the old place
         meanwhile is moved too. ``proceed`` is called before each step; it raises to stop.
-        A hidden file, named after ``token``, tells what was moved from what others put at the new
-        place; :meth:`end_move` removes it.
+        A hidden file, named after ``token``, distinguishes what was moved from what others
+        put at the new place; :meth:`end_move` removes it.
         """
         old, new = self._resolve(source), self._resolve(target)
         if new.volume is not old.volume:
@@ -172,6 +186,20 @@ class Directories:
 
 def _mark(token: str) -> str:
     return f".hms_bridge_move_{token}"
+
+
+def _is_there(place: Location) -> bool:
+    status = place.status()
+    if status is not None and status.kind is FileKind.DIRECTORY:
+        return True
+    return not place.volume.capabilities.has_directories and _has_names_below(place)
+
+
+def _above_missing(place: Location) -> Iterator[Location]:
+    """The directories that get a new name when a place is made."""
+    while place.status() is None and place.parent.path != place.path:
+        place = place.parent
+        yield place
 
 
 def _rename(old: Location, new: Location) -> None:

@@ -19,7 +19,7 @@ from hms_bridge.catalog.table_rules import has_own_files
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.properties import is_true
+from hms_bridge.model.properties import AUTO_PURGE, is_true
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service.file_work import FileWork
@@ -103,8 +103,8 @@ class Drops:
             for name in names:
                 stored = tables.find_table(connection, database, name, catalog)
                 if stored is not None and has_own_files(stored.table):
-                    found = partitions.locations(connection, stored)
-                    wanted += _directories_of(stored.table, found)
+                    places = partitions.locations(connection, stored)
+                    wanted += _directories_of(stored.table, places)
                     writers[name] = write_ids.writers_of(connection, database, name)
             return self._deletable(connection, wanted), writers
 
@@ -132,20 +132,23 @@ class Drops:
         self,
         unit: UnitOfWork,
         stored: StoredTable,
-        found: Sequence[StoredPartition],
+        stored_partitions: Sequence[StoredPartition],
         *,
         looked: Looked | None,
         is_purge: bool,
     ) -> Sequence[FileTask]:
         """As :meth:`drop_table`, of partitions."""
-        if not found:
+        if not stored_partitions:
             return ()
         table = stored.table
         seen = None if looked is None else looked.still(unit.connection, table)
-        partitions.delete_partitions(unit.connection, found)
+        partitions.delete_partitions(unit.connection, stored_partitions)
         if table.is_in_txn_tables:
             resources.forget_partitions(
-                unit.connection, table.database_name, table.name, [p.name for p in found]
+                unit.connection,
+                table.database_name,
+                table.name,
+                [p.name for p in stored_partitions],
             )
         tasks: Sequence[FileTask] = ()
         if seen is not None and has_own_files(table):
@@ -155,13 +158,13 @@ class Drops:
             tasks = self._deletions(
                 unit,
                 database.database,
-                Owner(table=table, partitions=frozenset(p.name for p in found)),
-                _places(found),
+                Owner(table=table, partitions=frozenset(p.name for p in stored_partitions)),
+                _places(stored_partitions),
                 seen,
                 cause=ArchiveCause.DROP_PARTITION,
                 is_purge=is_purge,
             )
-        values = [partition.partition.values for partition in found]
+        values = [partition.partition.values for partition in stored_partitions]
         unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
         return tasks
 
@@ -190,7 +193,7 @@ class Drops:
         is_archived = database.is_replication_source and bool(wanted)
         if is_archived:
             self._files.require_archive(f"table {table.full_name}")
-        purge = is_purge or is_true(table.parameters, "auto.purge")
+        purge = is_purge or is_true(table.parameters, AUTO_PURGE)
         tasks = []
         for verdict in self._files.rule.verdicts(unit.connection, list(wanted), owner):
             place = verdict.place
@@ -253,14 +256,18 @@ def _directories_of(table: Table, places_of_partitions: Mapping[str, str]) -> di
     return wanted
 
 
-def _places(found: Sequence[StoredPartition]) -> dict[str, str | None]:
+def _places(stored_partitions: Sequence[StoredPartition]) -> dict[str, str | None]:
     """Their directories, each with the name of its partition."""
-    return {p.partition.storage.location: p.name for p in found if p.partition.storage.location}
+    return {
+        p.partition.storage.location: p.name
+        for p in stored_partitions
+        if p.partition.storage.location
+    }
 
 
 def _parents(location: str, count: int) -> list[str]:
     """The next directories above, the nearest first."""
-    found = [location]
+    above = [location]
     for _ in range(count):
-        found.append(parent(found[-1]))
-    return found[1:]
+        above.append(parent(above[-1]))
+    return above[1:]

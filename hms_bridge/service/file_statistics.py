@@ -12,7 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hms_bridge.model.catalog import Partition, Table
-from hms_bridge.model.properties import DO_NOT_UPDATE
+from hms_bridge.model.properties import (
+    DO_NOT_UPDATE,
+    ERASURE_CODED_COUNT,
+    FILE_BYTES,
+    FILE_COUNT,
+    ROW_BYTES,
+    ROW_COUNT,
+    STATISTICS_BY,
+)
 from hms_bridge.model.statistics_state import (
     Parameters,
     with_accurate_basic,
@@ -20,13 +28,11 @@ from hms_bridge.model.statistics_state import (
     without_trust,
 )
 
-FILES, SIZE, ERASURE_CODED = "numFiles", "totalSize", "numFilesErasureCoded"
-COUNTED = (FILES, SIZE, ERASURE_CODED)
-_ROWS = ("numRows", "rawDataSize")
+COUNTED = (FILE_COUNT, FILE_BYTES, ERASURE_CODED_COUNT)
+_ROWS = (ROW_COUNT, ROW_BYTES)
 _HOW_CREATED = ("created_with_ctas", "created_with_ctlt")
 """What a client says of its statement; not kept."""
 _DO_NOT_COUNT = "DO_NOT_POPULATE_QUICK_STATS"
-_GENERATED_BY = "STATS_GENERATED"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,7 +140,7 @@ def _is_stale(table: Table, old: Partition, new: Partition, environment: Paramet
     """Hive: MetaStoreServerUtils.requireCalStats."""
     if not _may_update(table, environment):
         return False
-    is_computed = environment.get(_GENERATED_BY) in ("TASK", "USER")
+    is_computed = environment.get(STATISTICS_BY) in ("TASK", "USER")
     return (
         is_computed or not _has_all(new.parameters) or not _is_same(old.parameters, new.parameters)
     )
@@ -150,14 +156,14 @@ def _is_same(old: Parameters, new: Parameters) -> bool:
 
 def _with(parameters: dict[str, str], counted: FileCount) -> dict[str, str]:
     return parameters | {
-        FILES: str(counted.file_count),
-        SIZE: str(counted.size_bytes),
-        ERASURE_CODED: "0",
+        FILE_COUNT: str(counted.file_count),
+        FILE_BYTES: str(counted.size_bytes),
+        ERASURE_CODED_COUNT: "0",
     }
 
 
 def _with_trust(parameters: dict[str, str], environment: Parameters) -> dict[str, str]:
     """Counted files say nothing about rows: trust goes unless the statement computed those."""
-    if environment.get(_GENERATED_BY) != "TASK":
+    if environment.get(STATISTICS_BY) != "TASK":
         return without_trust(parameters)
     return with_accurate_basic(parameters)

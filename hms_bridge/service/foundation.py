@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from hms_bridge.catalog.limits import check_database, check_table
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.model.properties import LAST_DDL_TIME
 from hms_bridge.service.drops import Drops
 from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.locations import WarehouseRoots
@@ -81,9 +82,6 @@ def _normal_columns(columns: tuple[Column, ...]) -> tuple[Column, ...]:
     if all(column.name.islower() for column in columns):
         return columns
     return tuple(replace(column, name=column.name.lower()) for column in columns)
-
-
-LAST_DDL_TIME = "transient_lastDdlTime"
 
 
 def with_ddl_time(parameters: dict[str, str], now_seconds: int) -> dict[str, str]:

@@ -58,11 +58,11 @@ def _drop_function(
     unit: UnitOfWork, database: str, name: str, catalog: str = DEFAULT_CATALOG
 ) -> None:
     key = _key(catalog, database, name)
-    found = functions.find_function(unit.connection, *key)
-    if found is None:
+    stored = functions.find_function(unit.connection, *key)
+    if stored is None:
         raise NoSuchObjectError(f"Function {key[2]} does not exist")
-    functions.delete_functions(unit.connection, [found])
-    unit.events.append(object_events.function_dropped(found.function, unit.now_seconds))
+    functions.delete_functions(unit.connection, [stored])
+    unit.events.append(object_events.function_dropped(stored.function, unit.now_seconds))
 
 
 def _named_by_dumps(connection: Connection, key: tuple[str, str, str]) -> tuple[str, ...]:
@@ -70,20 +70,20 @@ def _named_by_dumps(connection: Connection, key: tuple[str, str, str]) -> tuple[
     docs/hive/replication.md §28)."""
     catalog, database, _ = key
     stored = databases.find_database(connection, database, catalog)
-    found = functions.find_function(connection, *key)
-    if stored is None or found is None or not stored.database.is_replication_source:
+    function = functions.find_function(connection, *key)
+    if stored is None or function is None or not stored.database.is_replication_source:
         return ()
-    return tuple(resource.uri for resource in found.function.resources)
+    return tuple(resource.uri for resource in function.function.resources)
 
 
 def _get_function(
     connection: Connection, database: str, name: str, catalog: str = DEFAULT_CATALOG
 ) -> Function:
     key = _key(catalog, database, name)
-    found = functions.find_function(connection, *key)
-    if found is None:
+    stored = functions.find_function(connection, *key)
+    if stored is None:
         raise NoSuchObjectError(f"Function {key[1]}.{key[2]} does not exist")
-    return found.function
+    return stored.function
 
 
 def _get_functions(
@@ -93,8 +93,8 @@ def _get_functions(
     catalog: str = DEFAULT_CATALOG,
 ) -> tuple[Function, ...]:
     lowered = None if database is None else database.lower()
-    found = functions.find_functions(connection, catalog.lower(), lowered, pattern)
-    return tuple(stored.function for stored in found)
+    stored_functions = functions.find_functions(connection, catalog.lower(), lowered, pattern)
+    return tuple(stored.function for stored in stored_functions)
 
 
 class FunctionVerbs(VerbFamily):

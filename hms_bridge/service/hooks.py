@@ -1,24 +1,22 @@
 """Event hooks: Python objects that hear of every event, after its commit and at least once.
 
-Each has a thread, which reads NOTIFICATION_LOG from the hook's own position on: in the order of
-event ids, whoever committed them. The position is stored when events were heard; a hook that was
-down, failed, or was killed goes on from there. One process at a time tells a hook of one name. A
-slow or failing hook holds up nobody, neither clients nor other hooks.
+Each has a thread, which reads NOTIFICATION_LOG, and the points between its events, from the hook's
+own position on: in the order of commits, whoever made them. The position is stored when events were
+heard; a hook that was down, failed, or was killed goes on from there. One process at a time tells a
+hook of one name. A slow or failing hook holds up nobody, neither clients nor other hooks.
 """
 
 from __future__ import annotations
 
-import importlib
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
-from hms_bridge.errors import ConfigError, HmsBridgeError
+from hms_bridge.errors import HmsBridgeError
+from hms_bridge.hooks.port import EventHook, HookPositions
 from hms_bridge.model.event import NotificationEvent
-from hms_bridge.model.ids import EventId
+from hms_bridge.model.hook import HookEvent, HookPosition, after, just_before
 
 _LOG = logging.getLogger(__name__)
 
@@ -37,89 +35,6 @@ RETRY_SECONDS_MAX = 60.0
 CLOSE_SECONDS = 10.0
 """How long the end of the process waits for hooks."""
 
-NAME_LENGTH_MAX = 255
-
-
-class EventHook(Protocol):
-    """What is called for each event."""
-
-    def on_event(self, event: NotificationEvent) -> None:
-        """One event, committed. It is called on a thread that does nothing else; again later,
-        before any other event, if it raises."""
-        ...
-
-
-class HookPositions(Protocol):
-    """Where hooks are, and what follows; each call is a transaction."""
-
-    def register(self, name: str) -> None:
-        """A new hook hears what comes from now on."""
-        ...
-
-    def take(self, name: str, owner: str) -> EventId | None:
-        """The last event that was heard; None if another process tells this hook."""
-        ...
-
-    def advance(self, name: str, owner: str, last: EventId) -> bool:
-        """False if another process tells this hook now."""
-        ...
-
-    def release(self, name: str, owner: str) -> None:
-        """Let another process tell it."""
-        ...
-
-    def following(self, last: EventId, limit: int) -> tuple[EventId, tuple[NotificationEvent, ...]]:
-        """The newest id there is, and the first events after one."""
-        ...
-
-
-def load_hooks(names: Sequence[str]) -> tuple[EventHook, ...]:
-    """Hooks named ``module:attribute``; a class, or a function without arguments, is called.
-
-    Raises ConfigError for what cannot be imported or is no hook.
-    """
-    return tuple(_load_hook(name) for name in names)
-
-
-def named_hooks(
-    names: Sequence[str], hooks: Sequence[EventHook] = ()
-) -> tuple[tuple[str, EventHook], ...]:
-    """Hooks of settings and of a program, under the names that their positions are stored by:
-    what the setting says, or the class. Of several of one name the second is ``NAME#2``.
-
-    Raises ConfigError, as :func:`load_hooks`, and for a name that is too long.
-    """
-    loaded = zip(names, load_hooks(names), strict=True)
-    given = ((f"{type(hook).__module__}:{type(hook).__qualname__}", hook) for hook in hooks)
-    seen: Counter[str] = Counter()
-    registered = []
-    for name, hook in (*loaded, *given):
-        seen[name] += 1
-        unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        if len(unique) > NAME_LENGTH_MAX:
-            raise ConfigError(
-                f"event hook '{unique}': a name has at most {NAME_LENGTH_MAX} characters"
-            )
-        registered.append((unique, hook))
-    return tuple(registered)
-
-
-def _load_hook(name: str) -> EventHook:
-    module_name, separator, attribute = name.partition(":")
-    if not separator:
-        raise ConfigError(f"event hook '{name}': write it as module:attribute")
-    try:
-        found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"event hook '{name}': {error}; is it on the Python path?") from error
-    hook = found() if callable(found) and not hasattr(found, "on_event") else found
-    if isinstance(hook, type):
-        hook = hook()
-    if not callable(getattr(hook, "on_event", None)):
-        raise ConfigError(f"event hook '{name}': it has no method on_event(event)")
-    checked: EventHook = hook
-    return checked
-
 
 class HookDispatcher:
     """Tells hooks of events, each on a thread of its own: a client never waits for one."""
@@ -133,6 +48,11 @@ class HookDispatcher:
         self._hooks = tuple(hooks)
         self._new_id = new_id
         self._tellers: tuple[HookTeller, ...] = ()
+
+    @property
+    def has_hooks(self) -> bool:
+        """Whether there is anybody to tell."""
+        return bool(self._hooks)
 
     def start(self, positions: HookPositions) -> None:
         """Go on where each hook stopped; a new one begins after the newest event."""
@@ -167,7 +87,7 @@ class HookTeller:
         self._hook = hook
         self._positions = positions
         self._owner = owner
-        self._last: EventId | None = None
+        self._last: HookPosition | None = None
         self._stored_at = 0.0
         self._failures = 0
         self._news = threading.Event()
@@ -207,7 +127,7 @@ class HookTeller:
             is_last = self._stopping.is_set()
             self._news.clear()
             try:
-                self._pass()
+                self.run_once()
             except Exception as error:  # the border of a thread: events must not stay unheard
                 self._last = None
                 self._failures += 1
@@ -229,8 +149,8 @@ class HookTeller:
         except HmsBridgeError as error:
             _LOG.warning("event hook %s: %s; another process has to wait", self._name, error)
 
-    def _pass(self) -> None:
-        """Tell what there is, unless another process does."""
+    def run_once(self) -> None:
+        """Tell what there is, unless another process does. Called by the thread of the hook."""
         if self._last is None or time.monotonic() - self._stored_at > RENEW_SECONDS:
             self._last = self._positions.take(self._name, self._owner)
             self._stored_at = time.monotonic()
@@ -245,16 +165,17 @@ class HookTeller:
             if not self._deliver(self._last, events):
                 return
 
-    def _deliver(self, last: EventId, events: Sequence[NotificationEvent]) -> bool:
+    def _deliver(self, last: HookPosition, events: Sequence[HookEvent]) -> bool:
         """Whether to go on with the next ones."""
         for event in events:
-            if event.id > last + 1:
-                self._say_gone(last, EventId(event.id - 1))
-                last = EventId(event.id - 1)
+            complete = just_before(last, event)
+            if complete != last:
+                self._say_gone(last, complete)
+                last = complete
             if not self._is_heard(event):
                 self._store(last)
                 return False
-            last = event.id
+            last = after(last, event)
             if self._is_left:
                 return False
             if time.monotonic() - self._stored_at > STORE_SECONDS:
@@ -264,43 +185,53 @@ class HookTeller:
         self._store(last)
         return self._last is not None
 
-    def _is_heard(self, event: NotificationEvent) -> bool:
+    def _is_heard(self, event: HookEvent) -> bool:
         try:
             self._hook.on_event(event)
         except BaseException:
             self._failures += 1
             _LOG.exception(
-                "event hook %s failed on event %d (%s); it is told again, and no other event "
+                "event hook %s failed on event %s (%s); it is told again, and no other event "
                 "before that",
                 self._name,
-                event.id,
+                event.key,
                 event.type,
             )
             return False
         self._failures = 0
         return True
 
-    def _store(self, last: EventId) -> None:
+    def _store(self, last: HookPosition) -> None:
         """Who lost the hook to another process goes on from where that one is."""
         is_mine = self._positions.advance(self._name, self._owner, last)
         self._last = last if is_mine else None
         self._stored_at = time.monotonic()
 
-    def _say_gone(self, last: EventId, until: EventId) -> None:
-        if until < last:
+    def _say_gone(self, last: HookPosition, until: HookPosition) -> None:
+        if until.event_id < last.event_id or until.point_id < last.point_id:
             _LOG.error(
-                "event hook %s has heard event %d, but the newest is %d: the log was begun anew, "
+                "event hook %s has heard event %s, but the newest is %s: the log was begun anew, "
                 "or is of a backup; it goes on from there, and what was between is not told",
                 self._name,
                 last,
                 until,
             )
             return
-        _LOG.error(
-            "event hook %s was not told of %d events, from %d to %d: they are purged from the "
-            "notification log (hive.metastore.event.db.listener.timetolive)",
-            self._name,
-            until - last,
-            last + 1,
-            until,
-        )
+        if until.event_id > last.event_id:
+            _LOG.error(
+                "event hook %s was not told of %d events, from %d to %d: they are purged from the "
+                "notification log (hive.metastore.event.db.listener.timetolive)",
+                self._name,
+                until.event_id - last.event_id,
+                last.event_id + 1,
+                until.event_id,
+            )
+        if until.point_id > last.point_id:
+            _LOG.error(
+                "event hook %s was not told of %d points, from %d to %d: they are purged, as old "
+                "as events that are",
+                self._name,
+                until.point_id - last.point_id,
+                last.point_id + 1,
+                until.point_id,
+            )

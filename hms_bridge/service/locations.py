@@ -1,7 +1,8 @@
 """Where databases, tables and partitions lie by default. Pure; texts are URIs as Hive writes them.
 
-Rules of Hive's Warehouse: ``default`` is the warehouse itself, ``d`` is ``d.db`` below it; a
-table's name is its directory's name, with what is neither letter nor digit as ``-<code>-``.
+Rules of Hive (Warehouse.getDefaultDatabasePath, getDefaultTablePath): ``default`` is the warehouse
+itself, ``d`` is ``d.db`` below it; a table's name is its directory's name, with what is neither
+letter nor digit as ``-<code>-``.
 """
 
 from __future__ import annotations
@@ -101,5 +102,5 @@ def partition_location(table: Table, name: str) -> str | None:
 
 
 def parent(location: str) -> str:
-    """The directory above."""
+    """Without a slash at its end; empty for a text without one."""
     return location.rstrip("/").rpartition("/")[0]

@@ -33,10 +33,10 @@ def _get_materialized_views(
 ) -> tuple[Table, ...]:
     lowered = None if database is None else database.lower()
     named = view_creation.names_for_rewriting(connection, lowered, catalog.lower())
-    found = (tables.find_table(connection, owner, name, catalog.lower()) for owner, name in named)
+    views = (tables.find_table(connection, owner, name, catalog.lower()) for owner, name in named)
     return tuple(
         view_creation.with_creation(connection, stored).table
-        for stored in found
+        for stored in views
         if stored is not None
     )
 

@@ -12,6 +12,7 @@ from hms_bridge.service.exchange_partitions import ExchangePartitionVerbs
 from hms_bridge.service.figures import FigureVerbs
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.functions import FunctionVerbs
+from hms_bridge.service.hook_positions import StoredPositions
 from hms_bridge.service.locks import LockVerbs
 from hms_bridge.service.materialized_views import MaterializedViewVerbs
 from hms_bridge.service.notifications import NotificationVerbs
@@ -63,6 +64,16 @@ class MetastoreService(
         """What is replicated from where to where, in the same database."""
         return SqlPolicyStore(self._transactions)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether event hooks are registered, as far as this process knows."""
+        return self._transactions.is_heard
+
+    @property
+    def hook_positions(self) -> StoredPositions:
+        """How far event hooks have heard, in the same database."""
+        return StoredPositions(self._transactions)
+
     def close(self) -> None:
-        """Let event hooks come to their end, and give back connections."""
+        """After event hooks have come to their end."""
         self._transactions.close()

@@ -12,6 +12,7 @@ from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, partitions, tables, view_creation
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidObjectError, NoSuchObjectError
+from hms_bridge.hooks import points
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import (
     InsertNotification,
@@ -42,6 +43,7 @@ class NotificationVerbs(VerbFamily):
                 write_log.add(unit.connection, written, unit.now_seconds)
             except EncodedUriError as error:
                 raise InvalidObjectError(str(error)) from error
+            unit.points += [points.acid_written(notification) for notification in notifications]
 
         self._transactions.write(work)
 
@@ -63,11 +65,6 @@ class NotificationVerbs(VerbFamily):
         )
 
     def fire_inserts(self, notifications: Sequence[InsertNotification]) -> tuple[EventId, ...]:
-        """Log that files came into tables that are not transactional, one event for each.
-
-        Raises NoSuchObjectError, InvalidObjectError.
-        """
-
         def work(unit: UnitOfWork) -> None:
             unit.events += [self._inserted(unit, notification) for notification in notifications]
 
@@ -115,7 +112,7 @@ def _partition(
     if not values:
         return None
     name = partitions.name_of(stored.table, values)
-    found = partitions.find_by_names(connection, stored, [name])
-    if not found:
+    named = partitions.find_by_names(connection, stored, [name])
+    if not named:
         raise NoSuchObjectError(f"partition {name} of {stored.table.full_name} not found")
-    return found[0].partition
+    return named[0].partition

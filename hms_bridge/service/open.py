@@ -15,6 +15,8 @@ from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
+from hms_bridge.hooks.loading import event_hooks, inner_hooks
+from hms_bridge.hooks.port import EventHook
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.archive_manifest import SqlArchiveManifest
 from hms_bridge.service.archiving import Archiving
@@ -23,7 +25,7 @@ from hms_bridge.service.drops import Drops
 from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.foundation import Foundation
 from hms_bridge.service.hook_positions import StoredPositions
-from hms_bridge.service.hooks import EventHook, HookDispatcher, named_hooks
+from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.known_file_systems import KnownFileSystems
 from hms_bridge.service.locations import WarehouseRoots, warehouse_uri
 from hms_bridge.service.metastore_service import MetastoreService
@@ -61,7 +63,8 @@ def open_local_metastore(
     if warehouse is not None:
         chosen = replace(chosen, warehouse=warehouse)
     roots = _roots(chosen)
-    dispatcher = HookDispatcher(named_hooks(chosen.events.hooks, hooks), new_id=make_token)
+    dispatcher = HookDispatcher(event_hooks(chosen, hooks), new_id=make_token)
+    inner = inner_hooks(chosen)
     message_format = _message_format(chosen)
     database = open_url(url)
     try:
@@ -70,6 +73,7 @@ def open_local_metastore(
             clock or SystemClock(),
             message_format=message_format,
             hooks=dispatcher,
+            inner_hooks=inner,
             settings=chosen,
             retry=retry,
         )
@@ -78,6 +82,7 @@ def open_local_metastore(
             resolve or file_systems(chosen), _file_systems_of(chosen, roots), chosen.hadoop
         )
         service = _assembled(transactions, roots, resolver, directories, make_token)
+        transactions.look_for_hooks()
         dispatcher.start(StoredPositions(transactions))
     except BaseException:
         database.close()

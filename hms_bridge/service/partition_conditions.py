@@ -19,7 +19,7 @@ from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.catalog.value_rows import rows_of_keys, rows_of_names
 from hms_bridge.errors import MetaError, NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_PARTITION_VALUE, Partition
+from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Partition
 from hms_bridge.model.expression import Condition, ConditionToDrop, FilterText, Unread
 from hms_bridge.model.target import TableName
 from hms_bridge.service.foundation import VerbFamily
@@ -31,68 +31,56 @@ _EVERYTHING = BoundExpression(lambda _: True)
 
 def _get_partitions_by_condition(
     connection: Connection,
-    database: str,
-    table: str,
+    name: TableName,
     condition: Condition,
     *,
     max_parts: int = -1,
     default_value: str = DEFAULT_PARTITION_VALUE,
-    catalog: str = DEFAULT_CATALOG,
 ) -> tuple[tuple[Partition, ...], bool]:
-    stored = require_named(connection, database, table, catalog)
+    stored = require_named(connection, *name.parts)
     chosen = _choose(connection, stored, condition, default_value)
-    found = partitions.load_matches(connection, stored, chosen, max_parts)
-    return tuple(stored_partition.partition for stored_partition in found), chosen.is_uncertain
+    selected = partitions.load_matches(connection, stored, chosen, max_parts)
+    return tuple(stored_partition.partition for stored_partition in selected), chosen.is_uncertain
 
 
 def _get_partition_names_by_condition(
     connection: Connection,
-    database: str,
-    table: str,
+    name: TableName,
     condition: Condition,
     *,
     max_parts: int = -1,
     order: str = "",
     default_value: str = DEFAULT_PARTITION_VALUE,
-    catalog: str = DEFAULT_CATALOG,
 ) -> tuple[str, ...]:
-    stored = require_named(connection, database, table, catalog)
+    stored = require_named(connection, *name.parts)
     chosen = _choose(connection, stored, condition, default_value)
     if chosen.is_uncertain:
-        raise MetaError(_why_undecided(stored, condition, "their names cannot be told"))
-    found = [name for name, _ in chosen.found]
-    found = in_order(found, stored.table.partition_columns, order, default_value)
-    return tuple(found if max_parts < 0 else found[:max_parts])
+        raise MetaError(_why_undecided(stored, condition, "their names are not known"))
+    names = [name for name, _ in chosen.selected]
+    names = in_order(names, stored.table.partition_columns, order, default_value)
+    return tuple(names if max_parts < 0 else names[:max_parts])
 
 
-def _count_partitions_by_filter(
-    connection: Connection,
-    database: str,
-    table: str,
-    filter_text: str,
-    catalog: str = DEFAULT_CATALOG,
-) -> int:
+def _count_partitions_by_filter(connection: Connection, name: TableName, filter_text: str) -> int:
     tree = parse_filter(filter_text)
-    stored = require_named(connection, database, table, catalog)
+    stored = require_named(connection, *name.parts)
     return len(_names_selected(connection, stored, tree))
 
 
 def _get_partition_values(
     connection: Connection,
-    database: str,
-    table: str,
+    name: TableName,
     keys: Sequence[str],
     *,
     filter_text: str = "",
     is_distinct: bool = True,
     is_ascending: bool = True,
     max_parts: int = -1,
-    catalog: str = DEFAULT_CATALOG,
 ) -> tuple[tuple[str, ...], ...]:
     if not keys:
         raise MetaError("no key of partitions is asked for; give some of the partition columns")
     tree = parse_filter(filter_text)
-    stored = require_named(connection, database, table, catalog)
+    stored = require_named(connection, *name.parts)
     names = _names_selected(connection, stored, tree)
     if not filter_text:
         rows = rows_of_keys(names, stored.table, keys, is_distinct=is_distinct)
@@ -109,7 +97,7 @@ def _names_selected(
         return partitions.partition_names(connection, stored)
     bound = bind_filter(tree, stored.table.partition_columns)
     chosen = partitions.matches(connection, stored, bound.selects, bound.required_values)
-    return tuple(name for name, _ in chosen.found)
+    return tuple(name for name, _ in chosen.selected)
 
 
 class PartitionConditionVerbs(VerbFamily):
@@ -126,20 +114,14 @@ class PartitionConditionVerbs(VerbFamily):
 
     def drop_partitions_by_conditions(
         self,
-        database: str,
-        table: str,
+        name: TableName,
         conditions: Sequence[ConditionToDrop],
         *,
-        catalog: str = DEFAULT_CATALOG,
         is_data_deleted: bool = True,
         is_purge: bool = False,
         is_if_exists: bool = False,
     ) -> tuple[Partition, ...]:
-        """Remove what each of them selects, all or none; returns those partitions.
-
-        Raises NoSuchObjectError if one selects nothing, MetaError if one cannot be decided.
-        """
-        key = TableName.lower(database, table, catalog)
+        key = TableName.lower(*name.parts)
         looked = None
         if is_data_deleted:
             looked = self._drops.look_at_partitions(
@@ -148,11 +130,11 @@ class PartitionConditionVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> tuple[Sequence[FileTask], tuple[Partition, ...]]:
             stored = tables.require_table(unit.connection, *key.parts, RowLock.SHARED)
-            found = _to_drop(unit.connection, stored, conditions, is_if_exists=is_if_exists)
+            to_drop = _to_drop(unit.connection, stored, conditions, is_if_exists=is_if_exists)
             tasks = self._drops.drop_partitions(
-                unit, stored, found, looked=looked, is_purge=is_purge
+                unit, stored, to_drop, looked=looked, is_purge=is_purge
             )
-            return tasks, tuple(stored_partition.partition for stored_partition in found)
+            return tasks, tuple(stored_partition.partition for stored_partition in to_drop)
 
         tasks, dropped = self._transactions.write(work)
         self._drops.carry_out(tasks)
@@ -204,7 +186,7 @@ def _to_drop(
         if chosen.is_uncertain:
             reason = _why_undecided(stored, wanted.condition, "none is dropped")
             raise MetaError(f"Unexpected unknown partitions to drop: {reason}")
-        if not chosen.found and not is_if_exists:
+        if not chosen.selected and not is_if_exists:
             raise NoSuchObjectError(
                 f"Some partitions to drop are missing of {stored.table.full_name}"
             )

@@ -25,10 +25,12 @@ def _get_partition(
     catalog: str = DEFAULT_CATALOG,
 ) -> Partition:
     stored = require_named(connection, database, table, catalog)
-    found = partitions.find_by_names(connection, stored, [name_of(stored.table, values)])
-    if not found:
+    stored_partitions = partitions.find_by_names(
+        connection, stored, [name_of(stored.table, values)]
+    )
+    if not stored_partitions:
         raise NoSuchObjectError(f"partition values=[{', '.join(values)}]")
-    return found[0].partition
+    return stored_partitions[0].partition
 
 
 def _get_partition_names(
@@ -97,8 +99,8 @@ def require_named(connection: Connection, database: str, table: str, catalog: st
     return tables.require_table(connection, database.lower(), table.lower(), catalog.lower())
 
 
-def _records(found: Iterable[StoredPartition]) -> tuple[Partition, ...]:
-    return tuple(stored.partition for stored in found)
+def _records(stored_partitions: Iterable[StoredPartition]) -> tuple[Partition, ...]:
+    return tuple(stored.partition for stored in stored_partitions)
 
 
 class PartitionQueryVerbs(VerbFamily):

@@ -95,11 +95,7 @@ class PartitionVerbs(VerbFamily):
         self._file_work.settle(*(place for place, p in given if not asks_to_keep(p.parameters)))
         for place in (place for place, p in given if asks_to_keep(p.parameters)):
             self._file_work.keep(place)
-        return [
-            place
-            for place in places
-            if self._files.make_directory(place, is_external=table.is_external)
-        ]
+        return self._files.make_directories(places, is_external=table.is_external)
 
     def _counted_anew(
         self, table: Table, new: Mapping[str, Partition], made: Sequence[str]
@@ -196,10 +192,10 @@ class PartitionVerbs(VerbFamily):
             if stored.table.is_transactional or stored.table.is_view:
                 return []
             named = {name_of(stored.table, p.values): p for p in wanted}
-            found = partitions.find_by_names(connection, stored, list(named))
+            stored_partitions = partitions.find_by_names(connection, stored, list(named))
             return [
                 (stored_partition.partition, named[stored_partition.name], stored.table)
-                for stored_partition in found
+                for stored_partition in stored_partitions
             ]
 
         return {
@@ -246,14 +242,12 @@ class PartitionVerbs(VerbFamily):
         ]
         self._require_places(unit.connection, stored.table, moved)
         partitions.update_partitions(unit.connection, stored, changes)
-        if alteration.is_one_event:
-            changed = [new for _, new in changes]
-            unit.events += events.partitions_altered(stored.table, changed, unit.now_seconds)
-            return
-        unit.events += [
-            events.partition_altered(stored.table, old.partition, new, unit.now_seconds)
-            for old, new in changes
-        ]
+        unit.events += events.partitions_altered(
+            stored.table,
+            [(old.partition, new) for old, new in changes],
+            unit.now_seconds,
+            is_one_event=alteration.is_one_event,
+        )
 
     def drop_partitions(
         self,

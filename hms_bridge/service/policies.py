@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from hms_bridge.backend.work import sql
+from hms_bridge.hooks import points
+from hms_bridge.model.replication import CycleResult
 from hms_bridge.policies import cycles, policies, totals
-from hms_bridge.service.unit_of_work import Verbs, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, Verbs, reads, writes
+
+
+def _begin_cycle(unit: UnitOfWork, policy: str, host: str) -> int:
+    number, killed = cycles.begin_cycle(unit, policy, host)
+    unit.points += [points.cycle_ended(policy, cycle.number, cycle.result) for cycle in killed]
+    return number
+
+
+def _end_cycle(unit: UnitOfWork, policy: str, number: int, result: CycleResult) -> None:
+    cycles.end_cycle(unit, policy, number, result)
+    unit.points.append(points.cycle_ended(policy, number, result))
 
 
 class SqlPolicyStore(Verbs):
@@ -17,7 +30,7 @@ class SqlPolicyStore(Verbs):
     set_paused = writes(sql(policies.set_paused))
     remove_policy = writes(sql(policies.remove_policy))
 
-    begin_cycle = writes(cycles.begin_cycle)
-    end_cycle = writes(cycles.end_cycle)
+    begin_cycle = writes(_begin_cycle)
+    end_cycle = writes(_end_cycle)
     get_cycles = reads(cycles.get_cycles)
     get_totals = reads(sql(totals.get_totals))

@@ -52,10 +52,6 @@ class RenamePartitionVerbs(VerbFamily):
         *,
         catalog: str = DEFAULT_CATALOG,
     ) -> None:
-        """Replace the partition with these values by one with others.
-
-        Raises InvalidOperationError if it is not there, or the new values are taken.
-        """
         key = TableName.lower(database, table, catalog)
         stored, old, is_source, highest = self._transactions.read(
             lambda c: _look_up(c, key, values)
@@ -155,12 +151,12 @@ def _move_of(table: Table, old: StoredPartition, wanted: Partition) -> tuple[str
 
 
 def _require_old(connection: Connection, stored: StoredTable, name: str) -> StoredPartition:
-    found = partitions.find_by_names(connection, stored, [name])
-    if not found:
+    stored_partitions = partitions.find_by_names(connection, stored, [name])
+    if not stored_partitions:
         raise InvalidOperationError(
             "Unable to rename partition because old partition does not exist"
         )
-    return found[0]
+    return stored_partitions[0]
 
 
 def _require_movable(connection: Connection, stored: StoredTable, wanted: Partition) -> None:

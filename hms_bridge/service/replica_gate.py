@@ -7,7 +7,7 @@ looked at where our own loads made the replica: the change is let through while 
 (it holds the lease). On the wire a definition that a real Hive's REPL LOAD replays looks like
 anybody's (Hive: DropTableOperation), so replicas that Hive made are open to definitions.
 
-The property :data:`OPENED` of the database tells: ``true`` lets everything pass, ``definitions``
+The property :data:`OPENED` of the database decides: ``true`` lets everything pass, ``definitions``
 those only, ``false`` nothing; without it, as ``definitions``. A source that is handed over to its
 replica (:data:`FENCED`) lets nothing pass.
 """
@@ -26,7 +26,6 @@ from hms_bridge.model.properties import LAST_EVENT
 from hms_bridge.model.target import Scope
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.repl.lease import LeaseKind
-from hms_bridge.repl.own_part import PROPERTIES
 from hms_bridge.repl.remedies import (
     lift_fence,
     open_to_definitions,
@@ -37,6 +36,8 @@ from hms_bridge.repl.target_objects import (
     FENCED,
     HANDOVER,
     OPENED,
+    PROPERTIES,
+    SUCCESSOR,
     is_fenced,
     is_replica,
 )
@@ -66,22 +67,22 @@ _DEFINITIONS = frozenset(
 
 def write_refusal(connection: Connection, database_name: str) -> str | None:
     """Why nobody but a load may write to a database; None if others may."""
-    found = databases.find_database(connection, database_name.lower())
-    if found is None or _opened(found.database) in ("", "true"):
+    database = _find(connection, database_name)
+    if database is None or _opened(database) in ("", "true"):
         return None
-    if is_fenced(found.database):
-        return _fenced_text(found.database)
+    if is_fenced(database):
+        return _fenced_text(database)
     return (
-        f"database {found.database.name} is a replica: only repl load writes there. Write at its "
-        f"source; to let others write here: {open_to_writers(found.database.name)}"
+        f"database {database.name} is a replica: only repl load writes there. Write at its "
+        f"source; to let others write here: {open_to_writers(database.name)}"
     )
 
 
 def is_replicated(connection: Connection, database_name: str) -> bool:
     """Whether loads keep the database. Hives before 4 mark it by ``repl.last.id`` only."""
-    found = databases.find_database(connection, database_name.lower())
-    return found is not None and (
-        is_replica(found.database.parameters) or LAST_EVENT in found.database.parameters
+    database = _find(connection, database_name)
+    return database is not None and (
+        is_replica(database.parameters) or LAST_EVENT in database.parameters
     )
 
 
@@ -97,25 +98,25 @@ def require_replicated(connection: Connection, database_name: str, what: str) ->
 
 def require_definitions_open(connection: Connection, database_name: str, what: str) -> None:
     """Raises MetaError if definitions of the database are a load's own, and none is at work."""
-    found = databases.find_database(connection, database_name.lower())
-    if found is None or _opened(found.database) != "false":
+    database = _find(connection, database_name)
+    if database is None or _opened(database) != "false":
         return
     # Into a database that changes places nothing is loaded; the lease is the promotion's own.
-    if not is_fenced(found.database) and HANDOVER not in found.database.parameters:
-        lease = LockFilter(scope=Scope(found.database.name, LeaseKind.LOAD.value))
+    if not is_fenced(database) and HANDOVER not in database.parameters:
+        lease = LockFilter(scope=Scope(database.name, LeaseKind.LOAD.value))
         if any(lock.state is LockState.ACQUIRED for lock in show_locks(connection, lease)):
             return
-    if is_fenced(found.database):
-        raise MetaError(f"{what}: {_fenced_text(found.database)}")
+    if is_fenced(database):
+        raise MetaError(f"{what}: {_fenced_text(database)}")
     raise MetaError(
-        f"{what}: database {found.database.name} is a replica, whose definitions come from its "
+        f"{what}: database {database.name} is a replica, whose definitions come from its "
         "source; change them there. To change them here: "
-        f"{open_to_definitions(found.database.name)}"
+        f"{open_to_definitions(database.name)}"
     )
 
 
 def require_own_definitions(connection: Connection, drafts: Iterable[EventDraft]) -> None:
-    """Raises MetaError if the events of a verb tell of definitions that are not to be changed.
+    """Raises MetaError if the events of a verb are of definitions that are not to be changed.
 
     A database that goes as a whole may go.
     """
@@ -149,21 +150,27 @@ def require_place_kept(before: Database, after: Database) -> None:
             f"database {before.name} takes its source's place, or has taken it, and this change "
             "would make it a replica again: it was read before that. Read it once more"
         )
-    is_lifted = is_fenced(before) and not is_fenced(after) and not is_made_replica
+    is_forgotten = SUCCESSOR in before.parameters.keys() - after.parameters.keys()
+    is_lifted = is_fenced(before) and (is_forgotten or not is_fenced(after)) and not is_made_replica
     is_ended = after.parameters.keys().isdisjoint(PROPERTIES)
     if is_lifted and not is_ended and _described(before) != _described(after):
         raise MetaError(
-            f"{_fenced_text(before)}. This change would lift its fence: it was read before that. "
-            "Read it once more"
+            f"{_fenced_text(before)}. This change would lift its fence, or forget who has its "
+            "place: it was read before that. Read it once more"
         )
 
 
 def require_follower(connection: Connection, database_name: str, what: str) -> None:
     """Raises MetaError for what a load does to a database that takes its source's place, or has:
     the load stood still meanwhile."""
-    found = databases.find_database(connection, database_name.lower())
-    if found is not None and HANDOVER in found.database.parameters:
-        raise MetaError(f"{what}: {taken_over(found.database.name)}")
+    database = _find(connection, database_name)
+    if database is not None and HANDOVER in database.parameters:
+        raise MetaError(f"{what}: {taken_over(database.name)}")
+
+
+def _find(connection: Connection, database_name: str) -> Database | None:
+    stored = databases.find_database(connection, database_name.lower())
+    return None if stored is None else stored.database
 
 
 def _described(database: Database) -> tuple[object, ...]:
@@ -180,7 +187,7 @@ def _described(database: Database) -> tuple[object, ...]:
 
 
 def _database_before(draft: EventDraft) -> str | None:
-    """Where a table was that is renamed into another database: the message tells, not the row."""
+    """Where a table was that is renamed into another database: the message says it, not the row."""
     name = draft.message.get("db")
     return name if isinstance(name, str) else None
 
@@ -191,8 +198,8 @@ def _opened(database: Database) -> str:
         return "false"
     if not is_replica(database.parameters):
         return ""
-    told = database.parameters.get(OPENED, "").strip().lower()
-    return told if told in ("true", "false") else "definitions"
+    opened = database.parameters.get(OPENED, "").strip().lower()
+    return opened if opened in ("true", "false") else "definitions"
 
 
 def _fenced_text(database: Database) -> str:

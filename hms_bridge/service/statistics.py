@@ -35,8 +35,8 @@ def _get_column_statistics(
 ) -> tuple[ObjectStatistics, ...]:
     stored = require_table(connection, query)
     if query.partition_names is None:
-        found = statistics_of_table(connection, stored, query)
-        return () if found is None else (found,)
+        of_table = statistics_of_table(connection, stored, query)
+        return () if of_table is None else (of_table,)
     return tuple(statistics_of_partitions(connection, stored, query).values())
 
 
@@ -53,10 +53,10 @@ def _get_aggregated_statistics(
         return AggregatedStatistics()
     keys = {state.id: name for name, state in states.items()}
     columns = [name.lower() for name in query.columns]
-    found = statistics.of_partitions(connection, keys, columns, query.engine)
-    if not found or not columns:
+    by_partition = statistics.of_partitions(connection, keys, columns, query.engine)
+    if not by_partition or not columns:
         return AggregatedStatistics()
-    return _together(found, names, columns)
+    return _together(by_partition, names, columns)
 
 
 def _delete_column_statistics(
@@ -106,11 +106,11 @@ class StatisticsVerbs(VerbFamily):
 
 
 def _together(
-    found: Mapping[str, ObjectStatistics], names: Sequence[str], columns: Sequence[str]
+    by_partition: Mapping[str, ObjectStatistics], names: Sequence[str], columns: Sequence[str]
 ) -> AggregatedStatistics:
     places = {name: place for place, name in enumerate(names)}
     by_column: dict[str, list[PlacedStatistics]] = {}
-    for name, known in found.items():
+    for name, known in by_partition.items():
         for column in known.columns:
             placed = PlacedStatistics(place=places[name], column=column)
             by_column.setdefault(column.column, []).append(placed)
@@ -121,7 +121,7 @@ def _together(
             for name in dict.fromkeys(columns)
             if name in by_column
         ),
-        partition_count=sum(len(known.columns) == len(wanted) for known in found.values()),
+        partition_count=sum(len(known.columns) == len(wanted) for known in by_partition.values()),
     )
 
 

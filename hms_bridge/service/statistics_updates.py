@@ -168,12 +168,12 @@ def _partition_updated(
 def _distinct(
     objects: Sequence[ObjectStatistics],
 ) -> dict[str, tuple[ColumnStatistics, ...]]:
-    """One statement may tell twice of a partition, if two of its tasks wrote there."""
-    found: dict[str, tuple[ColumnStatistics, ...]] = {}
+    """One statement may report a partition twice, if two of its tasks wrote there."""
+    distinct: dict[str, tuple[ColumnStatistics, ...]] = {}
     for given in objects:
         name = given.partition_name or ""
-        found[name] = all_merged(given.columns, found.get(name, ()))
-    return found
+        distinct[name] = all_merged(given.columns, distinct.get(name, ()))
+    return distinct
 
 
 def _query_for(update: StatisticsUpdate, columns: Sequence[ColumnStatistics]) -> StatisticsQuery:
@@ -209,7 +209,7 @@ def _state_after(
     after = with_accurate_columns(parameters, columns)
     if not table.is_transactional:
         return after, None
-    require_told_change(
+    require_change_snapshot(
         what, parameters, after, update.write_id, update.valid_write_ids, is_of_columns=True
     )
     # Of a writer that has not seen the last change they are stored, but nobody believes them
@@ -220,7 +220,7 @@ def _state_after(
     return after if is_writer_current else without_trust(after), _given(update.write_id)
 
 
-def require_told_change(
+def require_change_snapshot(
     what: str,
     old: Parameters,
     new: Parameters,
@@ -230,7 +230,7 @@ def require_told_change(
     is_of_columns: bool,
 ) -> None:
     """Raises MetaError, in Hive's words (ObjectStore.verifyStatsChangeCtx), for a change that does
-    not tell under which snapshot the statistics of ``what`` would be right."""
+    not say under which snapshot the statistics of ``what`` would be right."""
     if change_needs_write_id(old, new, write_id, valid_write_ids, is_of_columns=is_of_columns):
         raise MetaError(
             f"Cannot change stats state for a transactional table {what} without providing the "

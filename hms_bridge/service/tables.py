@@ -41,8 +41,8 @@ def _get_tables_by_names(
     connection: Connection, database: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
 ) -> tuple[Table, ...]:
     lowered = [name.lower() for name in names]
-    found = tables.find_tables(connection, database.lower(), lowered, catalog.lower())
-    return tuple(view_creation.with_creation(connection, stored).table for stored in found)
+    stored_tables = tables.find_tables(connection, database.lower(), lowered, catalog.lower())
+    return tuple(view_creation.with_creation(connection, stored).table for stored in stored_tables)
 
 
 class TableVerbs(VerbFamily):
@@ -62,7 +62,6 @@ class TableVerbs(VerbFamily):
         *,
         trusted_columns: Sequence[str] = (),
     ) -> None:
-        """What only servers ask for: with constraints, in one step."""
         is_kept = asks_to_keep(table.parameters)
         request = replace(table, parameters=without_keep_request(table.parameters))
         wanted = with_acid_properties(normal_table(request))
@@ -141,7 +140,7 @@ class TableVerbs(VerbFamily):
             view_creation.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
             )
-        # Its event tells dumps that rows came with it.
+        # Its event shows dumps that rows came with it.
         kept = {KEEP_FILES: "true"} if is_kept else {}
         created = replace(complete, id=key, parameters={**complete.parameters, **kept})
         unit.events.append(events.table_created(created, unit.now_seconds, files))

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from changemanager.clock import span_text
 from changemanager.errors import LeaseLostError
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.clock import Clock
@@ -66,7 +67,7 @@ class TaskLeases:
         if not self._renew(task):
             raise LeaseLostError(
                 f"{task.location}: another process took this over, because nothing was heard of "
-                f"this one for {CLAIM_MS // 60_000} minutes; it goes on from here"
+                f"this one for {span_text(CLAIM_MS)}; it goes on from here"
             )
         with self._lock:
             if task.id in self._held:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from changemanager.clock import span_text
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog.parameters import set_commit_key, set_repl_last_id
 from hms_bridge.clock import steady_ms
@@ -133,8 +134,9 @@ class TransactionVerbs(VerbFamily):
                 return opened.ids
             # Others may have counted these ids as dead while they were being committed.
             self.abort_txns(opened.ids, AbortReason.NONE)
+        timeout_ms = self._settings.txn.open_timeout_ms
         raise MetaError(
-            f"opening a transaction took longer than {self._settings.txn.open_timeout_ms} ms "
+            f"opening a transaction took longer than {span_text(timeout_ms)} "
             f"{OPEN_ATTEMPTS_MAX} times; the database is too slow: try again later, or raise "
             "hive.txn.opentxn.timeout on all servers"
         )

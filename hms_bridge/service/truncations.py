@@ -20,11 +20,12 @@ from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.properties import LAST_DDL_TIME
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
 from hms_bridge.service.deletion_rule import SETTING
-from hms_bridge.service.foundation import LAST_DDL_TIME, VerbFamily
+from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import write_ids
@@ -56,8 +57,6 @@ class TruncationVerbs(VerbFamily):
         is_data_deleted: bool = True,
         catalog: str = DEFAULT_CATALOG,
     ) -> None:
-        """Empty a table, or some of its partitions. Raises NoSuchObjectError,
-        InvalidOperationError for a view, or a transactional table without a write id."""
         key = TableName.lower(database, name, catalog)
         given = WriteId(-1) if write_id is None else write_id
         truncation = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
@@ -157,18 +156,13 @@ class TruncationVerbs(VerbFamily):
             unit.connection, table.database_name, table.name, table.catalog_name
         )
         partitions.update_partitions(unit.connection, stored, changes)
-        emptied = [new for _, new in changes]
-        if self._settings.events.is_alter_partitions_one_event:
-            unit.events += events.partitions_altered(
-                table, emptied, unit.now_seconds, is_truncate=True
-            )
-            return
-        unit.events += [
-            events.partition_altered(
-                table, partition, partition, unit.now_seconds, is_truncate=True
-            )
-            for partition in emptied
-        ]
+        unit.events += events.partitions_altered(
+            table,
+            [(new, new) for _, new in changes],
+            unit.now_seconds,
+            is_one_event=self._settings.events.is_alter_partitions_one_event,
+            is_truncate=True,
+        )
 
 
 def _look_up(

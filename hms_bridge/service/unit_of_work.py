@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
@@ -25,7 +25,10 @@ from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import MetastoreError
+from hms_bridge.hooks.inside import InnerHooks
 from hms_bridge.model.event import EventType, NotificationEvent
+from hms_bridge.model.hook import Change, HookEvent, PointDraft
+from hms_bridge.notification import hook_points
 from hms_bridge.notification.event_log import append
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
@@ -54,6 +57,8 @@ class UnitOfWork(Work):
 
     now_seconds: int
     events: list[EventDraft] = field(default_factory=list)
+    points: list[PointDraft] = field(default_factory=list)
+    """What hooks are told of besides; dropped where there are none."""
     failure: MetastoreError | None = None
     """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
 
@@ -68,6 +73,7 @@ class Transactions:
         *,
         message_format: MessageFormat,
         hooks: HookDispatcher,
+        inner_hooks: InnerHooks | None = None,
         settings: Settings | None = None,
         retry: RetrySettings | None = None,
     ) -> None:
@@ -76,12 +82,23 @@ class Transactions:
         self.settings = settings or Settings()
         self._message_format = message_format
         self._hooks = hooks
+        self._inner = inner_hooks or InnerHooks()
+        self._is_heard = hooks.has_hooks or bool(self._inner.transactional)
         self._retry = retry
 
     def close(self) -> None:
-        """Let hooks hear what they have not heard yet, and give back connections."""
+        """After hooks have heard what they had not heard yet."""
         self._hooks.close()
         self.database.close()
+
+    def look_for_hooks(self) -> None:
+        """Write points also for hooks that other processes tell, if any are registered now."""
+        self._is_heard = self._is_heard or self.read(hook_points.has_hooks)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether hooks may hear of points."""
+        return self._is_heard
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """In a database transaction of its own, again after a deadlock or the like."""
@@ -100,31 +117,49 @@ class Transactions:
     def _write(self, work: Callable[[UnitOfWork], T]) -> tuple[T, tuple[NotificationEvent, ...]]:
         units: list[UnitOfWork] = []
 
-        def attempt(connection: Connection) -> tuple[T, tuple[NotificationEvent, ...]]:
+        def attempt(
+            connection: Connection,
+        ) -> tuple[T, tuple[NotificationEvent, ...], tuple[HookEvent, ...]]:
             unit = UnitOfWork(
-                connection, self.clock, self.settings, now_seconds=self.clock.now_ms() // 1000
+                connection,
+                self.clock,
+                self.settings,
+                now_seconds=self.clock.now_ms() // 1000,
             )
             units[:] = [unit]
             result = work(unit)
             require_own_definitions(connection, unit.events)
-            events = append(
-                connection,
-                unit.events,
-                now_seconds=unit.now_seconds,
-                message_format=self._message_format,
-            )
-            return result, events
+            return result, *self._log(connection, unit)
 
-        result = run_in_transaction(
+        result, events, points = run_in_transaction(
             self.database, attempt, write=True, clock=self.clock, settings=self._retry
         )
-        self._hooks.committed(result[1])
-        for event in result[1]:
+        self._hooks.committed((*events, *points))
+        for event in events:
             if event.type in _DROPS:
                 _log_drop(event)
         if units[0].failure is not None:
             raise units[0].failure
-        return result
+        return result, events
+
+    def _log(
+        self, connection: Connection, unit: UnitOfWork
+    ) -> tuple[tuple[NotificationEvent, ...], tuple[HookEvent, ...]]:
+        """The end of a transaction: hooks are asked, events and points stored, hooks told."""
+        if self._inner.pre:
+            self._inner.ask([_change(draft) for draft in unit.events])
+        events = append(
+            connection,
+            unit.events,
+            now_seconds=unit.now_seconds,
+            message_format=self._message_format,
+        )
+        drafts = unit.points if self._is_heard else ()
+        points = hook_points.append(connection, drafts, now_seconds=unit.now_seconds)
+        if self._inner.transactional and (events or points):
+            heard = [hook_points.as_hook_event(event) for event in events]
+            self._inner.tell([*heard, *points], connection)
+        return events, points
 
 
 class Verbs:
@@ -158,10 +193,20 @@ def writes(verb: Callable[Concatenate[UnitOfWork, P], T]) -> Callable[Concatenat
 
 
 def _log_drop(event: NotificationEvent) -> None:
-    tell(
+    log_deed(
         _LOG,
         _DROPS[event.type],
         event=event.id,
         database=event.database_name,
         table=event.table_name,
+    )
+
+
+def _change(draft: EventDraft) -> Change:
+    return Change(
+        type=draft.type.value,
+        catalog_name=draft.catalog_name,
+        database_name=draft.database_name,
+        table_name=draft.table_name,
+        message=draft.message,
     )

@@ -61,12 +61,19 @@ class WarehouseFiles:
                 return False
             return self._directories.make(location)
         except (OSError, ChangeManagerError, ValueError) as error:
-            raise MetaError(
-                f"{location} is not a directory or unable to create one: {error}"
-            ) from error
+            raise _not_made(location, error) from error
+
+    def make_directories(self, locations: Sequence[str], *, is_external: bool) -> list[str]:
+        """Those that were not there before: as :meth:`make_directory`, for many at once."""
+        shown = ", ".join(locations[:1]) + (" and others" if len(locations) > 1 else "")
+        try:
+            known = [place for place in locations if not is_external or self._is_known(place)]
+            return self._directories.make_all(known)
+        except (OSError, ChangeManagerError, ValueError) as error:
+            raise _not_made(shown, error) from error
 
     def count(self, location: str | None) -> FileCount | None:
-        """What lies at a place; None if it cannot be told. Not worth a failure."""
+        """What lies at a place; None if it cannot be read. Not worth a failure."""
         if not location:
             return None
         try:
@@ -125,3 +132,7 @@ class WarehouseFiles:
                 "they are deleted, but the ChangeManager is off: set hive.repl.cm.enabled=true, "
                 "or remove the database's property repl.source.for"
             )
+
+
+def _not_made(location: str, error: Exception) -> MetaError:
+    return MetaError(f"{location} is not a directory or unable to create one: {error}")

@@ -31,7 +31,8 @@ def require_open(store: TransactionStore, txn_id: TxnId) -> None:
 
 
 class Heartbeat:
-    """A context that beats every ``interval_seconds``; ``check`` tells if the lease still holds.
+    """A context that beats every ``interval_seconds``; ``check`` is for who must know that
+    the lease still holds.
 
     ``txn_id`` or ``lock_id`` is 0 where only the other is kept alive.
     """
@@ -55,11 +56,11 @@ class Heartbeat:
         )
 
     def start(self) -> None:
-        """Begin to beat."""
+        """On a thread of its own; the first beat comes after one interval."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Beat no more."""
+        """Waits for a beat under way; the lock or transaction stays."""
         self._stopping.set()
         self._thread.join()
 

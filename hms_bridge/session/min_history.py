@@ -1,4 +1,4 @@
-"""Tell the metastore which write ids a reader may still need (MIN_HISTORY_WRITE_ID).
+"""Register with the metastore which write ids a reader may still need (MIN_HISTORY_WRITE_ID).
 
 Hive 4.2's Cleaner looks at nothing else by default: it removes what a compaction replaced as soon
 as the compaction's highest write id is below every id that readers of the table registered

@@ -53,7 +53,7 @@ class ReadFile:
 
     `min_write_id`, `max_write_id`: write ids that its rows can have (originals and bases: from 0).
     `is_filtered`: some rows' write ids may be invalid, so each must be tested. `raw`: set if the
-    file has the table's columns only. `side_file`: tells how many bytes are readable. `bucket_id`
+    file has the table's columns only. `side_file`: says how many bytes are readable. `bucket_id`
     and `statement_id`: None if unknown or, for the statement, absent.
     """
 

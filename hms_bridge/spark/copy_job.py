@@ -59,7 +59,7 @@ class SparkCopyJob:
             try:
                 _wait_for(future, counted, while_waiting)
             except BaseException:
-                # Not begun yet, it would not hear of its end: it is told again.
+                # Not begun yet, it would not hear of its end: it is cancelled again.
                 while not future.done():
                     context.cancelJobGroup(group)
                     wait([future], _LOOKS_EVERY_SECONDS)
@@ -104,11 +104,11 @@ def _wait_for(
     task: CountedCopyTask,
     while_waiting: Callable[[int], None],
 ) -> None:
-    told = 0
+    before = 0
     is_done = False
     while not is_done:
         wait([future], _LOOKS_EVERY_SECONDS)
         is_done = future.done()
         now = task.brought.value
-        while_waiting(now - told)
-        told = now
+        while_waiting(now - before)
+        before = now

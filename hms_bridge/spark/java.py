@@ -29,10 +29,10 @@ def find_java_home() -> Path:
     seen = []
     least, most = _supported()
     for home in _candidates():
-        found = java_version(home)
-        if found is not None:
-            seen.append(f"{home} (Java {found})")
-            if least <= found <= most:
+        major = java_version(home)
+        if major is not None:
+            seen.append(f"{home} (Java {major})")
+            if least <= major <= most:
                 return home
     which = f"found only {', '.join(seen)}" if seen else "found none"
     raise ConfigError(

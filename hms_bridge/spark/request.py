@@ -1,4 +1,4 @@
-"""Which Spark was asked for, and what its launcher is told. Nothing here imports PySpark.
+"""Which Spark was asked for, and what its launcher is given. Nothing here imports PySpark.
 
 Order of precedence, highest first: ``--spark`` and ``--master``, ``--spark-properties``, the
 environment's PYSPARK_SUBMIT_ARGS and SPARK_MASTER, Spark's own ``spark-defaults.conf`` (of

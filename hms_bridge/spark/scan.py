@@ -77,7 +77,7 @@ def splits_frame(
 
 
 def frame_schema(columns: Sequence[Column], *, has_row_ids: bool) -> str:
-    """In Spark's words."""
+    """Spark's DDL text of the columns; one boolean where there are none."""
     fields = [f"`{column.name}` {spark_type(column.type)}" for column in columns]
     if has_row_ids:
         fields += [f"`row__id` {ROW_ID_TYPE}", "`row__partition` string"]

@@ -93,7 +93,7 @@ def stop_spark(spark: SparkSession) -> None:
 
 def require_exact_casts(spark: SparkSession) -> None:
     """Raises ConfigError for a session that turns values that do not fit into NULL."""
-    if spark.conf.get(ANSI) != "true":  # with a default given, Spark would not tell its own
+    if spark.conf.get(ANSI) != "true":  # with a default given, Spark would not show its own
         raise ConfigError(
             f"this Spark session has {ANSI}=false, so a value that does not fit its column would "
             f"be written as NULL; set {ANSI}=true"
@@ -150,7 +150,7 @@ def _surroundings(request: SparkRequest) -> Iterator[None]:
 
 
 def _has_own_log(home: Path) -> bool:
-    """Whether the user tells Spark's Java how to log."""
+    """Whether the user has set how Spark's Java logs."""
     texts = (os.environ.get(name, "") for name in ("SPARK_SUBMIT_OPTS", SUBMIT_ARGUMENTS))
     return (conf_folder(os.environ, home) / "log4j2.properties").is_file() or any(
         "log4j" in text for text in texts

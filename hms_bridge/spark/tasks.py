@@ -109,7 +109,7 @@ class BucketTask:
 
 @dataclass(frozen=True, kw_only=True)
 class LocationTask:
-    """Tells whether an executor reaches places: host, place, what is wrong (or nothing)."""
+    """Whether an executor reaches places: host, place, what is wrong (or nothing)."""
 
     resolver: Resolver
     locations: Sequence[str]

@@ -26,10 +26,10 @@ def spark_home(environment: Mapping[str, str]) -> Path:
 def require_matching_home(home: Path) -> None:
     """Raises ConfigError if Spark's folder is of another version than the installed PySpark."""
     here = minor_version(pyspark.__version__)
-    found = {match[1] for path in home.glob("jars/spark-core_*.jar")
+    versions = {match[1] for path in home.glob("jars/spark-core_*.jar")
              if (match := _CORE.fullmatch(path.name))}  # fmt: skip
-    if found and here not in found:
+    if versions and here not in versions:
         raise ConfigError(
-            f"SPARK_HOME={home} is Spark {min(found)}, but the installed PySpark is "
-            f"{pyspark.__version__}; install pyspark~={min(found)}.0, or unset SPARK_HOME"
+            f"SPARK_HOME={home} is Spark {min(versions)}, but the installed PySpark is "
+            f"{pyspark.__version__}; install pyspark~={min(versions)}.0, or unset SPARK_HOME"
         )

@@ -22,7 +22,8 @@ from changemanager.location import Resolver
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.directories.publication import Publication
 from hms_bridge.directories.written import EventFile, WrittenDirectory
-from hms_bridge.dml.plan import ROW_PARTITION, Write, WritePlan
+from hms_bridge.dml.names import ROW_PARTITION
+from hms_bridge.dml.plan import Write, WritePlan
 from hms_bridge.dml.rewrite import quote
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore

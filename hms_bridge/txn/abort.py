@@ -9,10 +9,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, delete, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    String,
+    Table,
+    Update,
+    bindparam,
+    delete,
+    select,
+    update,
+)
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import now_expression
+from hms_bridge.backend.dialect import is_postgresql, now_expression
+from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import (
     HIVE_LOCKS,
     MATERIALIZATION_REBUILD_LOCKS,
@@ -35,6 +48,22 @@ OPEN_ONLY: Mapping[Table, Column[Any]] = {
     MATERIALIZATION_REBUILD_LOCKS: MATERIALIZATION_REBUILD_LOCKS.c.MRL_TXN_ID,
 }
 """Tables whose rows end with their transaction, and the column that names it."""
+
+_TXN_ID = bindparam("txn_id", type_=BigInteger)
+_FORGET: Mapping[Table, FixedSql] = {
+    table: FixedSql(delete(table).where(column == _TXN_ID)) for table, column in OPEN_ONLY.items()
+}
+
+
+def forgetting(end: Update) -> Update:
+    """A statement that ends one transaction's row and drops what only an open one needs, all at
+    once: for PostgreSQL, which alone can."""
+    return end.add_cte(
+        *(
+            delete(table).where(column == _TXN_ID).cte(f"of_{table.name.lower()}")
+            for table, column in OPEN_ONLY.items()
+        )
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,7 +142,7 @@ def abort_txns(
 
 def abort_open(
     work: Work,
-    found: dict[TxnId, TxnType],
+    kinds: dict[TxnId, TxnType],
     *,
     reason: AbortReason,
     is_by_replication: bool = False,
@@ -123,7 +152,7 @@ def abort_open(
     ``is_by_replication``: a replay is aborted as its source's was, which breaks nothing.
     """
     connection = work.connection
-    ids = tuple(found)
+    ids = tuple(kinds)
     track_unlocked(connection, ids)
     for batch in batches(ids):
         _end_open(work, batch, reason)
@@ -131,7 +160,7 @@ def abort_open(
     broken = forget_targets(connection, ids) if not is_by_replication else ()
     aborted = tuple(
         AbortedTxn(id=txn_id, type=kind, written=written.get(txn_id, ()))
-        for txn_id, kind in found.items()
+        for txn_id, kind in kinds.items()
     )
     return AbortOutcome(aborted=aborted, broken_policies=broken)
 
@@ -144,8 +173,41 @@ def forget_open(
         connection.execute(delete(table).where(OPEN_ONLY[table].in_(ids)))
 
 
+def forget_open_one(connection: Connection, txn_id: TxnId, tables: Iterable[Table]) -> None:
+    """As :func:`forget_open`, for the most frequent case."""
+    for table in tables:
+        _FORGET[table].change(connection, txn_id=txn_id)
+
+
+def _abort_one(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
+    return (
+        update(TXNS)
+        .where(TXNS.c.TXN_ID == _TXN_ID, TXNS.c.TXN_STATE == TxnState.OPEN.value)
+        .values(
+            TXN_STATE=TxnState.ABORTED.value,
+            TXN_META_INFO=bindparam("reason", type_=String),
+            TXN_LAST_HEARTBEAT=now,
+        )
+    )
+
+
+def _abort_at_once(now: ColumnElement[int], row_time: ColumnElement[int]) -> Update:
+    return forgetting(_abort_one(now, row_time))
+
+
+_ABORT_ONE, _ABORT_AT_ONCE = TimedSql(_abort_one), TimedSql(_abort_at_once)
+
+
 def _end_open(work: Work, ids: Sequence[TxnId], reason: AbortReason) -> None:
     # From now on its writer has time to learn of it: aborts are forgotten after a retention.
+    if len(ids) == 1:
+        parameters = {"txn_id": ids[0], "reason": reason.text or None}
+        if is_postgresql(work.connection):
+            _ABORT_AT_ONCE.change(work, **parameters)
+        else:
+            _ABORT_ONE.change(work, **parameters)
+            forget_open_one(work.connection, ids[0], OPEN_ONLY)
+        return
     work.connection.execute(
         update(TXNS)
         .where(TXNS.c.TXN_ID.in_(ids), TXNS.c.TXN_STATE == TxnState.OPEN.value)

@@ -1,6 +1,7 @@
 """Aborted writes: whose directories are to be cleaned, and when their rows may be forgotten.
 
-Nothing is cleaned but what lies below every open write of the table.
+Nothing is cleaned but what lies below every open write of the table (Hive: AbortedTxnCleaner;
+docs/hive/compaction.md §20).
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ def find_ready_to_clean_aborts(work: Work) -> tuple[Compaction, ...]:
     connection = work.connection
     now = work.now_ms
     asked = work.settings.compactor
-    found = aborted_targets(work, asked.aborted_txn_threshold, asked.aborted_txn_time_threshold_ms)
+    targets = aborted_targets(
+        work, asked.aborted_txn_threshold, asked.aborted_txn_time_threshold_ms
+    )
     postponed = _postponed_cleanups(connection)
     heights: dict[TableName, WriteId] = {}
     entries: list[Compaction] = []
-    for target, (has_too_many, has_old, lowest) in found.items():
+    for target, (has_too_many, has_old, lowest) in targets.items():
         waiting = postponed.get(target)
         if waiting is not None and _waits_until(waiting) > now:
             continue

@@ -72,11 +72,11 @@ def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, 
         .order_by(_Q.CQ_ID)
     ).mappings()
     entries = tuple(map(from_queue, rows))
-    found = readers(work, entries)
+    current = readers(work, entries)
     lowest: dict[Target, Compaction] = {}
     for entry in entries:
-        watermark = found.watermarks[entry.target.database]
-        if (entry.next_txn_id or 0) >= watermark or entry.id in found.locks:
+        watermark = current.watermarks[entry.target.database]
+        if (entry.next_txn_id or 0) >= watermark or entry.id in current.locks:
             continue
         known = lowest.get(entry.target)
         if known is None or _height(entry) < _height(known):

@@ -10,7 +10,7 @@ and take SHARED_WRITE (Trino) get no check from Hive, and lose updates. So here:
 * not asked for: checked unless the transaction holds EXCL_WRITE or EXCLUSIVE, acquired, on all it
   updates. With these locks a check would be wrong: one that waited for the lock began long ago.
 
-And a change at table level (of partitions that were never told) conflicts with a change of any
+And a change at table level (of partitions that were never named) conflicts with a change of any
 partition of that table, where Hive compares the names only. Both differences abort a transaction
 that Hive commits; neither ever commits one that Hive aborts.
 
@@ -25,10 +25,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Table,
     and_,
+    bindparam,
+    case,
     delete,
     exists,
     func,
@@ -39,13 +42,17 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.dialect import lock_txns
+from hms_bridge.backend.batches import insert_rows
+from hms_bridge.backend.dialect import is_postgresql, lock_txns
+from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
     HIVE_LOCKS,
     TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
     TXNS,
     WRITE_SET,
 )
@@ -54,11 +61,11 @@ from hms_bridge.model.compaction import Compaction, CompactionState
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
-from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open
+from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
 from hms_bridge.txn.compaction_rows import from_queue
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
 from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
-from hms_bridge.txn.write_ids import WrittenTable, written_tables
+from hms_bridge.txn.write_ids import WrittenTable, tables_written_by
 
 _C = TXN_COMPONENTS.c
 _L = HIVE_LOCKS.c
@@ -77,6 +84,62 @@ _SAME_RESOURCE = and_(
         _C.TC_PARTITION.is_(None),
     ),
 )
+_TXN_ID = bindparam("txn_id", type_=BigInteger)
+
+
+def _is_there(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    # Not exists() alone: what is no number is converted on the way.
+    return case((exists().where(condition), 1), else_=0)
+
+
+_TRACES = FixedSql(
+    select(
+        _is_there(_C.TC_TXNID == _TXN_ID),
+        _is_there(
+            and_(
+                _C.TC_TXNID == _TXN_ID,
+                or_(*(_C.TC_OPERATION_TYPE == kind for kind in _CHANGES)),
+            )
+        ),
+        _is_there(TXN_TO_WRITE_ID.c.T2W_TXNID == _TXN_ID),
+        *(_is_there(column == _TXN_ID) for column in OPEN_ONLY.values()),
+    )
+)
+_COMPLETED = (
+    "CTC_TXNID",
+    "CTC_DATABASE",
+    "CTC_TABLE",
+    "CTC_PARTITION",
+    "CTC_WRITEID",
+    "CTC_UPDATE_DELETE",
+)
+_WRITTEN = select(
+    _C.TC_TXNID,
+    _C.TC_DATABASE,
+    _C.TC_TABLE,
+    _C.TC_PARTITION,
+    _C.TC_WRITEID,
+    bindparam("has_changes", type_=LETTER),
+).where(_C.TC_TXNID == _TXN_ID, _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored)
+_COMPLETE_ROWS = insert(COMPLETED_TXN_COMPONENTS).from_select(_COMPLETED, _WRITTEN)
+_FORGET_COMPONENT_ROWS = delete(TXN_COMPONENTS).where(_C.TC_TXNID == _TXN_ID)
+_COMMIT_ROW = (
+    update(TXNS).where(TXNS.c.TXN_ID == _TXN_ID).values(TXN_STATE=TxnState.COMMITTED.value)
+)
+_COMPLETE, _FORGET_COMPONENTS = FixedSql(_COMPLETE_ROWS), FixedSql(_FORGET_COMPONENT_ROWS)
+_COMMIT = FixedSql(_COMMIT_ROW)
+# Each part sees the rows as they were before all of them. The caller holds the transaction's row,
+# so nobody adds any meanwhile.
+_COMMIT_AT_ONCE = FixedSql(
+    forgetting(_COMMIT_ROW.add_cte(_FORGET_COMPONENT_ROWS.cte("components")))
+)
+_COMPLETE_AT_ONCE = FixedSql(
+    forgetting(
+        _COMMIT_ROW.add_cte(
+            _COMPLETE_ROWS.cte("completed"), _FORGET_COMPONENT_ROWS.cte("components")
+        )
+    )
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +148,7 @@ class CommitOutcome:
 
     ``refusal``: the transaction was **aborted**; the caller commits the database transaction and
     only then raises TxnAbortedError with this text (rolling back would leave it open); ``abort``
-    is then set and tells which event to log.
+    is then set and says which event to log.
     ``is_event_due``: log COMMIT_TXN for ``txn_id``, then COMMIT_COMPACTION for each of
     ``compactions``. ``txn_id`` None: a replayed transaction that is not known any more.
     """
@@ -135,20 +198,15 @@ class _Traces:
 
     has_components: bool
     has_changes: bool
+    has_write_ids: bool
     tables: tuple[Table, ...]
 
 
 def _traces(connection: Connection, txn_id: TxnId) -> _Traces:
-    mine = _C.TC_TXNID == txn_id
-    row = connection.execute(
-        select(
-            exists().where(mine),
-            exists().where(mine, _C.TC_OPERATION_TYPE.in_(_CHANGES)),
-            *(exists().where(column == txn_id) for column in OPEN_ONLY.values()),
-        )
-    ).one()
-    tables = tuple(table for table, found in zip(OPEN_ONLY, row[2:], strict=True) if found)
-    return _Traces(bool(row[0]), bool(row[1]), tables)
+    """The caller holds the transaction's row: what it writes, it writes under that lock."""
+    ((components, changes, write_ids, *has_rows),) = _TRACES.all(connection, txn_id=txn_id)
+    tables = tuple(table for table, is_there in zip(OPEN_ONLY, has_rows, strict=True) if is_there)
+    return _Traces(bool(components), bool(changes), bool(write_ids), tables)
 
 
 def _end(
@@ -165,16 +223,10 @@ def _end(
     elif kind in _COMPACTIONS or kind is TxnType.SOFT_DELETE:
         rows = connection.execute(select(COMPACTION_QUEUE).where(_Q.CQ_TXN_ID == txn_id))
         compactions = tuple(from_queue(row) for row in rows.mappings())
-    has_written = kind not in (TxnType.READ_ONLY, *_COMPACTIONS)
-    if traces.has_components:
-        if has_written and request.type is not TxnType.REPL_CREATED:
-            _complete(connection, txn_id, has_changes=traces.has_changes)
-        connection.execute(delete(TXN_COMPONENTS).where(_C.TC_TXNID == txn_id))
-    written = written_tables(connection, (txn_id,)).get(txn_id, ())
-    forget_open(connection, (txn_id,), traces.tables)
-    connection.execute(
-        update(TXNS).where(TXNS.c.TXN_ID == txn_id).values(TXN_STATE=TxnState.COMMITTED.value)
-    )
+    is_replayed = request.type is TxnType.REPL_CREATED
+    is_written = kind not in (TxnType.READ_ONLY, *_COMPACTIONS) and not is_replayed
+    written = tables_written_by(connection, txn_id) if traces.has_write_ids else ()
+    _forget(connection, txn_id, traces, is_written=is_written)
     return CommitOutcome(
         txn_id=txn_id,
         is_event_due=not (is_of_load(request) or kind is TxnType.READ_ONLY),
@@ -184,7 +236,7 @@ def _end(
 
 
 def _finish_compaction(work: Work, txn_id: TxnId, kind: TxnType) -> str | None:
-    """Tell the queue from when on nobody needs the inputs; a refusal if the entry was lost.
+    """Write into the queue from when on nobody needs the inputs; a refusal if the entry was lost.
 
     Under the exclusive lock nobody opens a transaction meanwhile: whoever opens one later has an
     id above CQ_NEXT_TXN_ID and sees the output.
@@ -314,25 +366,23 @@ def _abort_instead(work: Work, txn_id: TxnId, kind: TxnType, refusal: str) -> Co
     return CommitOutcome(txn_id=txn_id, refusal=refusal, abort=abort)
 
 
-def _complete(connection: Connection, txn_id: TxnId, *, has_changes: bool) -> None:
-    """Remember for the initiator what was written."""
-    written = select(
-        _C.TC_TXNID,
-        _C.TC_DATABASE,
-        _C.TC_TABLE,
-        _C.TC_PARTITION,
-        _C.TC_WRITEID,
-        literal("Y" if has_changes else "N"),
-    ).where(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored)
-    names = [
-        "CTC_TXNID",
-        "CTC_DATABASE",
-        "CTC_TABLE",
-        "CTC_PARTITION",
-        "CTC_WRITEID",
-        "CTC_UPDATE_DELETE",
-    ]
-    connection.execute(insert(COMPLETED_TXN_COMPONENTS).from_select(names, written))
+def _forget(connection: Connection, txn_id: TxnId, traces: _Traces, *, is_written: bool) -> None:
+    """End the transaction's row and drop all that only an open one needs; what it has written is
+    remembered for the initiator."""
+    values = {"txn_id": txn_id, "has_changes": "Y" if traces.has_changes else "N"}
+    is_completed = is_written and traces.has_components
+    if is_postgresql(connection):
+        if is_completed:
+            _COMPLETE_AT_ONCE.change(connection, **values)
+        else:
+            _COMMIT_AT_ONCE.change(connection, txn_id=txn_id)
+        return
+    if is_completed:
+        _COMPLETE.change(connection, **values)
+    if traces.has_components:
+        _FORGET_COMPONENTS.change(connection, txn_id=txn_id)
+    forget_open_one(connection, txn_id, traces.tables)
+    _COMMIT.change(connection, txn_id=txn_id)
 
 
 def _complete_replayed(
@@ -349,8 +399,7 @@ def _complete_replayed(
         }
         for event in events
     ]
-    if rows:
-        connection.execute(insert(COMPLETED_TXN_COMPONENTS), rows)
+    insert_rows(connection, COMPLETED_TXN_COMPONENTS, rows)
 
 
 def _resource(database: str, table: str | None, partition: str | None) -> str:

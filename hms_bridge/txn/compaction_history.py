@@ -1,4 +1,4 @@
-"""The end of compactions, and what SHOW COMPACTIONS tells."""
+"""The end of compactions, and what SHOW COMPACTIONS answers."""
 
 from __future__ import annotations
 
@@ -101,12 +101,12 @@ def show_compactions(
     """Queue and history: what is not compacted yet, the oldest request first; then the rest, what
     happened last first."""
     asked = request or ShowCompactionsRequest()
-    found = [
+    entries = [
         *(from_queue(row) for row in _matching(connection, COMPACTION_QUEUE, "CQ_", asked)),
         *(from_history(row) for row in _matching(connection, COMPLETED_COMPACTIONS, "CC_", asked)),
     ]
-    found.sort(key=_recency)
-    return tuple(found[: asked.limit] if asked.limit and asked.limit > 0 else found)
+    entries.sort(key=_recency)
+    return tuple(entries[: asked.limit] if asked.limit and asked.limit > 0 else entries)
 
 
 def purge_history(work: Work) -> int:
@@ -148,7 +148,7 @@ def _end(work: Work, compaction: Compaction, state: CompactionState) -> Compacti
     connection = work.connection
     row = _lock_queued(connection, compaction.id)
     if row is None:
-        # Told twice: the answer to the first time was lost.
+        # Reported twice: the answer to the first time was lost.
         if _is_ended(connection, compaction.id, state):
             return None
         raise _unknown(compaction.id)

@@ -32,7 +32,7 @@ from hms_bridge.model.property_text import format_properties
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_rows import from_queue
-from hms_bridge.txn.components import at_target
+from hms_bridge.txn.components import at_target, component_row
 from hms_bridge.txn.mutex import Mutex, hold
 from hms_bridge.txn.names import lower_target, require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
@@ -181,16 +181,8 @@ def update_compactor_state(connection: Connection, compaction: Compaction, txn_i
     if not connection.execute(
         update(TXN_COMPONENTS).where(mine).values(TC_WRITEID=highest)
     ).rowcount:
-        connection.execute(
-            insert(TXN_COMPONENTS).values(
-                TC_TXNID=txn_id,
-                TC_DATABASE=compaction.target.database,
-                TC_TABLE=compaction.target.table,
-                TC_PARTITION=compaction.target.partition,
-                TC_OPERATION_TYPE=DataOperation.COMPACT.stored,
-                TC_WRITEID=highest,
-            )
-        )
+        row = component_row(txn_id, compaction.target, DataOperation.COMPACT, highest)
+        connection.execute(insert(TXN_COMPONENTS).values(row))
 
 
 def set_hadoop_job_id(connection: Connection, job_id: str, compaction_id: CompactionId) -> None:
@@ -218,12 +210,12 @@ def mark_compacted(connection: Connection, compaction: Compaction) -> None:
     )
     if changed.rowcount == 1:
         return
-    found = get_queued(connection, compaction.id)
+    queued = get_queued(connection, compaction.id)
     is_repeat = (
-        found is not None
-        and found.state is CompactionState.READY_FOR_CLEANING
-        and found.txn_id is not None
-        and found.txn_id == compaction.txn_id
+        queued is not None
+        and queued.state is CompactionState.READY_FOR_CLEANING
+        and queued.txn_id is not None
+        and queued.txn_id == compaction.txn_id
     )
     if not is_repeat:
         raise _lost(compaction)
@@ -299,7 +291,7 @@ def give_back_table(connection: Connection, database: str, table: str, reason: s
 def is_lost(row: Compaction, claim: Compaction) -> bool:
     """Whether the queue's entry is not (any more) the one that a worker speaks of.
 
-    Only what the worker tells is compared: those of a real Hive tell neither id nor time.
+    Only what the worker sends is compared: those of a real Hive send neither id nor time.
     """
     pairs = (
         (claim.worker_id, row.worker_id),

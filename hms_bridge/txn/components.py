@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
+    String,
     and_,
+    bindparam,
     delete,
     exists,
     insert,
@@ -24,8 +28,10 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, insert_rows
 from hms_bridge.backend.dialect import null_safe_equals
+from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql
+from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent
@@ -38,6 +44,61 @@ _T = TXN_COMPONENTS.c
 _W = TXN_TO_WRITE_ID.c
 _UNTRACKED = frozenset({DataOperation.SELECT, DataOperation.NO_TXN})
 _CHANGES = frozenset({DataOperation.UPDATE, DataOperation.DELETE})
+_TXN_ID = bindparam("txn_id", type_=BigInteger)
+_IN_DATABASE = bindparam("database", type_=String)
+_OF_TABLE = bindparam("table", type_=String)
+_TRACK = FixedSql(
+    insert(TXN_COMPONENTS).values(
+        TC_TXNID=_TXN_ID,
+        TC_DATABASE=_IN_DATABASE,
+        TC_TABLE=_OF_TABLE,
+        TC_PARTITION=bindparam("partition", type_=String),
+        TC_OPERATION_TYPE=bindparam("operation", type_=LETTER),
+        TC_WRITEID=select(_W.T2W_WRITEID)
+        .where(_W.T2W_TXNID == _TXN_ID, _W.T2W_DATABASE == _IN_DATABASE, _W.T2W_TABLE == _OF_TABLE)
+        .scalar_subquery(),
+    )
+)
+_WRITE_IDS = FixedSql(
+    select(_W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID).where(_W.T2W_TXNID == _TXN_ID)
+)
+_SILENT_WRITES = select(
+    _W.T2W_TXNID,
+    _W.T2W_DATABASE,
+    _W.T2W_TABLE,
+    null(),
+    literal(DataOperation.INSERT.stored),
+    _W.T2W_WRITEID,
+).where(
+    ~exists().where(
+        _T.TC_TXNID == _W.T2W_TXNID,
+        _T.TC_DATABASE == _W.T2W_DATABASE,
+        _T.TC_TABLE == _W.T2W_TABLE,
+        _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
+    )
+)
+_SILENT = KeyedSql(_W.T2W_TXNID, _SILENT_WRITES.where)
+_GIVE_WRITE_IDS = KeyedSql(
+    _T.TC_TXNID,
+    lambda is_of_txn: (
+        update(TXN_COMPONENTS)
+        .where(
+            is_of_txn,
+            _T.TC_DATABASE == _IN_DATABASE,
+            _T.TC_TABLE == _OF_TABLE,
+            _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
+        )
+        .values(
+            TC_WRITEID=select(_W.T2W_WRITEID)
+            .where(
+                _W.T2W_TXNID == _T.TC_TXNID,
+                _W.T2W_DATABASE == _IN_DATABASE,
+                _W.T2W_TABLE == _OF_TABLE,
+            )
+            .scalar_subquery()
+        )
+    ),
+)
 
 
 def track_locked(
@@ -47,21 +108,39 @@ def track_locked(
     rows = tracked_rows(components)
     if not rows:
         return
+    if len(rows) == 1:
+        ((scope, operation),) = rows
+        _TRACK.change(
+            connection,
+            txn_id=txn_id,
+            database=scope.database,
+            table=scope.table,
+            partition=scope.partition,
+            operation=operation.stored,
+        )
+        return
     write_ids = _write_ids(connection, txn_id)
     connection.execute(
         insert(TXN_COMPONENTS),
         [
-            {
-                "TC_TXNID": txn_id,
-                "TC_DATABASE": scope.database,
-                "TC_TABLE": scope.table,
-                "TC_PARTITION": scope.partition,
-                "TC_OPERATION_TYPE": operation.stored,
-                "TC_WRITEID": write_ids.get((scope.database, scope.table)),
-            }
+            component_row(txn_id, scope, operation, write_ids.get((scope.database, scope.table)))
             for scope, operation in rows
         ],
     )
+
+
+def component_row(
+    txn_id: TxnId, at: Scope | Target, operation: DataOperation, write_id: WriteId | None
+) -> dict[str, Any]:
+    """A row of TXN_COMPONENTS."""
+    return {
+        "TC_TXNID": txn_id,
+        "TC_DATABASE": at.database,
+        "TC_TABLE": at.table,
+        "TC_PARTITION": at.partition,
+        "TC_OPERATION_TYPE": operation.stored,
+        "TC_WRITEID": write_id,
+    }
 
 
 def tracked_rows(
@@ -69,9 +148,9 @@ def tracked_rows(
 ) -> tuple[tuple[Scope, DataOperation], ...]:
     """What is written, and how, each once.
 
-    An operation that the client did not tell counts as an update, the one that conflicts. A
+    An operation that the client did not name counts as an update, the one that conflicts. A
     dynamic-partition write stands once per table, without a partition, until
-    :func:`add_dynamic_partitions` tells which.
+    :func:`add_dynamic_partitions` names those it wrote.
     """
     fixed: dict[tuple[Scope, DataOperation], None] = {}
     dynamic: dict[Scope, DataOperation] = {}
@@ -104,18 +183,12 @@ def add_dynamic_partitions(connection: Connection, partitions: DynamicPartitions
     for name in partitions.partition_names:
         require_fitting(Target(database, table, name))
     for names in batches(partitions.partition_names):
+        targets = [Target(database, table, name) for name in names]
         connection.execute(
             insert(TXN_COMPONENTS),
             [
-                {
-                    "TC_TXNID": partitions.txn_id,
-                    "TC_DATABASE": database,
-                    "TC_TABLE": table,
-                    "TC_PARTITION": name,
-                    "TC_OPERATION_TYPE": operation.stored,
-                    "TC_WRITEID": partitions.write_id,
-                }
-                for name in names
+                component_row(partitions.txn_id, target, operation, partitions.write_id)
+                for target in targets
             ],
         )
     connection.execute(
@@ -131,55 +204,22 @@ def add_dynamic_partitions(connection: Connection, partitions: DynamicPartitions
 def give_write_ids(
     connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str
 ) -> None:
-    """Tell the rows of locks that were taken first which write id their transaction got since.
+    """Note in the rows of locks that were taken first the write id that came since.
 
     Without it a cleaner could not tell up to where they are done with.
     """
-    given = (
-        select(_W.T2W_WRITEID)
-        .where(_W.T2W_TXNID == _T.TC_TXNID, _W.T2W_DATABASE == database, _W.T2W_TABLE == table)
-        .scalar_subquery()
-    )
-    for batch in batches(txn_ids):
-        connection.execute(
-            update(TXN_COMPONENTS)
-            .where(
-                _T.TC_TXNID.in_(batch),
-                _T.TC_DATABASE == database,
-                _T.TC_TABLE == table,
-                _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
-            )
-            .values(TC_WRITEID=given)
-        )
+    _GIVE_WRITE_IDS.change(connection, txn_ids, database=database, table=table)
 
 
 def track_unlocked(connection: Connection, txn_ids: Sequence[TxnId]) -> None:
-    """Remember, table by table, transactions that took write ids but told nothing they wrote.
+    """Remember, table by table, transactions that took write ids but reported nothing they wrote.
 
     Called at their abort: files may lie there, and without a row the transaction would soon be
     forgotten, which makes them visible.
     """
-    has_component = exists().where(
-        _T.TC_TXNID == _W.T2W_TXNID,
-        _T.TC_DATABASE == _W.T2W_DATABASE,
-        _T.TC_TABLE == _W.T2W_TABLE,
-        _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
-    )
-    for batch in batches(txn_ids):
-        silent = select(
-            _W.T2W_TXNID,
-            _W.T2W_DATABASE,
-            _W.T2W_TABLE,
-            null(),
-            literal(DataOperation.INSERT.stored),
-            _W.T2W_WRITEID,
-        ).where(_W.T2W_TXNID.in_(batch), ~has_component)
-        rows = connection.execute(silent).all()
-        if rows:
-            names = [column.name for column in TXN_COMPONENTS.c]
-            connection.execute(
-                insert(TXN_COMPONENTS), [dict(zip(names, row, strict=True)) for row in rows]
-            )
+    names = [column.name for column in TXN_COMPONENTS.c]
+    rows = [dict(zip(names, row, strict=True)) for row in _SILENT.all(connection, txn_ids)]
+    insert_rows(connection, TXN_COMPONENTS, rows)
 
 
 def forget_aborted(
@@ -229,7 +269,5 @@ def at_target(target: Target) -> ColumnElement[bool]:
 def _write_ids(
     connection: Connection, txn_id: TxnId
 ) -> dict[tuple[str | None, str | None], WriteId]:
-    rows = connection.execute(
-        select(_W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID).where(_W.T2W_TXNID == txn_id)
-    )
+    rows = _WRITE_IDS.all(connection, txn_id=txn_id)
     return {(database, table): WriteId(write_id) for database, table, write_id in rows}

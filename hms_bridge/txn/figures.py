@@ -57,10 +57,10 @@ def compaction_figures(work: Work) -> CompactionFigures:
     rows = work.connection.execute(
         select(_Q.CQ_STATE, func.count(), func.min(_Q.CQ_ENQUEUE_TIME)).group_by(_Q.CQ_STATE)
     ).all()
-    found = {state: (count, oldest_ms) for state, count, oldest_ms in rows}
-    _, oldest_ms = found.get(CompactionState.INITIATED.stored, (0, None))
+    by_state = {state: (count, oldest_ms) for state, count, oldest_ms in rows}
+    _, oldest_ms = by_state.get(CompactionState.INITIATED.stored, (0, None))
     return CompactionFigures(
-        counts={state: found.get(state.stored, (0, None))[0] for state in QUEUED_STATES},
+        counts={state: by_state.get(state.stored, (0, None))[0] for state in QUEUED_STATES},
         oldest_initiated_age_ms=_age_ms(oldest_ms, work.now_ms),
     )
 

@@ -3,9 +3,9 @@ docs/hive/transactions.md §12)."""
 
 from __future__ import annotations
 
-from sqlalchemy import select, update
+from sqlalchemy import ColumnElement, Update, bindparam, select, update
 
-from hms_bridge.backend.dialect import now_expression
+from hms_bridge.backend.fixed_sql import TimedSql
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS, TXNS
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError, NoSuchLockError, NoSuchTxnError
@@ -18,6 +18,29 @@ RANGE_MAX = 1_000_000
 
 _T = TXNS.c
 _L = HIVE_LOCKS.c
+
+
+def _touch(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
+    return (
+        update(TXNS)
+        .where(_T.TXN_ID == bindparam("txn_id"), _T.TXN_STATE == TxnState.OPEN.value)
+        .values(TXN_LAST_HEARTBEAT=now)
+    )
+
+
+def _touch_range(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
+    here = _T.TXN_ID.between(bindparam("first"), bindparam("last"))
+    return (
+        update(TXNS).where(here, _T.TXN_STATE == TxnState.OPEN.value).values(TXN_LAST_HEARTBEAT=now)
+    )
+
+
+def _touch_lock(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
+    here = _L.HL_LOCK_EXT_ID == bindparam("lock_id")
+    return update(HIVE_LOCKS).where(here).values(HL_LAST_HEARTBEAT=now)
+
+
+_TOUCH, _TOUCH_RANGE, _TOUCH_LOCK = map(TimedSql, (_touch, _touch_range, _touch_lock))
 
 
 def heartbeat(work: Work, txn_id: TxnId, lock_id: LockId) -> None:
@@ -34,10 +57,10 @@ def heartbeat(work: Work, txn_id: TxnId, lock_id: LockId) -> None:
 def heartbeat_txn(work: Work, txn_id: TxnId) -> None:
     """Raises NoSuchTxnError, TxnAbortedError."""
     connection = work.connection
-    if _touch_open(work, txn_id, txn_id):
+    if _TOUCH.change(work, txn_id=txn_id):
         return
-    found = connection.execute(select(_T.TXN_STATE).where(_T.TXN_ID == txn_id)).scalar()
-    state = TxnState(found) if found else purged_state(connection, txn_id)
+    stored = connection.execute(select(_T.TXN_STATE).where(_T.TXN_ID == txn_id)).scalar()
+    state = TxnState(stored) if stored else purged_state(connection, txn_id)
     if state is TxnState.COMMITTED:
         raise NoSuchTxnError(f"No such txn: {txn_id}")
     raise ended_error(txn_id, state)
@@ -45,13 +68,7 @@ def heartbeat_txn(work: Work, txn_id: TxnId) -> None:
 
 def heartbeat_lock(work: Work, lock_id: LockId) -> None:
     """Raises NoSuchLockError."""
-    connection = work.connection
-    changed = connection.execute(
-        update(HIVE_LOCKS)
-        .where(_L.HL_LOCK_EXT_ID == lock_id)
-        .values(HL_LAST_HEARTBEAT=now_expression(connection, work.clock))
-    )
-    if not changed.rowcount:
+    if not _TOUCH_LOCK.change(work, lock_id=lock_id):
         raise NoSuchLockError(f"No such lock: lockid:{lock_id}")
 
 
@@ -65,7 +82,7 @@ def heartbeat_txn_range(work: Work, first: TxnId, last: TxnId) -> HeartbeatRange
         raise MetaError(
             f"cannot keep {count} transactions alive at once; send ranges of at most {RANGE_MAX}"
         )
-    if _touch_open(work, first, last) == count:
+    if _TOUCH_RANGE.change(work, first=first, last=last) == count:
         return HeartbeatRangeResult()
     rows = work.connection.execute(
         select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.between(first, last))
@@ -77,13 +94,3 @@ def heartbeat_txn_range(work: Work, first: TxnId, last: TxnId) -> HeartbeatRange
         aborted=tuple(txn_id for txn_id in ids if states.get(txn_id) is TxnState.ABORTED),
         missing=tuple(txn_id for txn_id in ids if states.get(txn_id) in gone),
     )
-
-
-def _touch_open(work: Work, first: TxnId, last: TxnId) -> int:
-    connection = work.connection
-    here = _T.TXN_ID == first if first == last else _T.TXN_ID.between(first, last)
-    return connection.execute(
-        update(TXNS)
-        .where(here, _T.TXN_STATE == TxnState.OPEN.value)
-        .values(TXN_LAST_HEARTBEAT=now_expression(connection, work.clock))
-    ).rowcount

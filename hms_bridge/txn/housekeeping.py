@@ -28,6 +28,7 @@ from hms_bridge.backend.schema.txn_tables import (
 from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import NO_TXN, CompactionId, TxnId, WriteId
+from hms_bridge.model.target import TableName
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.txn import compaction_queue
 from hms_bridge.txn.abort import AbortOutcome, abort_open
@@ -68,8 +69,8 @@ def time_out_txns(work: Work) -> AbortOutcome:
         .limit(TIMED_OUT_MAX)
         .with_for_update()
     )
-    found = {TxnId(txn_id): TxnType(kind or 0) for txn_id, kind in rows}
-    return abort_open(work, found, reason=AbortReason.TIMEOUT) if found else AbortOutcome()
+    timed_out = {TxnId(txn_id): TxnType(kind or 0) for txn_id, kind in rows}
+    return abort_open(work, timed_out, reason=AbortReason.TIMEOUT) if timed_out else AbortOutcome()
 
 
 def time_out_locks(work: Work) -> int:
@@ -113,11 +114,11 @@ def forget_write_ids(work: Work) -> int:
     rows = connection.execute(
         select(_W.T2W_DATABASE, _W.T2W_TABLE).where(_W.T2W_TXNID < bound).distinct()
     )
-    tables = [(database, table) for database, table in rows]
+    tables = [TableName(database, table) for database, table in rows]
     staying = _lowest_staying(connection, bound) if tables else {}
     count = 0
     for table in tables:
-        gone = and_(of_table(*table), _W.T2W_TXNID < bound)
+        gone = and_(of_table(table.database, table.table), _W.T2W_TXNID < bound)
         if table in staying:
             gone = and_(gone, _W.T2W_WRITEID < staying[table])
         count += connection.execute(delete(TXN_TO_WRITE_ID).where(gone)).rowcount
@@ -128,7 +129,7 @@ def forget_txns(work: Work) -> int:
     """Drop transactions that ended and left nothing behind; how many.
 
     Strictly below the boundary, so that the row there stays: gaps above it count, below it not.
-    Aborted ones stay while TXN_COMPONENTS tells that their files may exist. Of committed ones the
+    Aborted ones stay while TXN_COMPONENTS says that their files may exist. Of committed ones the
     last below each row that stays does too, with the time 0, which is old for ever: else all that
     was dropped would count as open when the clock is set back, and its rows be unseen.
     """
@@ -176,12 +177,12 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
 
 
 def settle_compactions(work: Work) -> tuple[Compaction, ...]:
-    """Judge entries that are ready for cleaning but were not told when they committed; those that
+    """Judge entries that are ready for cleaning but have no time of their commit; those that
     failed.
 
     Their transaction is open: left alone. Aborted: failed, and nothing of their inputs is cleaned
     (HIVE-29572; docs/hive/compaction.md §15).
-    Committed (by a Hive that does not tell for rebalance, or before it knew transactions): from
+    Committed (by a Hive that does not note it for rebalance, or before it knew transactions): from
     now on everyone sees the output, so the inputs may go when all who are open now have ended.
     """
     connection = work.connection
@@ -249,13 +250,13 @@ def _finished_below(work: Work) -> TxnId:
     return TxnId(min([watermark, *(txn_id for txn_id in others if txn_id is not None)]))
 
 
-def _lowest_staying(connection: Connection, bound: TxnId) -> Mapping[tuple[str, str], WriteId]:
+def _lowest_staying(connection: Connection, bound: TxnId) -> Mapping[TableName, WriteId]:
     rows = connection.execute(
         select(_W.T2W_DATABASE, _W.T2W_TABLE, func.min(_W.T2W_WRITEID))
         .where(_W.T2W_TXNID >= bound)
         .group_by(_W.T2W_DATABASE, _W.T2W_TABLE)
     )
-    return {(database, table): WriteId(lowest) for database, table, lowest in rows}
+    return {TableName(database, table): WriteId(lowest) for database, table, lowest in rows}
 
 
 def _states(connection: Connection, ids: list[TxnId]) -> dict[TxnId, TxnState]:

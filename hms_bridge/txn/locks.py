@@ -11,11 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Row,
+    String,
+    and_,
+    bindparam,
+    delete,
+    or_,
+    select,
+    update,
+)
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
 from hms_bridge.backend.sequences import next_lock_id
 from hms_bridge.backend.work import Work
@@ -40,6 +52,43 @@ from hms_bridge.txn.txn_state import lock_open_txn
 _L = HIVE_LOCKS.c
 _TYPES = {kind.stored: kind for kind in LockType}
 _STATES = {state.stored: state for state in (LockState.ACQUIRED, LockState.WAITING)}
+_LOCK_ID = bindparam("lock_id", type_=BigInteger)
+_TXN_ID = bindparam("txn_id", type_=BigInteger)
+
+
+class _LockRow(NamedTuple):
+    """What is asked of a lock, in the order of :data:`_LOCKS`."""
+
+    HL_LOCK_EXT_ID: int
+    HL_LOCK_INT_ID: int
+    HL_TXNID: int
+    HL_DB: str
+    HL_TABLE: str | None
+    HL_PARTITION: str | None
+    HL_LOCK_STATE: str
+    HL_LOCK_TYPE: str
+
+
+_LOCKS = select(*(_L[name] for name in _LockRow._fields))
+_ORDER = (_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
+_OF_REQUEST = FixedSql(_LOCKS.where(_L.HL_LOCK_EXT_ID == _LOCK_ID).order_by(*_ORDER))
+_INSERT = FixedInsert(HIVE_LOCKS)
+# A transaction never waits for itself; a request of none does for others of none.
+_IS_EARLIER = and_(_L.HL_LOCK_EXT_ID < _LOCK_ID, or_(_TXN_ID == NO_TXN, _L.HL_TXNID != _TXN_ID))
+
+
+@cache
+def _earlier_in(kinds: tuple[str, ...], *, is_whole_database: bool) -> FixedSql:
+    """Earlier locks of these kinds in one database, or those that one of its tables may meet."""
+    here = [
+        _IS_EARLIER,
+        _L.HL_DB == bindparam("database", type_=String),
+        or_(*(_L.HL_LOCK_TYPE == kind for kind in kinds)),
+    ]
+    if not is_whole_database:
+        table = bindparam("table", type_=String)
+        here.append(or_(_L.HL_TABLE.is_(None), _L.HL_TABLE == table))
+    return FixedSql(_LOCKS.where(*here).order_by(*_ORDER))
 
 
 def lock(work: Work, request: LockRequest) -> LockResponse:
@@ -61,8 +110,7 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     if request.txn_id:
         lock_open_txn(connection, request.txn_id)
         track_locked(connection, request.txn_id, components)
-    now = work.now_ms
-    lock_id = next_lock_id(connection)
+    lock_id, now = next_lock_id(work)
     targets = [(number, _target(component)) for number, component in enumerate(components, start=1)]
     blocked = _first_blocked(connection, lock_id, request.txn_id, targets)
     refusal = _refusal(request, blocked) if blocked else None
@@ -79,9 +127,7 @@ def check_lock(work: Work, lock_id: LockId) -> LockResponse:
     Raises NoSuchLockError; NoSuchTxnError and TxnAbortedError if its transaction has ended.
     """
     connection = work.connection
-    rows = connection.execute(
-        select(HIVE_LOCKS).where(_L.HL_LOCK_EXT_ID == lock_id).order_by(_L.HL_LOCK_INT_ID)
-    ).all()
+    rows = [_LockRow(*row) for row in _OF_REQUEST.all(connection, lock_id=lock_id)]
     if not rows:
         raise NoSuchLockError(f"No such lock lockid:{lock_id}")
     txn_id = TxnId(rows[0].HL_TXNID)
@@ -150,7 +196,7 @@ def show_locks(
 class _Blocked:
     internal_id: int
     requested: LockType
-    by: Row[Any]
+    by: _LockRow
 
 
 def _lower(component: LockComponent) -> LockComponent:
@@ -169,7 +215,7 @@ def _target(component: LockComponent) -> LockTarget:
     return LockTarget(component.type, component.scope)
 
 
-def _row_target(row: Row[Any]) -> LockTarget:
+def _row_target(row: _LockRow) -> LockTarget:
     return LockTarget(_TYPES[row.HL_LOCK_TYPE], Scope(row.HL_DB, row.HL_TABLE, row.HL_PARTITION))
 
 
@@ -200,8 +246,7 @@ def _enqueue(
         }
         for number, component in enumerate(components, start=1)
     ]
-    for batch in batches(rows):
-        connection.execute(insert(HIVE_LOCKS), batch)
+    _INSERT.put(connection, rows)
     if blocked:
         _record_blocker(connection, lock_id, blocked)
 
@@ -212,24 +257,24 @@ def _first_blocked(
     txn_id: TxnId,
     targets: Sequence[tuple[int, LockTarget]],
 ) -> _Blocked | None:
-    """The first component that has to wait, and for which lock."""
-    kinds = {kind.stored for _, target in targets for kind in BLOCKERS[target.type]}
+    """The first component that has to wait, and for which lock. Database and table only narrow the
+    rows down; `blocks` decides."""
+    kinds = tuple(sorted({kind.stored for _, target in targets for kind in BLOCKERS[target.type]}))
     databases = sorted({target.scope.database or "" for _, target in targets})
     tables = sorted({target.scope.table for _, target in targets if target.scope.table})
-    # The database only narrows the rows down; `blocks` decides.
-    here = [
-        _L.HL_LOCK_EXT_ID < lock_id,
-        _L.HL_DB.in_(databases),
-        _L.HL_LOCK_TYPE.in_(sorted(kinds)),
-    ]
-    if txn_id:
-        # A transaction never waits for itself.
-        here.append(_L.HL_TXNID != txn_id)
-    if not any(target.is_whole_database for _, target in targets):
-        here.append(or_(_L.HL_TABLE.is_(None), _L.HL_TABLE.in_(tables)))
-    earlier = connection.execute(
-        select(HIVE_LOCKS).where(and_(*here)).order_by(_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
-    ).all()
+    is_whole = any(target.is_whole_database for _, target in targets)
+    given: dict[str, Any] = {"lock_id": lock_id, "txn_id": txn_id}
+    # Nearly all requests are of one table, and under load a statement built anew costs more than
+    # its rows: this one is compiled once a database.
+    if len(databases) == 1 and (is_whole or len(tables) == 1):
+        given |= {"database": databases[0]} | ({} if is_whole else {"table": tables[0]})
+        rows = _earlier_in(kinds, is_whole_database=is_whole).all(connection, **given)
+    else:
+        here = [_IS_EARLIER, _L.HL_DB.in_(databases), _L.HL_LOCK_TYPE.in_(kinds)]
+        if not is_whole:
+            here.append(or_(_L.HL_TABLE.is_(None), _L.HL_TABLE.in_(tables)))
+        rows = connection.execute(_LOCKS.where(and_(*here)).order_by(*_ORDER), given).all()
+    earlier = [_LockRow(*row) for row in rows]
     held = [(_row_target(row), row) for row in earlier]
     for number, target in targets:
         for other, row in held:
@@ -283,7 +328,7 @@ def _refusal(request: LockRequest, blocked: _Blocked) -> str | None:
     return None
 
 
-def _describe(row: Row[Any]) -> str:
+def _describe(row: _LockRow | Row[Any]) -> str:
     table, partition = row.HL_TABLE or "null", row.HL_PARTITION or "null"
     return (
         f"lockid:{row.HL_LOCK_EXT_ID} intLockId:{row.HL_LOCK_INT_ID} txnid:{row.HL_TXNID} "

@@ -74,7 +74,7 @@ def heartbeat_rebuild(work: Work, database: str, view: str, txn_id: TxnId) -> bo
 def changes_since(
     work: Work, creation: CreationMetadata, valid_txns: ValidTxnList
 ) -> MaterializationChanges | None:
-    """What happened to a view's tables since; None where that cannot be told, so that only a
+    """What happened to a view's tables since; None where that is not known, so that only a
     rebuild of everything is right."""
     connection = work.connection
     seen = _seen(creation)
@@ -126,7 +126,7 @@ def _is_unseen(column: ColumnElement[int], seen: ValidWriteIdList) -> ColumnElem
 
 def _is_changed(connection: Connection, source: _Source, valid_txns: ValidTxnList) -> bool:
     c = COMPLETED_TXN_COMPONENTS.c
-    found = connection.execute(
+    rows = connection.execute(
         select(c.CTC_TXNID).where(
             c.CTC_UPDATE_DELETE == "Y",
             c.CTC_DATABASE == source.database,
@@ -135,7 +135,7 @@ def _is_changed(connection: Connection, source: _Source, valid_txns: ValidTxnLis
             c.CTC_TXNID <= valid_txns.high_watermark,
         )
     )
-    return any(valid_txns.is_valid(TxnId(txn_id)) for (txn_id,) in found)
+    return any(valid_txns.is_valid(TxnId(txn_id)) for (txn_id,) in rows)
 
 
 def _is_compacted(connection: Connection, source: _Source) -> bool:

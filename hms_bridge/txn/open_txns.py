@@ -1,4 +1,4 @@
-"""Open transactions, and tell which are open (Hive: OpenTxnsFunction, GetOpenTxnsListHandler;
+"""Open transactions, and list which are open (Hive: OpenTxnsFunction, GetOpenTxnsListHandler;
 docs/hive/transactions.md §3, §4).
 
 Ids appear out of order: one that is missing below a young row may belong to an opener that has
@@ -9,19 +9,35 @@ opener that took longer than ``open_timeout_ms`` must not go on: see :class:`Ope
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, ScalarSelect, cast, func, insert, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Insert,
+    ScalarSelect,
+    Select,
+    bindparam,
+    case,
+    cast,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+)
 
-from hms_bridge.backend.batches import batches
+from changemanager.clock import span_text
 from hms_bridge.backend.dialect import (
     insert_generating_ids,
+    is_postgresql,
     lock_txns,
-    now_expression,
     row_time_expression,
 )
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock, steady_ms
@@ -79,17 +95,14 @@ def open_txns(work: Work, request: OpenTxnsRequest) -> OpenedTxns:
         known = mapped_txns(connection, policy, request.repl_source_txn_ids)
         if known:
             return OpenedTxns(ids=known, is_event_due=False, deadline_ms=None)
-    min_open = min_open_txn_watermark(work)
-    ids = _insert(work, request, count)
-    _remember_history(connection, ids, min_open)
+    ids = _insert_all(work, request, count)
     if is_replayed:
         map_source_txns(connection, policy, request.repl_source_txn_ids, ids)
     if request.type is TxnType.READ_ONLY:
         return OpenedTxns(ids=ids, is_event_due=False, deadline_ms=None)
     if steady_ms(work.clock) >= deadline_ms:
-        raise RetryableBackendError(
-            f"opening transactions took longer than {settings.open_timeout_ms} ms; try again"
-        )
+        longest = span_text(settings.open_timeout_ms)
+        raise RetryableBackendError(f"opening transactions took longer than {longest}; try again")
     return OpenedTxns(ids=ids, is_event_due=not is_of_load(request), deadline_ms=deadline_ms)
 
 
@@ -113,9 +126,7 @@ class OpenTxnLimit:
         if self._counted_at_ms is None or now - self._counted_at_ms >= self._INTERVAL_MS:
             self._counted_at_ms = now
             limit = self._settings.open_txns_max
-            count = connection.execute(
-                select(func.count()).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
-            ).scalar_one()
+            ((count,),) = _COUNT_OPEN.all(connection)
             self._is_full = count >= (max(1, limit * 9 // 10) if self._is_full else limit)
         if self._is_full:
             raise MetaError(
@@ -128,29 +139,20 @@ def get_open_txns(
     work: Work, excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY})
 ) -> OpenTxns:
     """Open and aborted transactions; young gaps count as open. One statement, one snapshot."""
-    found = _list_txns(work, ())
-    listed = [OpenTxn(id=row.id, state=row.state, type=row.type) for row in found.txns]
+    listing = _list_txns(work, _LIST)
+    listed = [OpenTxn(id=row.id, state=row.state, type=row.type) for row in listing.txns]
     open_ids = [txn.id for txn in listed if txn.state is TxnState.OPEN]
     return OpenTxns(
-        high_watermark=found.high_watermark,
+        high_watermark=listing.high_watermark,
         txns=tuple(txn for txn in listed if txn.type not in excluded_types),
         min_open_txn=open_ids[0] if open_ids else None,
     )
 
 
 def get_open_txns_info(work: Work) -> tuple[TxnInfo, ...]:
-    """Open and aborted transactions as SHOW TRANSACTIONS tells them."""
-    t = TXNS.c
-    details = (
-        t.TXN_USER,
-        t.TXN_HOST,
-        t.TXN_AGENT_INFO,
-        t.TXN_META_INFO,
-        t.TXN_STARTED,
-        t.TXN_LAST_HEARTBEAT,
-    )
-    found = _list_txns(work, details)
-    return tuple(_info(listed) for listed in found.txns)
+    """Open and aborted transactions as SHOW TRANSACTIONS lists them."""
+    listing = _list_txns(work, _LIST_DETAILS)
+    return tuple(_info(listed) for listed in listing.txns)
 
 
 def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
@@ -158,18 +160,21 @@ def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
 
     With ``database``: every one that may read something of it (:mod:`hms_bridge.txn.readers`).
     """
-    open_id = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
-    if database is not None:
-        open_id = open_id.where(~reads_elsewhere(database))
-    lowest, boundary = work.connection.execute(
-        select(open_id.scalar_subquery(), _low_boundary_query(work))
-    ).one()
+    if database is None:
+        ((lowest, boundary),) = _WATERMARK.all(
+            work, open_timeout_ms=work.settings.txn.open_timeout_ms
+        )
+    else:
+        here = _LOWEST_OPEN.where(~reads_elsewhere(database))
+        boundary = low_boundary(work)
+        lowest = work.connection.execute(here).scalar()
     return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1))
 
 
 def low_boundary(work: Work) -> TxnId:
     """No id up to this one can appear any more."""
-    return TxnId(work.connection.execute(select(_low_boundary_query(work))).scalar() or 0)
+    boundary = _BOUNDARY.first(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
+    return TxnId(boundary[0] or 0 if boundary else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +211,8 @@ def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
     return request.count
 
 
-def _insert(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId, ...]:
+def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId, ...]:
+    """The transactions, each with what it must not find purged."""
     connection = work.connection
     row = {
         "TXN_STATE": TxnState.OPEN.value,
@@ -215,30 +221,41 @@ def _insert(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId, ..
         "TXN_AGENT_INFO": request.agent,
         "TXN_TYPE": int(request.type),
     }
-    time = row_time_expression(connection, work.clock)
-    times = {"TXN_STARTED": time, "TXN_LAST_HEARTBEAT": time}
-    ids = insert_generating_ids(connection, TXNS, TXNS.c.TXN_ID, [row] * count, times)
-    return tuple(TxnId(number) for number in ids)
+    if count == 1 and is_postgresql(connection):
+        given = {f"given_{name}": value for name, value in row.items()}
+        ((number,),) = _OPEN_ONE.all(
+            work, open_timeout_ms=work.settings.txn.open_timeout_ms, **given
+        )
+        return (TxnId(number),)
+    min_open = min_open_txn_watermark(work)
+    if count == 1 and connection.dialect.insert_returning:
+        ((number,),) = _INSERT_ONE.all(work, **{f"given_{name}": row[name] for name in row})
+        ids: tuple[TxnId, ...] = (TxnId(number),)
+    else:
+        time = row_time_expression(connection, work.clock)
+        times = {"TXN_STARTED": time, "TXN_LAST_HEARTBEAT": time}
+        new_ids = insert_generating_ids(connection, TXNS, TXNS.c.TXN_ID, [row] * count, times)
+        ids = tuple(TxnId(number) for number in new_ids)
+    _remember_history(connection, ids, min_open)
+    return ids
 
 
 def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: TxnId) -> None:
     """A transaction must not find write ids purged that were open when it began."""
-    for batch in batches(ids):
-        connection.execute(
-            insert(MIN_HISTORY_LEVEL),
-            [
-                {"MHL_TXNID": txn_id, "MHL_MIN_OPEN_TXNID": min(min_open, ids[0])}
-                for txn_id in batch
-            ],
-        )
+    lowest = min(min_open, ids[0])
+    rows = [{"MHL_TXNID": txn_id, "MHL_MIN_OPEN_TXNID": lowest} for txn_id in ids]
+    _REMEMBER.put(connection, rows)
 
 
-def _low_boundary_query(work: Work) -> ScalarSelect[Any]:
+_LOWEST_OPEN = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
+_COUNT_OPEN = FixedSql(select(func.count()).where(TXNS.c.TXN_STATE == TxnState.OPEN.value))
+_REMEMBER = FixedInsert(MIN_HISTORY_LEVEL)
+
+
+def _low_boundary(now: ColumnElement[int]) -> ScalarSelect[Any]:
     # Not max(): the index on TXN_ID is read backwards and left at the first old row.
     t = TXNS.c
-    oldest_young_ms = (
-        now_expression(work.connection, work.clock) - work.settings.txn.open_timeout_ms
-    )
+    oldest_young_ms = now - bindparam("open_timeout_ms", type_=BigInteger)
     return (
         select(t.TXN_ID)
         .where(t.TXN_STARTED < oldest_young_ms)
@@ -248,42 +265,99 @@ def _low_boundary_query(work: Work) -> ScalarSelect[Any]:
     )
 
 
-def _list_txns(work: Work, details: Iterable[Any]) -> _Listing:
+def _watermark(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
+    return select(_LOWEST_OPEN.scalar_subquery(), _low_boundary(now))
+
+
+def _boundary(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
+    return select(_low_boundary(now))
+
+
+def _insert_one(_now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
+    t = TXNS.c
+    given = (t.TXN_STATE, t.TXN_USER, t.TXN_HOST, t.TXN_AGENT_INFO, t.TXN_TYPE)
+    values: dict[Any, Any] = {
+        column: bindparam(f"given_{column.name}", type_=column.type) for column in given
+    }
+    times = {t.TXN_STARTED: row_time, t.TXN_LAST_HEARTBEAT: row_time}
+    return insert(TXNS).values(values | times).returning(t.TXN_ID)
+
+
+def _open_one(now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
+    """:func:`_insert_one`, the watermark and :func:`_remember_history` in one statement. All of
+    its reads see what was there before its own row."""
+    opened = _insert_one(now, row_time).cte("opened")
+    history, limit = MIN_HISTORY_LEVEL.c, literal(MAX_ID, BigInteger)
+    lowest = func.coalesce(_LOWEST_OPEN.scalar_subquery(), limit)
+    boundary = func.coalesce(_low_boundary(now), literal(0, BigInteger))
+    kept = func.least(opened.c.TXN_ID, lowest, boundary + literal(1, BigInteger))
+    return (
+        insert(MIN_HISTORY_LEVEL)
+        .from_select([history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID], select(opened.c.TXN_ID, kept))
+        .returning(history.MHL_TXNID)
+    )
+
+
+_WATERMARK, _BOUNDARY = TimedSql(_watermark), TimedSql(_boundary)
+_INSERT_ONE, _OPEN_ONE = TimedSql(_insert_one), TimedSql(_open_one)
+
+
+def _listed(
+    *details: ColumnElement[Any],
+) -> Callable[[ColumnElement[int], ColumnElement[int]], Select[Any]]:
     """Rows that are not committed, and all from the last row below the first young one on: what
     lies before cannot have gaps that count."""
-    connection = work.connection
-    t = TXNS.c
-    oldest_young_ms = (
-        cast(now_expression(connection, work.clock), BigInteger) - work.settings.txn.open_timeout_ms
-    )
-    young = TXNS.alias()
-    first_young = select(func.min(young.c.TXN_ID)).where(young.c.TXN_STARTED > oldest_young_ms)
-    below = TXNS.alias()
-    last_old = select(func.max(below.c.TXN_ID)).where(
-        below.c.TXN_ID < func.coalesce(first_young.scalar_subquery(), MAX_ID)
-    )
-    rows = connection.execute(
-        select(t.TXN_ID, t.TXN_STATE, t.TXN_TYPE, (t.TXN_STARTED > oldest_young_ms), *details)
-        .where(
-            or_(
-                t.TXN_STATE != TxnState.COMMITTED.value,
-                t.TXN_ID >= func.coalesce(last_old.scalar_subquery(), 0),
-            )
+
+    def make(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
+        t = TXNS.c
+        timeout_ms = bindparam("open_timeout_ms", type_=BigInteger)
+        oldest_young_ms = cast(now, BigInteger) - timeout_ms
+        is_young = case((t.TXN_STARTED > oldest_young_ms, 1), else_=0)
+        young, below = TXNS.alias(), TXNS.alias()
+        first_young = select(func.min(young.c.TXN_ID)).where(young.c.TXN_STARTED > oldest_young_ms)
+        last_old = select(func.max(below.c.TXN_ID)).where(
+            below.c.TXN_ID < func.coalesce(first_young.scalar_subquery(), MAX_ID)
         )
-        .order_by(t.TXN_ID)
-    ).all()
+        is_listed = or_(
+            t.TXN_STATE != TxnState.COMMITTED.value,
+            t.TXN_ID >= func.coalesce(last_old.scalar_subquery(), 0),
+        )
+        statement = select(t.TXN_ID, t.TXN_STATE, t.TXN_TYPE, is_young, *details)
+        return statement.where(is_listed).order_by(t.TXN_ID)
+
+    return make
+
+
+_LIST = TimedSql(_listed())
+_LIST_DETAILS = TimedSql(
+    _listed(
+        TXNS.c.TXN_USER,
+        TXNS.c.TXN_HOST,
+        TXNS.c.TXN_AGENT_INFO,
+        TXNS.c.TXN_META_INFO,
+        TXNS.c.TXN_STARTED,
+        TXNS.c.TXN_LAST_HEARTBEAT,
+    )
+)
+# Looked up, as thousands may be open: an enumeration takes ten times as long to find its member.
+_STATES = {state.value: state for state in TxnState}
+_TYPES = {int(kind): kind for kind in TxnType}
+
+
+def _list_txns(work: Work, statement: TimedSql) -> _Listing:
+    rows = statement.all(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
     return _Listing(TxnId(rows[-1][0] if rows else 0), tuple(_with_gaps(rows)))
 
 
 def _with_gaps(rows: Iterable[Any]) -> Iterator[_Listed]:
-    low = 0
+    low, committed = 0, TxnState.COMMITTED.value
     for txn_id, state, kind, is_young, *details in rows:
         if is_young:
             for missing in range(low + 1, txn_id):
                 yield _Listed(TxnId(missing), TxnState.OPEN)
         low = txn_id
-        if state != TxnState.COMMITTED.value:
-            yield _Listed(TxnId(txn_id), TxnState(state), TxnType(kind or 0), tuple(details))
+        if state != committed:
+            yield _Listed(TxnId(txn_id), _STATES[state], _TYPES[kind or 0], tuple(details))
 
 
 def _info(listed: _Listed) -> TxnInfo:

@@ -1,4 +1,5 @@
-"""What the initiator asks: which tables and partitions may need a compaction."""
+"""What the initiator asks: which tables and partitions may need a compaction (Hive:
+FindPotentialCompactionsFunction; docs/hive/compaction.md §13)."""
 
 from __future__ import annotations
 

@@ -17,15 +17,15 @@ _R = REPL_TXN_MAP.c
 
 def is_of_load(request: OpenTxnsRequest | CommitTxnRequest | AbortTxnRequest) -> bool:
     """Whether a REPL LOAD asks for a transaction of its own, which replays none of the source's: no
-    event tells of it (Hive: isHiveReplTxn in OpenTxnsFunction, CommitTxnFunction,
+    event is logged (Hive: isHiveReplTxn in OpenTxnsFunction, CommitTxnFunction,
     AbortTxnFunction)."""
     return request.repl_policy is not None and request.type in (None, TxnType.DEFAULT)
 
 
 def target_txn(connection: Connection, policy: str, source: TxnId) -> TxnId | None:
     """Our transaction for one of the source's; None if there is none (any more)."""
-    found = mapped_pairs(connection, policy, (source,))
-    return found.get(source)
+    pairs = mapped_pairs(connection, policy, (source,))
+    return pairs.get(source)
 
 
 def mapped_pairs(
@@ -102,8 +102,8 @@ def forget_targets(connection: Connection, targets: Sequence[TxnId]) -> tuple[st
     policies: set[str] = set()
     for batch in batches(targets):
         here = _R.RTM_TARGET_TXN_ID.in_(batch)
-        found = connection.execute(select(_R.RTM_REPL_POLICY).where(here)).scalars().all()
-        if found:
-            policies.update(found)
+        names = connection.execute(select(_R.RTM_REPL_POLICY).where(here)).scalars().all()
+        if names:
+            policies.update(names)
             connection.execute(delete(REPL_TXN_MAP).where(here))
     return tuple(sorted(policies))

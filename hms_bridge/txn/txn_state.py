@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, bindparam, func, select
 
+from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXNS
 from hms_bridge.errors import MetastoreError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import TxnState, TxnType
+
+_LOCK = FixedSql(
+    select(TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE)
+    .where(TXNS.c.TXN_ID == bindparam("txn_id"))
+    .with_for_update()
+)
+_HIGHEST = FixedSql(select(func.max(TXNS.c.TXN_ID)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +30,7 @@ class TxnRow:
 
 def lock_txn(connection: Connection, txn_id: TxnId) -> TxnRow | None:
     """Lock a transaction's row, so that nobody ends it meanwhile; None without a row."""
-    t = TXNS.c
-    row = connection.execute(
-        select(t.TXN_STATE, t.TXN_TYPE).where(t.TXN_ID == txn_id).with_for_update()
-    ).first()
+    row = _LOCK.first(connection, txn_id=txn_id)
     return None if row is None else TxnRow(TxnState(row[0]), TxnType(row[1] or 0))
 
 
@@ -58,4 +63,5 @@ def ended_error(txn_id: TxnId, state: TxnState | None) -> MetastoreError:
 
 def high_watermark(connection: Connection) -> TxnId:
     """The highest transaction id that was given; 0 before the first."""
-    return TxnId(connection.execute(select(func.max(TXNS.c.TXN_ID))).scalar() or 0)
+    row = _HIGHEST.first(connection)
+    return TxnId(row[0] or 0 if row else 0)

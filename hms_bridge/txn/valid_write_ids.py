@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import BigInteger, Connection, String, and_, bindparam, case, func, select
 
+from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID, TXNS
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError
@@ -22,6 +23,20 @@ from hms_bridge.txn.open_txns import get_open_txns
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
 
 _W = TXN_TO_WRITE_ID.c
+_IS_HERE = and_(
+    _W.T2W_DATABASE == bindparam("database", type_=String),
+    _W.T2W_TABLE == bindparam("table", type_=String),
+)
+_HIGHEST = FixedSql(
+    select(func.max(_W.T2W_WRITEID)).where(
+        _IS_HERE, _W.T2W_TXNID <= bindparam("txn_id", type_=BigInteger)
+    )
+)
+_OWNERS = FixedSql(
+    select(_W.T2W_TXNID, _W.T2W_WRITEID)
+    .where(_IS_HERE, _W.T2W_WRITEID <= bindparam("write_id", type_=BigInteger))
+    .order_by(_W.T2W_WRITEID)
+)
 
 
 def get_valid_write_ids(
@@ -85,20 +100,13 @@ def _valid_of(
     valid_txns: ValidTxnList,
 ) -> ValidWriteIdList:
     full_name = str(table)
-    highest = connection.execute(
-        select(func.max(_W.T2W_WRITEID)).where(
-            of_table(table.database, table.table), _W.T2W_TXNID <= valid_txns.high_watermark
-        )
-    ).scalar()
+    given = {"database": table.database, "table": table.table}
+    ((highest,),) = _HIGHEST.all(connection, txn_id=valid_txns.high_watermark, **given)
     if not highest or highest <= 0:
         highest = get_max_allocated_write_id(connection, table.database, table.table)
     if not highest:
         return ValidWriteIdList(table=full_name, high_watermark=WriteId(0))
-    rows = connection.execute(
-        select(_W.T2W_TXNID, _W.T2W_WRITEID)
-        .where(of_table(table.database, table.table), _W.T2W_WRITEID <= highest)
-        .order_by(_W.T2W_WRITEID)
-    )
+    rows = _OWNERS.all(connection, write_id=highest, **given)
     return judge(full_name, WriteId(highest), rows, valid_txns)
 
 

@@ -9,14 +9,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import advance_generated_txn_id, lock_txns, take_from_counter
-from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
+from hms_bridge.backend.dialect import advance_generated_txn_id, is_postgresql, lock_txns
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql
+from hms_bridge.backend.schema.txn_tables import (
+    NEXT_WRITE_ID,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    TXNS,
+)
+from hms_bridge.backend.sequences import Counter
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, SEED_MAX, TxnId, WriteId
+from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState, TxnToWriteId, TxnType
 from hms_bridge.txn.components import give_write_ids
@@ -26,6 +47,73 @@ from hms_bridge.txn.txn_state import high_watermark
 
 _N = NEXT_WRITE_ID.c
 _W = TXN_TO_WRITE_ID.c
+_TXN_ID = bindparam("txn_id", type_=BigInteger)
+_HERE = {
+    "database": bindparam("database", type_=String),
+    "table": bindparam("table", type_=String),
+}
+_IS_HERE = and_(_W.T2W_DATABASE == _HERE["database"], _W.T2W_TABLE == _HERE["table"])
+_WRITTEN = KeyedSql(
+    _W.T2W_TXNID,
+    lambda is_of_txn: (
+        select(_W.T2W_TXNID, _W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID)
+        .where(is_of_txn)
+        .order_by(_W.T2W_DATABASE, _W.T2W_TABLE)
+    ),
+)
+_LOCK_WRITERS = KeyedSql(
+    TXNS.c.TXN_ID,
+    lambda is_wanted: (
+        select(TXNS.c.TXN_ID)
+        .where(
+            is_wanted,
+            TXNS.c.TXN_STATE == TxnState.OPEN.value,
+            (TXNS.c.TXN_TYPE.is_(None)) | (TXNS.c.TXN_TYPE != int(TxnType.READ_ONLY)),
+        )
+        .order_by(TXNS.c.TXN_ID)
+        .with_for_update()
+    ),
+)
+_HELD = KeyedSql(
+    _W.T2W_TXNID,
+    lambda is_of_txn: select(_W.T2W_TXNID, _W.T2W_WRITEID).where(_IS_HERE, is_of_txn),
+)
+_PUT = FixedInsert(TXN_TO_WRITE_ID)
+_FOLLOWING = select(_N.NWI_NEXT).where(
+    _N.NWI_DATABASE == _HERE["database"], _N.NWI_TABLE == _HERE["table"]
+)
+_NEXT, _LOCK_NEXT = FixedSql(_FOLLOWING), FixedSql(_FOLLOWING.with_for_update())
+
+
+def _give_one() -> Select[Any]:
+    """Count, write down and note in the locks that came first, in one statement; no row, and
+    nothing done, where the table has no counter yet."""
+    taken = (
+        update(NEXT_WRITE_ID)
+        .where(_N.NWI_DATABASE == _HERE["database"], _N.NWI_TABLE == _HERE["table"])
+        .values({_N.NWI_NEXT: _N.NWI_NEXT + 1})
+        .returning((_N.NWI_NEXT - 1).label("id"))
+        .cte("taken")
+    )
+    names = ("T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID")
+    row = select(_TXN_ID, _HERE["database"], _HERE["table"], taken.c.id)
+    c = TXN_COMPONENTS.c
+    informed = (
+        update(TXN_COMPONENTS)
+        .where(
+            c.TC_TXNID == _TXN_ID,
+            c.TC_DATABASE == _HERE["database"],
+            c.TC_TABLE == _HERE["table"],
+            c.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
+        )
+        .values(TC_WRITEID=taken.c.id)
+    )
+    written = insert(TXN_TO_WRITE_ID).from_select(names, row)
+    return select(taken.c.id).add_cte(written.cte("written"), informed.cte("informed"))
+
+
+_GIVE_ONE = FixedSql(_give_one())
+_COUNTER = Counter(NEXT_WRITE_ID, _N.NWI_NEXT, database=_N.NWI_DATABASE, table=_N.NWI_TABLE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,11 +195,11 @@ def seed_write_id(connection: Connection, database: str, table: str, seed: Write
         raise MetaError(
             f"cannot seed write ids of {database}.{table} with {seed}; give 0 to {SEED_MAX}"
         )
-    found = _next(connection, database, table)
-    if found is not None:
+    following = _next(connection, database, table)
+    if following is not None:
         raise MetaError(
             f"cannot seed write ids of {database}.{table} with {seed}: it has ids up to "
-            f"{found - 1} already; only a table without write ids can be seeded"
+            f"{following - 1} already; only a table without write ids can be seeded"
         )
     _start_counter(connection, database, table, seed + 1)
 
@@ -143,28 +231,25 @@ def seed_txn_id(connection: Connection, seed: TxnId) -> None:
         raise _passed(seed)
 
 
+def tables_written_by(connection: Connection, txn_id: TxnId) -> tuple[WrittenTable, ...]:
+    """The write ids that one transaction has taken; sorted by table."""
+    return written_tables(connection, [txn_id]).get(txn_id, ())
+
+
 def written_tables(
     connection: Connection, txn_ids: Sequence[TxnId]
 ) -> Mapping[TxnId, tuple[WrittenTable, ...]]:
     """The write ids that transactions have taken, by transaction; sorted by table."""
     by_txn: dict[TxnId, list[WrittenTable]] = {}
-    for batch in batches(txn_ids):
-        rows = connection.execute(
-            select(_W.T2W_TXNID, _W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID)
-            .where(_W.T2W_TXNID.in_(batch))
-            .order_by(_W.T2W_DATABASE, _W.T2W_TABLE)
-        )
-        for txn_id, database, table, write_id in rows:
-            written = WrittenTable(
-                database_name=database, table_name=table, write_id=WriteId(write_id)
-            )
-            by_txn.setdefault(TxnId(txn_id), []).append(written)
+    for txn_id, database, table, write_id in _WRITTEN.all(connection, txn_ids):
+        written = WrittenTable(database_name=database, table_name=table, write_id=WriteId(write_id))
+        by_txn.setdefault(TxnId(txn_id), []).append(written)
     return {txn_id: tuple(written) for txn_id, written in by_txn.items()}
 
 
 def is_open(connection: Connection, database: str, table: str, write_id: WriteId) -> bool:
     """Whether an open transaction has this write id of a table."""
-    found = connection.execute(
+    rows = connection.execute(
         select(TXNS.c.TXN_ID)
         .join(TXN_TO_WRITE_ID, TXNS.c.TXN_ID == _W.T2W_TXNID)
         .where(
@@ -173,7 +258,7 @@ def is_open(connection: Connection, database: str, table: str, write_id: WriteId
             TXNS.c.TXN_STATE == TxnState.OPEN.value,
         )
     )
-    return found.first() is not None
+    return rows.first() is not None
 
 
 def writers_of(connection: Connection, database: str, table: str) -> Writers:
@@ -195,37 +280,21 @@ def put_write_ids(
     connection: Connection, database: str, table: str, pairs: Sequence[TxnToWriteId]
 ) -> None:
     """Write down who got which id; the caller holds the counter."""
-    for batch in batches(pairs):
-        connection.execute(
-            insert(TXN_TO_WRITE_ID),
-            [
-                {
-                    "T2W_TXNID": pair.txn_id,
-                    "T2W_DATABASE": database,
-                    "T2W_TABLE": table,
-                    "T2W_WRITEID": pair.write_id,
-                }
-                for pair in batch
-            ],
-        )
+    rows = [
+        {
+            "T2W_TXNID": pair.txn_id,
+            "T2W_DATABASE": database,
+            "T2W_TABLE": table,
+            "T2W_WRITEID": pair.write_id,
+        }
+        for pair in pairs
+    ]
+    _PUT.put(connection, rows)
 
 
 def _require_writers(connection: Connection, txn_ids: Sequence[TxnId], target: str) -> None:
     """Lock the transactions' rows: one that ends meanwhile would write unseen."""
-    t = TXNS.c
-    open_ids: set[int] = set()
-    for batch in batches(txn_ids):
-        rows = connection.execute(
-            select(t.TXN_ID)
-            .where(
-                t.TXN_ID.in_(batch),
-                t.TXN_STATE == TxnState.OPEN.value,
-                (t.TXN_TYPE.is_(None)) | (t.TXN_TYPE != int(TxnType.READ_ONLY)),
-            )
-            .order_by(t.TXN_ID)
-            .with_for_update()
-        )
-        open_ids.update(rows.scalars())
+    open_ids = {row[0] for row in _LOCK_WRITERS.all(connection, txn_ids)}
     others = [txn_id for txn_id in txn_ids if txn_id not in open_ids]
     if others:
         named = ", ".join(f"txnid:{txn_id}" for txn_id in others[:10])
@@ -246,15 +315,8 @@ def _take_back(connection: Connection, txn_ids: Sequence[TxnId], database: str, 
 def _held(
     connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str
 ) -> dict[TxnId, WriteId]:
-    held: dict[TxnId, WriteId] = {}
-    for batch in batches(txn_ids):
-        rows = connection.execute(
-            select(_W.T2W_TXNID, _W.T2W_WRITEID).where(
-                of_table(database, table), _W.T2W_TXNID.in_(batch)
-            )
-        )
-        held.update((TxnId(txn_id), WriteId(write_id)) for txn_id, write_id in rows)
-    return held
+    pairs = _HELD.all(connection, txn_ids, database=database, table=table)
+    return {TxnId(txn_id): WriteId(write_id) for txn_id, write_id in pairs}
 
 
 def _allocate(
@@ -263,8 +325,11 @@ def _allocate(
     """Take ids from the counter and write them down."""
     if not txn_ids:
         return ()
-    here = and_(_N.NWI_DATABASE == database, _N.NWI_TABLE == table)
-    first = take_from_counter(connection, NEXT_WRITE_ID, _N.NWI_NEXT, len(txn_ids), here)
+    if len(txn_ids) == 1 and is_postgresql(connection):
+        row = _GIVE_ONE.first(connection, database=database, table=table, txn_id=txn_ids[0])
+        if row is not None:
+            return (TxnToWriteId(txn_id=txn_ids[0], write_id=WriteId(row[0])),)
+    first = _COUNTER.take(connection, len(txn_ids), database=database, table=table)
     if first is None:
         first = 1
         _start_counter(connection, database, table, first + len(txn_ids))
@@ -281,7 +346,7 @@ def _allocate_from(
         _start_counter(connection, database, table, after)
     else:
         if first < there:
-            # These rows tell of a history that the table no longer has.
+            # These rows are of a history that the table no longer has.
             connection.execute(delete(TXN_TO_WRITE_ID).where(of_table(database, table)))
         here = and_(_N.NWI_DATABASE == database, _N.NWI_TABLE == table)
         connection.execute(update(NEXT_WRITE_ID).where(here).values(NWI_NEXT=after))
@@ -348,13 +413,9 @@ def _allocate_replayed(
 def _next(
     connection: Connection, database: str, table: str, *, is_locked: bool = False
 ) -> int | None:
-    statement = select(_N.NWI_NEXT).where(
-        _N.NWI_DATABASE == database.lower(), _N.NWI_TABLE == table.lower()
-    )
-    if is_locked:
-        statement = statement.with_for_update()
-    found = connection.execute(statement).scalar()
-    return None if found is None else int(found)
+    statement = _LOCK_NEXT if is_locked else _NEXT
+    row = statement.first(connection, database=database.lower(), table=table.lower())
+    return None if row is None else int(row[0])
 
 
 def _passed(seed: TxnId) -> MetaError:

@@ -30,204 +30,182 @@ class MethodAddition:
     throws: tuple[tuple[str, str], ...] = ()
 
 
-_SKIP_COLUMNS = "skipColumnSchemaForPartition"
-_INCLUDE = "includeParamKeyPattern"
-_EXCLUDE = "excludeParamKeyPattern"
-_HISTOGRAM = Field(6, "histogram", "binary")
+def _fields(first_id: int, /, **types: str) -> tuple[Field, ...]:
+    """Fields with ids one after the other, each a name and its type."""
+    return tuple(Field(at, name, kind) for at, (name, kind) in enumerate(types.items(), first_id))
+
+
+_HISTOGRAM = _fields(6, histogram="binary")
 
 FIELDS: dict[str, tuple[Field, ...]] = {
-    "AbortTxnRequest": (Field(4, "errorCode", "i64"),),
-    "AbortTxnsRequest": (Field(2, "errorCode", "i64"),),
-    "AddPartitionsRequest": (
-        Field(8, _SKIP_COLUMNS, "bool"),
-        Field(9, "partitionColSchema", "list<FieldSchema>"),
-        Field(10, "environmentContext", "EnvironmentContext"),
+    "AbortTxnRequest": _fields(4, errorCode="i64"),
+    "AbortTxnsRequest": _fields(2, errorCode="i64"),
+    "AddPartitionsRequest": _fields(
+        8,
+        skipColumnSchemaForPartition="bool",
+        partitionColSchema="list<FieldSchema>",
+        environmentContext="EnvironmentContext",
     ),
-    "AddPartitionsResult": (Field(3, "partitionColSchema", "list<FieldSchema>"),),
-    "AllocateTableWriteIdsRequest": (Field(6, "reallocate", "bool"),),
-    "AlterPartitionsRequest": (
-        Field(8, _SKIP_COLUMNS, "bool"),
-        Field(9, "partitionColSchema", "list<FieldSchema>"),
+    "AddPartitionsResult": _fields(3, partitionColSchema="list<FieldSchema>"),
+    "AllocateTableWriteIdsRequest": _fields(6, reallocate="bool"),
+    "AlterPartitionsRequest": _fields(
+        8, skipColumnSchemaForPartition="bool", partitionColSchema="list<FieldSchema>"
     ),
-    "AlterTableRequest": (
-        Field(10, "expectedParameterKey", "string"),
-        Field(11, "expectedParameterValue", "string"),
+    "AlterTableRequest": _fields(
+        10, expectedParameterKey="string", expectedParameterValue="string"
     ),
-    "Catalog": (Field(5, "parameters", "map<string,string>"),),
-    "CompactionInfoStruct": (
-        Field(17, "poolname", "string"),
-        Field(18, "numberOfBuckets", "i32"),
-        Field(19, "orderByClause", "string"),
+    "Catalog": _fields(5, parameters="map<string,string>"),
+    "CompactionInfoStruct": _fields(
+        17, poolname="string", numberOfBuckets="i32", orderByClause="string"
     ),
-    "CompactionRequest": (
-        Field(9, "poolName", "string"),
-        Field(10, "numberOfBuckets", "i32"),
-        Field(11, "orderByClause", "string"),
+    "CompactionRequest": _fields(
+        9, poolName="string", numberOfBuckets="i32", orderByClause="string"
     ),
     # The early interface had a text in field 11; 4.x has the number of a DatabaseType.
-    "CreateDatabaseRequest": (Field(11, "type", "i32"), Field(13, "remote_dbname", "string")),
-    "DateColumnStatsData": (_HISTOGRAM,),
-    "DecimalColumnStatsData": (_HISTOGRAM,),
-    "DoubleColumnStatsData": (_HISTOGRAM,),
-    "DropCatalogRequest": (Field(2, "ifExists", "bool"),),
-    "DropPartitionsRequest": (Field(10, _SKIP_COLUMNS, "bool"),),
-    "FindNextCompactRequest": (Field(3, "poolName", "string"),),
-    "FireEventRequest": (
-        Field(7, "tblParams", "map<string,string>"),
-        Field(8, "batchPartitionValsForRefresh", "list<list<string>>"),
+    "CreateDatabaseRequest": (*_fields(11, type="i32"), *_fields(13, remote_dbname="string")),
+    "DateColumnStatsData": _HISTOGRAM,
+    "DecimalColumnStatsData": _HISTOGRAM,
+    "DoubleColumnStatsData": _HISTOGRAM,
+    "DropCatalogRequest": _fields(2, ifExists="bool"),
+    "DropPartitionsRequest": _fields(10, skipColumnSchemaForPartition="bool"),
+    "FindNextCompactRequest": _fields(3, poolName="string"),
+    "FireEventRequest": _fields(
+        7, tblParams="map<string,string>", batchPartitionValsForRefresh="list<list<string>>"
     ),
-    "FireEventRequestData": (Field(3, "refreshEvent", "bool"),),
-    "GetPartitionsByNamesRequest": (
-        Field(11, _SKIP_COLUMNS, "bool"),
-        Field(12, _INCLUDE, "string"),
-        Field(13, _EXCLUDE, "string"),
+    "FireEventRequestData": _fields(3, refreshEvent="bool"),
+    "GetPartitionsByNamesRequest": _fields(
+        11,
+        skipColumnSchemaForPartition="bool",
+        includeParamKeyPattern="string",
+        excludeParamKeyPattern="string",
     ),
-    "GetPartitionsPsWithAuthRequest": (
-        Field(10, _SKIP_COLUMNS, "bool"),
-        Field(11, _INCLUDE, "string"),
-        Field(12, _EXCLUDE, "string"),
-        Field(13, "partNames", "list<string>"),
+    "GetPartitionsPsWithAuthRequest": _fields(
+        10,
+        skipColumnSchemaForPartition="bool",
+        includeParamKeyPattern="string",
+        excludeParamKeyPattern="string",
+        partNames="list<string>",
     ),
-    "LockRequest": (Field(8, "locklessReadsEnabled", "bool"),),
-    "LongColumnStatsData": (_HISTOGRAM,),
-    "NotificationEventRequest": (
-        Field(4, "catName", "string"),
-        Field(5, "dbName", "string"),
-        Field(6, "tableNames", "list<string>"),
-        Field(7, "eventTypeList", "list<string>"),
+    "LockRequest": _fields(8, locklessReadsEnabled="bool"),
+    "LongColumnStatsData": _HISTOGRAM,
+    "NotificationEventRequest": _fields(
+        4,
+        catName="string",
+        dbName="string",
+        tableNames="list<string>",
+        eventTypeList="list<string>",
     ),
-    "NotificationEventsCountRequest": (Field(6, "tableNames", "list<string>"),),
-    "PartitionsByExprRequest": (
-        Field(10, _SKIP_COLUMNS, "bool"),
-        Field(11, _INCLUDE, "string"),
-        Field(12, _EXCLUDE, "string"),
+    "NotificationEventsCountRequest": _fields(6, tableNames="list<string>"),
+    "PartitionsByExprRequest": _fields(
+        10,
+        skipColumnSchemaForPartition="bool",
+        includeParamKeyPattern="string",
+        excludeParamKeyPattern="string",
     ),
-    "PartitionsRequest": (
-        Field(7, _SKIP_COLUMNS, "bool"),
-        Field(8, _INCLUDE, "string"),
-        Field(9, _EXCLUDE, "string"),
+    "PartitionsRequest": _fields(
+        7,
+        skipColumnSchemaForPartition="bool",
+        includeParamKeyPattern="string",
+        excludeParamKeyPattern="string",
     ),
-    "ShowCompactRequest": (
-        Field(1, "id", "i64"),
-        Field(2, "poolName", "string"),
-        Field(3, "dbName", "string"),
-        Field(4, "tbName", "string"),
-        Field(5, "partName", "string"),
-        Field(6, "type", "i32"),
-        Field(7, "state", "string"),
-        Field(8, "limit", "i64"),
-        Field(9, "order", "string"),
+    "ShowCompactRequest": _fields(
+        1,
+        id="i64",
+        poolName="string",
+        dbName="string",
+        tbName="string",
+        partName="string",
+        type="i32",
+        state="string",
+        limit="i64",
+        order="string",
     ),
-    "ShowCompactResponseElement": (
-        Field(20, "poolName", "string"),
-        Field(21, "nextTxnId", "i64"),
-        Field(22, "txnId", "i64"),
-        Field(23, "commitTime", "i64"),
-        Field(24, "hightestWriteId", "i64"),
+    "ShowCompactResponseElement": _fields(
+        20, poolName="string", nextTxnId="i64", txnId="i64", commitTime="i64", hightestWriteId="i64"
     ),
-    "TimestampColumnStatsData": (_HISTOGRAM,),
-    "TableMeta": (Field(6, "ownerName", "string"), Field(7, "ownerType", "i32")),
+    "TimestampColumnStatsData": _HISTOGRAM,
+    "TableMeta": _fields(6, ownerName="string", ownerType="i32"),
 }
 """Fields that 4.x added to structs of the published bindings."""
 
 STRUCTS: dict[str, tuple[Field, ...]] = {
-    "AbortCompactionRequest": (
-        Field(1, "compactionIds", "list<i64>"),
-        Field(2, "type", "string"),
-        Field(3, "poolName", "string"),
+    "AbortCompactionRequest": _fields(
+        1, compactionIds="list<i64>", type="string", poolName="string"
     ),
-    "AbortCompactionResponseElement": (
-        Field(1, "compactionId", "i64"),
-        Field(2, "status", "string"),
-        Field(3, "message", "string"),
+    "AbortCompactionResponseElement": _fields(
+        1, compactionId="i64", status="string", message="string"
     ),
-    "AbortCompactResponse": (
-        Field(1, "abortedcompacts", "map<i64,AbortCompactionResponseElement>"),
+    "AbortCompactResponse": _fields(1, abortedcompacts="map<i64,AbortCompactionResponseElement>"),
+    "AlterDatabaseRequest": _fields(1, oldDbName="string", newDb="Database"),
+    "AlterDataConnectorRequest": _fields(1, connectorName="string", newConnector="DataConnector"),
+    "AppendPartitionsRequest": _fields(
+        1,
+        catalogName="string",
+        dbName="string",
+        tableName="string",
+        name="string",
+        partVals="list<string>",
+        environmentContext="EnvironmentContext",
     ),
-    "AlterDatabaseRequest": (
-        Field(1, "oldDbName", "string"),
-        Field(2, "newDb", "Database"),
+    "DeleteColumnStatisticsRequest": _fields(
+        1,
+        cat_name="string",
+        db_name="string",
+        tbl_name="string",
+        part_names="list<string>",
+        col_names="list<string>",
+        engine="string",
+        tableLevel="bool",
     ),
-    "AlterDataConnectorRequest": (
-        Field(1, "connectorName", "string"),
-        Field(2, "newConnector", "DataConnector"),
+    "DropDataConnectorRequest": _fields(
+        1, connectorName="string", ifNotExists="bool", checkReferences="bool"
     ),
-    "AppendPartitionsRequest": (
-        Field(1, "catalogName", "string"),
-        Field(2, "dbName", "string"),
-        Field(3, "tableName", "string"),
-        Field(4, "name", "string"),
-        Field(5, "partVals", "list<string>"),
-        Field(6, "environmentContext", "EnvironmentContext"),
+    "DropPartitionRequest": _fields(
+        1,
+        catName="string",
+        dbName="string",
+        tblName="string",
+        partName="string",
+        partVals="list<string>",
+        deleteData="bool",
+        environmentContext="EnvironmentContext",
     ),
-    "DeleteColumnStatisticsRequest": (
-        Field(1, "cat_name", "string"),
-        Field(2, "db_name", "string"),
-        Field(3, "tbl_name", "string"),
-        Field(4, "part_names", "list<string>"),
-        Field(5, "col_names", "list<string>"),
-        Field(6, "engine", "string"),
-        Field(7, "tableLevel", "bool"),
+    "DropTableRequest": _fields(
+        1,
+        catalogName="string",
+        dbName="string",
+        tableName="string",
+        deleteData="bool",
+        envContext="EnvironmentContext",
+        dropPartitions="bool",
     ),
-    "DropDataConnectorRequest": (
-        Field(1, "connectorName", "string"),
-        Field(2, "ifNotExists", "bool"),
-        Field(3, "checkReferences", "bool"),
+    "GetDatabaseObjectsRequest": _fields(1, catalogName="string", pattern="string"),
+    "GetDatabaseObjectsResponse": _fields(1, databases="list<Database>"),
+    "GetFunctionsRequest": _fields(
+        1, dbName="string", catalogName="string", pattern="string", returnNames="bool"
     ),
-    "DropPartitionRequest": (
-        Field(1, "catName", "string"),
-        Field(2, "dbName", "string"),
-        Field(3, "tblName", "string"),
-        Field(4, "partName", "string"),
-        Field(5, "partVals", "list<string>"),
-        Field(6, "deleteData", "bool"),
-        Field(7, "environmentContext", "EnvironmentContext"),
+    "GetFunctionsResponse": _fields(1, function_names="list<string>", functions="list<Function>"),
+    "GetPartitionsByFilterRequest": _fields(
+        1,
+        catName="string",
+        dbName="string",
+        tblName="string",
+        filter="string",
+        maxParts="i16",
+        skipColumnSchemaForPartition="bool",
+        includeParamKeyPattern="string",
+        excludeParamKeyPattern="string",
     ),
-    "DropTableRequest": (
-        Field(1, "catalogName", "string"),
-        Field(2, "dbName", "string"),
-        Field(3, "tableName", "string"),
-        Field(4, "deleteData", "bool"),
-        Field(5, "envContext", "EnvironmentContext"),
-        Field(6, "dropPartitions", "bool"),
+    "PropertyGetRequest": _fields(
+        1,
+        nameSpace="string",
+        mapPrefix="string",
+        mapPredicate="string",
+        mapSelection="list<string>",
     ),
-    "GetDatabaseObjectsRequest": (
-        Field(1, "catalogName", "string"),
-        Field(2, "pattern", "string"),
-    ),
-    "GetDatabaseObjectsResponse": (Field(1, "databases", "list<Database>"),),
-    "GetFunctionsRequest": (
-        Field(1, "dbName", "string"),
-        Field(2, "catalogName", "string"),
-        Field(3, "pattern", "string"),
-        Field(4, "returnNames", "bool"),
-    ),
-    "GetFunctionsResponse": (
-        Field(1, "function_names", "list<string>"),
-        Field(2, "functions", "list<Function>"),
-    ),
-    "GetPartitionsByFilterRequest": (
-        Field(1, "catName", "string"),
-        Field(2, "dbName", "string"),
-        Field(3, "tblName", "string"),
-        Field(4, "filter", "string"),
-        Field(5, "maxParts", "i16"),
-        Field(6, _SKIP_COLUMNS, "bool"),
-        Field(7, _INCLUDE, "string"),
-        Field(8, _EXCLUDE, "string"),
-    ),
-    "PropertyGetRequest": (
-        Field(1, "nameSpace", "string"),
-        Field(2, "mapPrefix", "string"),
-        Field(3, "mapPredicate", "string"),
-        Field(4, "mapSelection", "list<string>"),
-    ),
-    "PropertyGetResponse": (Field(1, "properties", "map<string,map<string,string>>"),),
-    "PropertySetRequest": (
-        Field(1, "nameSpace", "string"),
-        Field(2, "propertyMap", "map<string,string>"),
-    ),
-    "ReplayedTxnsForPolicyResult": (Field(1, "replTxnMapEntry", "map<string,string>"),),
+    "PropertyGetResponse": _fields(1, properties="map<string,map<string,string>>"),
+    "PropertySetRequest": _fields(1, nameSpace="string", propertyMap="map<string,string>"),
+    "ReplayedTxnsForPolicyResult": _fields(1, replTxnMapEntry="map<string,string>"),
 }
 """Structs that 4.x added."""
 

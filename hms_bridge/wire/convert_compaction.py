@@ -169,7 +169,7 @@ _element_to_struct, _element_from_struct = both_ways(
 
 
 def compaction_to_element(compaction: Compaction) -> Struct:
-    """A ShowCompactResponseElement. Hive tells the highest write id in ``hightestTxnId`` too."""
+    """A ShowCompactResponseElement. Hive sends the highest write id in ``hightestTxnId`` too."""
     struct = _element_to_struct(compaction)
     vars(struct)["hightestTxnId"] = compaction.highest_write_id or 0
     return struct

@@ -8,6 +8,7 @@ from typing import Any
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind, ReferredColumn
+from hms_bridge.model.target import TableName
 from hms_bridge.wire.object_json import struct_from_json, struct_to_json
 from hms_bridge.wire.structs import Struct, hive
 
@@ -38,12 +39,12 @@ class ConstraintMethod:
 
     @property
     def get_request(self) -> str:
-        """Its request."""
+        """The struct that ``get_method`` takes."""
         return f"{self.word}sRequest"
 
     @property
     def get_response(self) -> str:
-        """Its answer."""
+        """The struct that it gives."""
         return f"{self.word}sResponse"
 
     @property
@@ -53,7 +54,7 @@ class ConstraintMethod:
 
     @property
     def add_request(self) -> str:
-        """Its request."""
+        """The struct that ``add_method`` takes."""
         return f"Add{self.word}Request"
 
     @property
@@ -116,7 +117,7 @@ class TableConstraints:
 
 
 def constraint_from_struct(kind: ConstraintKind, struct: Struct) -> ColumnConstraint:
-    """A record of what a metastore told, or what it is asked to make."""
+    """A record of what a metastore answered, or what it is asked to make."""
     described = METHODS[kind]
     is_foreign = kind is ConstraintKind.FOREIGN_KEY
     return ColumnConstraint(
@@ -146,7 +147,7 @@ def _referred(struct: Struct) -> ReferredColumn:
 def constraint_to_struct(
     constraint: ColumnConstraint, database: str, table: str, catalog: str
 ) -> Struct:
-    """As a metastore tells it."""
+    """As a metastore answers it."""
     described = METHODS[constraint.kind]
     fields: dict[str, object] = {
         described.name: constraint.name or None,
@@ -179,7 +180,7 @@ def constraint_to_struct(
 
 
 def constraints_to_structs(of_table: TableConstraints) -> list[Struct]:
-    """As a metastore tells them."""
+    """As a metastore answers them."""
     key = (of_table.database_name, of_table.table_name, of_table.catalog_name)
     return [constraint_to_struct(constraint, *key) for constraint in of_table.constraints]
 
@@ -188,22 +189,22 @@ def constraints_from_structs(
     kind: ConstraintKind, structs: Iterable[Struct]
 ) -> tuple[TableConstraints, ...]:
     """By the tables that have them, in the order of the structs."""
-    found: dict[tuple[str, str, str], list[ColumnConstraint]] = {}
+    by_table: dict[TableName, list[ColumnConstraint]] = {}
     for struct in structs:
         is_foreign = kind is ConstraintKind.FOREIGN_KEY
         database = struct.fktable_db if is_foreign else struct.table_db
         table = struct.fktable_name if is_foreign else struct.table_name
-        key = ((database or "").lower(), (table or "").lower(), struct.catName or DEFAULT_CATALOG)
-        found.setdefault(key, []).append(constraint_from_struct(kind, struct))
+        name = TableName.lower(database or "", table or "", struct.catName or DEFAULT_CATALOG)
+        by_table.setdefault(name, []).append(constraint_from_struct(kind, struct))
     return tuple(
         TableConstraints(
             kind=kind,
-            database_name=database,
-            table_name=table,
-            catalog_name=catalog.lower(),
+            database_name=name.database,
+            table_name=name.table,
+            catalog_name=name.catalog,
             constraints=tuple(constraints),
         )
-        for (database, table, catalog), constraints in found.items()
+        for name, constraints in by_table.items()
     )
 
 

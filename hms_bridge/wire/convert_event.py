@@ -118,12 +118,12 @@ def insert_notification_to_struct(notification: InsertNotification) -> Struct:
     )
 
 
-def _data_of(told: WriteNotification | InsertNotification, *, is_replace: bool) -> Struct:
+def _data_of(notification: WriteNotification | InsertNotification, *, is_replace: bool) -> Struct:
     return hive.InsertEventRequestData(
         replace=is_replace,
-        filesAdded=list(told.files),
-        filesAddedChecksum=list(told.checksums) or None,
-        subDirectoryList=list(told.subdirectories) or None,
+        filesAdded=list(notification.files),
+        filesAddedChecksum=list(notification.checksums) or None,
+        subDirectoryList=list(notification.subdirectories) or None,
     )
 
 

@@ -17,6 +17,7 @@ from hms_bridge.model.statistics import (
     StatisticsKind,
     StatisticsUpdate,
 )
+from hms_bridge.model.target import TableName
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
@@ -67,12 +68,12 @@ def statistics_from_struct(struct: Struct) -> ColumnStatistics:
     """Statistics of a column. Raises InvalidObjectError for none, or for more than one kind."""
     column = given_name(struct.colName, "colName")
     data = given(struct.statsData, "statsData")
-    found = [kind for kind in StatisticsKind if getattr(data, kind.value) is not None]
-    if len(found) != 1:
+    kinds = [kind for kind in StatisticsKind if getattr(data, kind.value) is not None]
+    if len(kinds) != 1:
         raise InvalidObjectError(
-            f"the statistics of column {column} have {len(found)} kinds of values; send one"
+            f"the statistics of column {column} have {len(kinds)} kinds of values; send one"
         )
-    kind, values = found[0], getattr(data, found[0].value)
+    kind, values = kinds[0], getattr(data, kinds[0].value)
     has_bounds, has_lengths = kind in _WITH_BOUNDS, kind in _WITH_LENGTHS
     return ColumnStatistics(
         column=column,
@@ -97,21 +98,21 @@ def statistics_to_structs(columns: Iterable[ColumnStatistics]) -> list[Struct]:
 
 
 def object_to_struct(
-    found: ObjectStatistics, *, database: str, table: str, catalog: str, engine: str
+    statistics: ObjectStatistics, *, database: str, table: str, catalog: str, engine: str
 ) -> Struct:
     """A ColumnStatistics struct."""
     description = hive.ColumnStatisticsDesc(
-        isTblLevel=found.partition_name is None,
+        isTblLevel=statistics.partition_name is None,
         dbName=database,
         tableName=table,
         catName=catalog,
-        partName=found.partition_name,
-        lastAnalyzed=found.analyzed_seconds,
+        partName=statistics.partition_name,
+        lastAnalyzed=statistics.analyzed_seconds,
     )
     return hive.ColumnStatistics(
         statsDesc=description,
-        statsObj=statistics_to_structs(found.columns),
-        isStatsCompliant=found.is_compliant,
+        statsObj=statistics_to_structs(statistics.columns),
+        isStatsCompliant=statistics.is_compliant,
         engine=engine,
     )
 
@@ -183,20 +184,21 @@ def _update(structs: Iterable[Struct], **more: Any) -> StatisticsUpdate:
     names = {_table_of(given(struct.statsDesc, "statsDesc")) for struct in listed}
     if len(names) != 1:
         raise InvalidObjectError("statistics of several tables were sent; send those of one")
-    catalog, database, table = names.pop()
+    name = names.pop()
     return StatisticsUpdate(
-        catalog_name=catalog,
-        database_name=database,
-        table_name=table,
+        catalog_name=name.catalog,
+        database_name=name.database,
+        table_name=name.table,
         objects=tuple(object_from_struct(struct) for struct in listed),
         **more,
     )
 
 
-def _table_of(description: Struct) -> tuple[str, str, str]:
+def _table_of(description: Struct) -> TableName:
     catalog, database = split_catalog(given(description.dbName, "dbName"))
     in_struct = description.catName or catalog or DEFAULT_CATALOG
-    return in_struct.lower(), database or "", given_name(description.tableName, "tableName")
+    table = given_name(description.tableName, "tableName")
+    return TableName(database or "", table, in_struct.lower())
 
 
 def _struct_name(kind: StatisticsKind) -> str:
@@ -218,8 +220,8 @@ def _bound_from_wire(kind: StatisticsKind, column: str, value: Any) -> Bound | N
     if kind is StatisticsKind.DECIMAL:
         return _decimal_from_struct(column, value)
     inner = _INNER.get(kind)
-    found: Bound | None = value if inner is None else getattr(value, inner)
-    return found
+    bound: Bound | None = value if inner is None else getattr(value, inner)
+    return bound
 
 
 def _decimal_from_struct(column: str, struct: Struct) -> str:

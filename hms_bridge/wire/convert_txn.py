@@ -76,7 +76,7 @@ def txn_type_from_number(number: int | None) -> TxnType | None:
 
 
 def operation(attribute: str, none: DataOperation | None = None) -> Entry:
-    """What is done. None for unset and for UNSET: the client told nothing; ``none`` is sent for
+    """What is done. None for unset and for UNSET: the client said nothing; ``none`` is sent for
     it."""
     known = {kind.number: kind for kind in DataOperation if kind is not DataOperation.COMPACT}
     entry = member(attribute, {**known, _UNSET: None, None: None}, "data operation")
@@ -113,7 +113,7 @@ open_request_to_struct, open_request_from_struct = both_ways(
 )
 txn_info_to_struct, txn_info_from_struct = both_ways(
     TxnInfo,
-    "TxnInfo",  # which does not tell the type
+    "TxnInfo",  # which does not have the type
     id=required("id"),
     state=member("state", _STATES, "state of a transaction"),
     user="user",
@@ -240,13 +240,13 @@ def open_txns_to_struct(txns: OpenTxns) -> Struct:
 
 
 def open_txns_from_struct(struct: Struct) -> OpenTxns:
-    """From a GetOpenTxnsResponse, which does not tell types.
+    """From a GetOpenTxnsResponse, which does not have types.
 
     Raises MetaError for the form of Hive 2, a set without states.
     """
     if struct.open_txns is None:
         raise MetaError(
-            "the metastore tells open transactions as Hive 2 does, without their states; use a "
+            "the metastore lists open transactions as Hive 2 does, without their states; use a "
             "metastore of Hive 3 or later"
         )
     aborted = binary_to_bits(struct.abortedBits, len(struct.open_txns))

@@ -56,7 +56,7 @@ class ElementCounter:
         self._rest = data[place:]
 
     def _step(self, data: bytes, place: int) -> int | None:
-        """Go past a value or an end; the place behind it, None if the bytes do not tell yet."""
+        """Go past a value or an end; the place behind it, None if the bytes do not say yet."""
         inside = self._open[-1]
         if inside is not None:
             if inside[2] == 0:

@@ -3,7 +3,7 @@
 Read as of Hive 4.0 to 4.2 (``SerializationUtilities.serializeObjectWithTypeInformation``, Kryo 5
 with references). Of the functions only those stand here whose meaning
 :mod:`hms_bridge.catalog.partition_expression` has; everything else is unreadable, and the caller
-answers as Hive does where it cannot tell: all partitions, perhaps (docs/hive/metastore.md §10).
+answers as Hive does where it cannot decide: all partitions, perhaps (docs/hive/metastore.md §10).
 """
 
 from __future__ import annotations
@@ -232,9 +232,9 @@ class _Converter:
             if stored.class_name == f"{_COMMON}HiveDecimal":
                 return _decimal(stored.fields)
             if stored.class_name.startswith(_COMMON):
-                (found,) = stored.fields.values()
-                if isinstance(found, str | tuple):
-                    return found
+                (value,) = stored.fields.values()
+                if isinstance(value, str | tuple):
+                    return value
             if stored.class_name == f"{_PLAN}ExprNodeConstantDesc":
                 return self._value(stored.fields["value"])
         raise UnreadableError("a constant of a class that is none of Hive's values")
@@ -248,19 +248,19 @@ class _Converter:
 def _function(udf: Any) -> Function:
     if not isinstance(udf, KryoObject):
         raise UnreadableError("a call without a function")
-    found = _FUNCTIONS.get(udf.class_name)
+    function = _FUNCTIONS.get(udf.class_name)
     if udf.class_name == f"{_GENERIC}GenericUDFBridge":
-        found = _BRIDGED.get(_text(udf, "udfClassName"))
-    if found is None:
+        function = _BRIDGED.get(_text(udf, "udfClassName"))
+    if function is None:
         raise UnreadableError(f"function {udf.fields.get('udfName') or udf.class_name}")
-    return found
+    return function
 
 
 def _text(node: KryoObject, field: str) -> str:
-    found = node.fields[field]
-    if not isinstance(found, str):
+    value = node.fields[field]
+    if not isinstance(value, str):
         raise UnreadableError(f"no text in {field} of {node.class_name}")
-    return found
+    return value
 
 
 def _type_text(info: Any) -> str:

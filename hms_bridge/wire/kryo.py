@@ -1,6 +1,6 @@
 """A bounded reader of object graphs in the serialised form of Kryo 5, with references.
 
-It reads only classes whose fields it was told (:class:`Layouts`), builds plain records of them,
+It reads only classes whose fields it was given (:class:`Layouts`), builds plain records of them,
 and never makes an instance of a class that the bytes name: a name is a key into that table and
 nothing else. What it does not know, or what goes past a limit, raises UnreadableError.
 
@@ -68,10 +68,10 @@ class KryoReader:
 
     def read(self) -> Any:
         """The root with its class. Raises UnreadableError, also for bytes that are left."""
-        found = self._class_and_object()
+        value = self._class_and_object()
         if self._input.left:
             raise UnreadableError(f"{self._input.left} bytes are left at the end")
-        return found
+        return value
 
     def _class_and_object(self) -> Any:
         name = self._class()
@@ -105,9 +105,9 @@ class KryoReader:
         if number == _NEW:
             index = len(self._seen)
             self._seen.append(_UNFINISHED)
-            found = self._content(name)
-            self._seen[index] = found
-            return found
+            value = self._content(name)
+            self._seen[index] = value
+            return value
         if not 0 <= number - 2 < len(self._seen):
             raise self._input.error(
                 f"a reference to object {number - 2}, which was not there before"
@@ -178,11 +178,11 @@ class KryoReader:
         index = len(self._seen)
         self._seen.append(_UNFINISHED)
         has_null, length = self._input.flag_varint()
-        found = tuple(
+        texts = tuple(
             self._object("string", may_be_null=has_null) for _ in range(self._input.length(length))
         )
-        self._seen[index] = found
-        return found
+        self._seen[index] = texts
+        return texts
 
     def _counted(self, count: int) -> None:
         self._count += count

@@ -41,11 +41,11 @@ class KryoInput:
 
     def take(self, count: int) -> bytes:
         """So many bytes as they are."""
-        found = self._data[self._place : self._place + count]
-        if len(found) < count:
+        content = self._data[self._place : self._place + count]
+        if len(content) < count:
             raise self.error("the end of the bytes")
         self._place += count
-        return found
+        return content
 
     def boolean(self) -> bool:
         """One byte, which is 1 for true."""
@@ -88,8 +88,8 @@ class KryoInput:
 
     def signed(self, bits: int = 32) -> int:
         """A varint whose lowest bit is the sign."""
-        found = self.varint(bits=bits)
-        return (found >> 1) ^ -(found & 1)
+        number = self.varint(bits=bits)
+        return (number >> 1) ^ -(number & 1)
 
     def string(self) -> str | None:
         """Either ASCII whose last byte has its high bit set, or a length and UTF-16 units."""
@@ -110,8 +110,8 @@ class KryoInput:
         start = self._place
         while self.byte() < 0x80:
             pass
-        found = self._data[start : self._place]
-        return (found[:-1] + bytes([found[-1] & 0x7F])).decode("ascii")
+        content = self._data[start : self._place]
+        return (content[:-1] + bytes([content[-1] & 0x7F])).decode("ascii")
 
     def _unit(self) -> int:
         first = self.byte()

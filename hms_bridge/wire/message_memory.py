@@ -25,10 +25,12 @@ class MessageMemory:
         self._lock = threading.Lock()
 
     def hold(self, holder: object, size_bytes: int) -> None:
-        """From now on the holder has so much. Raises TProtocolException, and leaves it what it had,
-        if that is too much: waiting for others, who wait too, might never end."""
+        """From now on the holder has so much. Raises TProtocolException, and leaves it nothing, if
+        that is too much: waiting for others, who wait too, might never end. What a refused one
+        had is free at once, or two that grow together would both be refused."""
         with self._lock:
-            total = self._sum - self._held.get(holder, 0) + size_bytes
+            self._sum -= self._held.pop(holder, 0)
+            total = self._sum + size_bytes
             if total > self._limit_bytes:
                 raise TProtocolException(
                     TProtocolException.SIZE_LIMIT,

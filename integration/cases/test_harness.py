@@ -20,7 +20,6 @@ from integration.referees.hive42 import Hive42
 from integration.referees.hive42_departures import DEPARTURES, departing_settings
 from integration.referees.processes import Workplace, free_port, is_listening
 from integration.story.writer import Ledger
-from integration.systems import SYSTEMS
 
 CHECKOUT = Path(__file__).parents[2]
 NOWHERE_POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
@@ -186,24 +185,6 @@ def _state(pid: int) -> str:
 
 def test_free_ports_are_free() -> None:
     assert not is_listening(free_port())
-
-
-def test_every_system_has_a_case() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "integration.case_table"],
-        cwd=CHECKOUT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    readme = (CHECKOUT / "integration" / "README.md").read_text()
-    rows = {
-        line.split("|")[3].strip(" `"): line
-        for line in readme.splitlines()
-        if line.startswith("| ")
-    }
-    without = [
-        system.name for system in SYSTEMS if rows[system.fixture].split("|")[5].strip() == "0"
-    ]
-    assert without == []
 
 
 def test_recipes_name_no_host() -> None:

@@ -69,11 +69,14 @@ class Compacted:
                 )
             metastore.abort_txn(AbortTxnRequest(txn_id=aborted))
 
-    def compact(self) -> None:
-        """End the writer, then a major compaction by Hive's Worker, and Hive's Cleaner."""
-        hive = self.beside.hive.main
+    def end_writer(self) -> None:
+        """After that nothing is open."""
         with connected(self.beside.store.sqlalchemy_url) as metastore:
             metastore.commit_txn(CommitTxnRequest(txn_id=self.writer))
+
+    def compact(self) -> None:
+        """A major compaction by Hive's Worker, and Hive's Cleaner."""
+        hive = self.beside.hive.main
         hive.sql(f"alter table {self.name} compact 'major'")
         hive.run("Worker")
         assert any(name.startswith("base_") for name in self.names())
@@ -126,6 +129,7 @@ def test_hives_cleaner_waits_for_a_reader_of_ours(
     }[way]
     with connected(url) as metastore, _reading(metastore, table.name):
         assert table.beside.count("MIN_HISTORY_WRITE_ID") == 1
+        table.end_writer()
         table.compact()
         assert table.names() >= DELTAS
     assert table.beside.count("MIN_HISTORY_WRITE_ID") == 0
@@ -133,7 +137,13 @@ def test_hives_cleaner_waits_for_a_reader_of_ours(
     assert not table.names() & DELTAS
 
 
-def test_hives_cleaner_waits_for_a_hive_on_our_server(table: Compacted) -> None:
+@pytest.mark.parametrize("is_writer_open", [True, False])
+def test_hives_cleaner_waits_for_a_hive_on_our_server(
+    table: Compacted, is_writer_open: bool
+) -> None:
+    """Where nothing is open that Hive asks for the id after its last, and would get no more."""
+    if not is_writer_open:
+        table.end_writer()
     session = table.beside.hive.session_at(table.beside.ours.uri)
     found: list[tuple[str, ...]] = []
 
@@ -145,6 +155,8 @@ def test_hives_cleaner_waits_for_a_hive_on_our_server(table: Compacted) -> None:
     reader.start()
     while not table.beside.count("MIN_HISTORY_WRITE_ID"):
         reader.join(0.05)
+    if is_writer_open:
+        table.end_writer()
     table.compact()
     assert reader.is_alive()
     assert table.names() >= DELTAS
@@ -160,8 +172,7 @@ def test_our_cleaner_waits_for_a_reader_of_hives(table: Compacted) -> None:
     session = table.beside.hive.session()
     slow = "reflect('java.lang.Thread', 'sleep', cast(4000 as bigint))"
     reader = threading.Thread(target=lambda: session.sql(f"select id, {slow} from {table.name}"))
-    with connected(table.beside.store.sqlalchemy_url) as metastore:
-        metastore.commit_txn(CommitTxnRequest(txn_id=table.writer))
+    table.end_writer()
     reader.start()
     while not table.beside.count("MIN_HISTORY_WRITE_ID"):
         reader.join(0.05)

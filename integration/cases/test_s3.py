@@ -88,7 +88,12 @@ def test_rows_live_through_compaction_cleaning_and_replication(
     verb("schema", "init", metastore=replica, home="replica")
     verb("repl", "load", "story", metastore=replica, home="replica")
     assert _rows(settings, replica) == at_dump
-    verb("cm", "release", "policy:story")  # else the next dump's files are kept
+    (policy,) = (
+        row["holder"]
+        for row in json.loads(verb("cm", "pins", "--format", "json"))
+        if row["kind"] == "policy"
+    )
+    verb("cm", "release", policy)  # else the next dump's files are kept
     purged = json.loads(verb("cm", "purge", "--format", "json", "--set", "hive.repl.cm.retain=1ms"))
     assert {row["what"] for row in purged} == {"deleted"}
     assert [name for name in bucket.find("lake/cmroot") if "/.cm-metastore-" not in name] == []

@@ -5,6 +5,7 @@ How long: HMS_BRIDGE_STORM_SECONDS (90; the ten minutes of a release: 600).
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import threading
@@ -17,9 +18,9 @@ import pytest
 from hms_bridge.connect import connected
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.format.event_payload import message_json
+from hms_bridge.repl.format.stored_message import message_json
 from integration.comparison.engine import CompactorThread
-from integration.comparison.storm import TABLES, Turns, Writer
+from integration.comparison.storm import TABLES, CleanerTurns, Turns, Writer
 from integration.referees.beside import Beside
 from integration.referees.hive42 import HiveSession
 from integration.referees.ours import OurSession
@@ -49,17 +50,19 @@ def test_both_at_full_work_lose_nothing(
     for statement in MADE:
         beside.hive.main.sql(statement)
     ours = our_session(beside.ours.uri)
+    cleaner_turns = CleanerTurns()
+    make_writer = functools.partial(Writer, database="storm", cleaner_turns=cleaner_turns)
     writers = [
-        Writer("a", beside.hive.session().sql, "storm", is_hive=True, can_merge=True, seed=1),
-        Writer("b", beside.on_ours.sql, "storm", is_hive=True, can_merge=True, seed=2),
-        Writer("c", ours.sql, "storm", is_hive=False, can_merge=False, seed=3),
+        make_writer("a", beside.hive.session().sql, is_hive=True, can_merge=True, seed=1),
+        make_writer("b", beside.on_ours.sql, is_hive=True, can_merge=True, seed=2),
+        make_writer("c", ours.sql, is_hive=False, can_merge=False, seed=3),
     ]
     first = _last_event(beside)
     daemons = beside.daemons()
     names: tuple[CompactorThread, ...] = ("Initiator", "Worker", "Cleaner")
     sessions = {name: beside.hive.session(_EAGER) for name in names}
     turns = [
-        lambda session=session, name=name: _take_turn(beside, session, name)
+        lambda session=session, name=name: _take_turn(beside, session, name, cleaner_turns)
         for name, session in sessions.items()
     ]
     now = time.monotonic()
@@ -92,12 +95,16 @@ _EAGER = {"hive.compactor.delta.num.threshold": "4", "hive.compactor.initiator.o
 _ABORTED = 'select count(*) as n from "TXNS" where "TXN_STATE" = \'a\''
 
 
-def _take_turn(beside: Beside, session: HiveSession, name: CompactorThread) -> None:
+def _take_turn(
+    beside: Beside, session: HiveSession, name: CompactorThread, cleaner_turns: CleanerTurns
+) -> None:
     """One pass of a thread of Hive's. Its Cleaner stands still while there are aborted writes: it
     then deletes what open transactions wrote (docs/safer-than-hive.md, `g25`)."""
-    if name == "Cleaner" and beside.store.query(_ABORTED)[0]["n"]:
-        return
-    session.run(name)
+    if name != "Cleaner":
+        session.run(name)
+    elif not beside.store.query(_ABORTED)[0]["n"]:
+        with cleaner_turns.turn():
+            session.run(name)
 
 
 def _last_event(beside: Beside) -> EventId:

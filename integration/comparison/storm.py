@@ -11,7 +11,8 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from integration.referees.errors import StatementError
@@ -32,6 +33,38 @@ ABORTED = {
 }
 # Hive's Cleaner may take files from under Hive's own readers: docs/safer-than-hive.md.
 FILES_GONE = r"FileNotFound|does not exist|No such file|[Nn]ot enough history|vertex|Vertex"
+# In silence, if it removes the directories before the reader lists them; then a second look, with
+# that Cleaner standing still, must see everything.
+UNSEEN = "rows unseen under Hive's Cleaner"
+
+
+class CleanerTurns:
+    """When Hive's Cleaner is at work, so that a reader knows whether it was meanwhile."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._begun = self._ended = 0
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One pass of it."""
+        with self._turn:
+            self._begun += 1
+            try:
+                yield
+            finally:
+                self._ended += 1
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """No pass begins."""
+        with self._turn:
+            yield
+
+    def since(self) -> Callable[[], bool]:
+        """A question: was there a pass at any time from now until it is asked?"""
+        ended = self._ended
+        return lambda: self._begun > ended
 
 
 @dataclass
@@ -44,6 +77,7 @@ class Writer:
     is_hive: bool
     can_merge: bool
     seed: int
+    cleaner_turns: CleanerTurns
     models: dict[str, dict[int, str]] = field(
         default_factory=lambda: {table: {} for table in TABLES}
     )
@@ -106,6 +140,7 @@ class Writer:
         return kind, statement, model | {chosen: text, fresh: text}
 
     def _look(self, table: str) -> None:
+        was_cleaned = self.cleaner_turns.since()
         try:
             found = self.read(self.run, table)
         except StatementError as error:
@@ -115,8 +150,21 @@ class Writer:
                 self.wrong.append(f"{self.name}: read of {table}: {error}")
             return
         wanted = self.expected(table)
-        if found != wanted:
+        if found != wanted and self.is_hive and was_cleaned():
+            self.failed[UNSEEN] += 1
+            self._look_undisturbed(table)
+        elif found != wanted:
             self.wrong.append(f"{self.name}: {table}: {found} instead of {wanted}")
+
+    def _look_undisturbed(self, table: str) -> None:
+        found: list[tuple[int, str]] | StatementError
+        with self.cleaner_turns.standing_still():
+            try:
+                found = self.read(self.run, table)
+            except StatementError as error:  # nobody takes files away now
+                found = error
+        if found != self.expected(table):
+            self.wrong.append(f"{self.name}: second look at {table}: {found}")
 
     def read(self, run: Run, table: str) -> list[tuple[int, str]]:
         """This writer's rows, as a session sees them, in order; a doubled row is there twice."""

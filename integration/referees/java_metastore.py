@@ -178,6 +178,14 @@ class JavaMetastore:
     def uri(self) -> str:
         return f"thrift://127.0.0.1:{self.port}"
 
+    @property
+    def cpu_seconds(self) -> float:
+        return self._server.cpu_seconds
+
+    @property
+    def memory_peak_mib(self) -> float:
+        return self._server.memory_peak_mib
+
     def stop(self) -> None:
         self._server.stop()
 

@@ -50,6 +50,8 @@ class MariaDb:
         self._user = unprivileged_user()
         self.port = free_port()
         self._folder = workplace.folder("mariadb", owner=self._user)
+        self._data = self._folder / "data"
+        self._initialise()
         self._server = self._start()
         self._count = 0
 
@@ -67,30 +69,39 @@ class MariaDb:
     def stop(self) -> None:
         self._server.stop()
 
+    def drop_clients(self) -> None:
+        """Stop as a service manager does: whoever is connected is cut off where it is."""
+        self._server.stop(timeout_seconds=60)
+
+    def start_again(self) -> None:
+        """After a stop, on the same port with the same data."""
+        self._server = self._start()
+
     @property
     def _admin(self) -> Database:
         return Database(name="mysql", port=self.port)
 
-    def _start(self) -> Server:
-        data = self._folder / "data"
+    def _initialise(self) -> None:
         self._workplace.run(
             "mariadb-install-db",
-            ["mariadb-install-db", "--no-defaults", f"--datadir={data}",
+            ["mariadb-install-db", "--no-defaults", f"--datadir={self._data}",
              "--auth-root-authentication-method=normal", "--skip-test-db"],
             cwd=self._folder,
             user=self._user,
         )  # fmt: skip
         first = self._folder / "first.sql"
         first.write_text(
-            f"create user '{USER}'@'127.0.0.1' identified by '{PASSWORD}';\n"
+            f"create user if not exists '{USER}'@'127.0.0.1' identified by '{PASSWORD}';\n"
             f"grant all on *.* to '{USER}'@'127.0.0.1';\n"
         )
         first.chmod(0o644)
+
+    def _start(self) -> Server:
         server = self._workplace.start(
             "mariadb",
-            [self._program, "--no-defaults", f"--datadir={data}", f"--port={self.port}",
+            [self._program, "--no-defaults", f"--datadir={self._data}", f"--port={self.port}",
              "--bind-address=127.0.0.1", f"--socket={self._folder}/server.sock",
-             f"--init-file={first}",
+             f"--init-file={self._folder}/first.sql",
              f"--pid-file={self._folder}/server.pid", "--innodb-flush-log-at-trx-commit=0",
              "--skip-name-resolve", "--max-connections=300"],
             cwd=self._folder,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import signal
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,10 @@ class Database:
         with self._connect() as connection:
             connection.execute(text.encode())
 
+    def beside(self, name: str) -> Database:
+        """Another database of the same cluster."""
+        return replace(self, name=name)
+
     def _connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(
             host="127.0.0.1", port=self.port, user=USER, dbname=self.name, autocommit=True
@@ -49,10 +54,14 @@ class Database:
 
 
 class PostgreSql:
-    """A running cluster; `database(name)` makes a database, from a template if one is given."""
+    """A running cluster; `database(name)` makes a database, from a template if one is given.
 
-    def __init__(self, workplace: Workplace) -> None:
+    `is_durable`: commits wait for the disk, as where times are compared; tests do not need it.
+    """
+
+    def __init__(self, workplace: Workplace, *, is_durable: bool = False) -> None:
         self._workplace = workplace
+        self._is_durable = is_durable
         self._programs = debian.ensure(debian.POSTGRESQL).parent
         self._user = unprivileged_user()
         self.port = free_port()
@@ -86,6 +95,12 @@ class PostgreSql:
     def stop(self) -> None:
         self._server.stop()
 
+    def drop_clients(self) -> None:
+        """Stop as a service manager does: whoever is connected is cut off where it is."""
+        self._server.process.send_signal(signal.SIGINT)
+        self._server.process.wait(60)
+        self._server.stop()
+
     def start_again(self) -> None:
         """After a stop, on the same port with the same data."""
         self._server = self._start()
@@ -114,9 +129,9 @@ class PostgreSql:
         settings = {
             "listen_addresses": "127.0.0.1",
             "max_connections": str(CONNECTIONS_MAX),
-            "fsync": "off",
-            "synchronous_commit": "off",
         }
+        if not self._is_durable:
+            settings |= {"fsync": "off", "synchronous_commit": "off"}
         server = self._workplace.start(
             "postgresql",
             [self._programs / "postgres", "-D", self._data, "-p", str(self.port),

@@ -63,6 +63,19 @@ class Server:
     def is_running(self) -> bool:
         return self.process.poll() is None
 
+    @property
+    def cpu_seconds(self) -> float:
+        """What the process itself has taken of processors, without its children."""
+        words = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def memory_peak_mib(self) -> float:
+        """The most memory that the process itself has had at a time."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) / 1024
+
     def log_tail(self) -> str:
         """The end of what the server wrote."""
         lines = self.log_path.read_text(errors="replace").splitlines()

@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
 from integration.referees.hdfs import Hdfs
 from integration.referees.ours import CHECKOUT, PROGRAM
 from tests.support.documents import Block
+from tests.support.program import Answer
 
+_SECONDS_MAX = 600
 _CRON = re.compile(r"(?:\S+ ){5}(?P<user>\S+) (?P<command>.*)")
 
 
@@ -38,14 +43,36 @@ class Typist:
 
     def types(self, text: str, **environment: str) -> str:
         """What a block prints; it must succeed to its last line."""
+        return self.answer(text, environment).out
+
+    def answer(self, text: str, environment: Mapping[str, str], exit_code: int = 0) -> Answer:
+        """What a block prints, on both streams; it must end with this code."""
         done = subprocess.run(
             ["sh", "-e", "-c", self.put_in(text)], cwd=self.folder, text=True,
-            env=self.environment | environment, stdin=subprocess.DEVNULL,
-            capture_output=True, check=False, timeout=300,
+            env=self.environment | dict(environment), stdin=subprocess.DEVNULL,
+            capture_output=True, check=False, timeout=_SECONDS_MAX,
         )  # fmt: skip
-        assert done.returncode == 0, (text, done.stdout, done.stderr)
+        assert done.returncode == exit_code, (text, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr
-        return done.stdout
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    def kills(self, text: str, environment: Mapping[str, str], is_time: Callable[[], bool]) -> None:
+        """Type a block, and SIGKILL what runs as soon as it is time; it must be running then."""
+        process = subprocess.Popen(
+            ["sh", "-e", "-c", self.put_in(text)], cwd=self.folder,
+            env=self.environment | dict(environment), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        try:
+            deadline = time.monotonic() + _SECONDS_MAX
+            while not is_time():
+                assert process.poll() is None, f"ended ({process.returncode}) too early: {text}"
+                assert time.monotonic() < deadline, f"the time to kill it did not come: {text}"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            code = process.wait()
+        assert code == -signal.SIGKILL, f"ended ({code}) before it was killed: {text}"
 
     def cron(self, text: str, **environment: str) -> str:
         """What the one line of a crontab prints when its time has come."""

@@ -49,6 +49,27 @@ def failed_compactions(side: OurSide) -> list[str]:
     return [f"{row['CC_DATABASE']}.{row['CC_TABLE']}: {row['CC_ERROR_MESSAGE']}" for row in rows]
 
 
+def held_leases(side: OurSide, kind: str) -> frozenset[int]:
+    """Who is at work alone, as in `repl-load`, or was killed at it: numbers of their locks."""
+    rows = side.store.query(
+        'select "HL_LOCK_EXT_ID" as id from "HIVE_LOCKS" where "HL_TABLE" = %s '
+        """and "HL_LOCK_STATE" = 'a'""",
+        kind,
+    )
+    return frozenset(row["id"] for row in rows)
+
+
+def property_of(side: OurSide, database: str, key: str) -> str | None:
+    """A property of a database, None without it."""
+    rows = side.store.query(
+        'select "PARAM_VALUE" from "DATABASE_PARAMS" join "DBS" using ("DB_ID") '
+        'where "NAME" = %s and "PARAM_KEY" = %s',
+        database,
+        key,
+    )
+    return rows[0]["PARAM_VALUE"] if rows else None
+
+
 def places(side: OurSide, dump: str) -> Counter[str]:
     """How many files of a dump are where, by `repl verify`."""
     answer = side.ok("repl", "verify", dump, "--all", "--format", "jsonl")

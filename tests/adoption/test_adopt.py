@@ -22,7 +22,7 @@ from hms_bridge.errors import (
     NoSuchObjectError,
     NotOrcError,
 )
-from hms_bridge.metastore import LocalMetastore, Metastore
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import KEEP_FILES, Column, Table
 from hms_bridge.model.compaction import ShowCompactionsRequest
 from hms_bridge.model.ids import TxnId
@@ -33,6 +33,7 @@ from hms_bridge.service.file_work import FileWork
 from hms_bridge.session.transaction import current_snapshot
 from tests.conformance.objects import abort, open_txn, write_id
 from tests.support.golden import OWN
+from tests.support.passing import Interrupted, Passing
 
 PLAIN, COMPACTED = "g02_iud/01-before-minor", "g02_iud/05-after-major"
 PARTITIONED = "g07_part/03-after-minor-cleaner"
@@ -132,19 +133,13 @@ def test_aborted_rows_are_queued_for_compaction_where_they_are(
     assert [(one.target.partition, one.state.word) for one in queued] == [(None, "initiated")]
 
 
-class QuickWorker:
+class QuickWorker(Passing):
     """A metastore with a worker that takes what is queued before the table is there."""
 
-    def __init__(self, metastore: LocalMetastore) -> None:
-        self._metastore = metastore
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._metastore, name)
-
     def create_table(self, table: Table) -> None:
-        while (entry := self._metastore.find_next_compaction("w", "v")) is not None:
-            self._metastore.mark_refused(replace(entry, error_message="no such table"))
-        self._metastore.create_table(table)
+        while (entry := self.inner.find_next_compaction("w", "v")) is not None:
+            self.inner.mark_refused(replace(entry, error_message="no such table"))
+        self.inner.create_table(table)
 
 
 def test_a_compaction_that_was_refused_too_early_is_queued_again(
@@ -204,17 +199,8 @@ def test_write_ids_of_an_earlier_table_are_noticed(store: LocalStore, left: Path
         carry_out(planned(copied(PLAIN, left / "t")), store)
 
 
-class _Stops:
-    """A metastore that a power cut parts from its client before one of the calls."""
-
-    def __init__(self, metastore: Any, before: str) -> None:
-        self._metastore = metastore
-        self._before = before
-
-    def __getattr__(self, name: str) -> Any:
-        if name == self._before:
-            raise KeyboardInterrupt
-        return getattr(self._metastore, name)
+def _cut_power() -> None:
+    raise KeyboardInterrupt
 
 
 CALLS = (
@@ -227,7 +213,8 @@ CALLS = (
 def test_what_was_interrupted_is_completed(store: LocalStore, left: Path, call: str) -> None:
     plan = planned(copied(PARTITIONED, left / "t"), partition_types={"b": "int"})
     with pytest.raises(KeyboardInterrupt):
-        adopt(plan, _Stops(store.metastore, call), user="ann", host="here")  # type: ignore[arg-type]
+        cut_off: Any = Interrupted(store.metastore, _cut_power, before=call)
+        adopt(plan, cut_off, user="ann", host="here")
     carry_out(plan, store)
     assert len(store.metastore.get_partition_names("d", "t")) == 11
     assert len(ids(store)) > 0
@@ -239,7 +226,7 @@ def test_an_empty_table_needs_its_columns(store: LocalStore, left: Path) -> None
     base = left / "t" / "base_0000004_v0000009"
     base.mkdir(parents=True)
     (base / "_orc_acid_version").write_text("2")
-    with pytest.raises(AcidFormatError, match="no data file tells the columns; give --columns"):
+    with pytest.raises(AcidFormatError, match="no data file names the columns; give --columns"):
         planned(left / "t")
     carry_out(planned(left / "t", columns=(Column(name="id", type="int"),)), store)
     assert ids(store) == []

@@ -64,7 +64,7 @@ def test_write_ids_and_compactions_come_from_names() -> None:
     assert found.table.storage.columns == (ID,)
     assert found.partitions == ()
     assert found.warnings == (
-        "write ids 1 to 8 are taken as committed, because names do not tell aborted ones; give "
+        "write ids 1 to 8 are taken as committed, because names do not mark aborted ones; give "
         "--valid-write-ids if you know them",
     )
 

@@ -1,8 +1,10 @@
 """Taste that a machine can check: sizes, names, and what must not stand in a file."""
 
 import ast
+import io
 import re
 import subprocess
+import tokenize
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ PRODUCT = [
     for path in sorted((ROOT / package).rglob("*.py"))
 ]
 FILE_LINES_MAX = 500
-FUNCTION_LINES_MAX = 70
+FUNCTION_LINES_MAX = 60
 INIT_LINES_MAX = 20
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "misc", "base", "impl"}
 
@@ -76,13 +78,71 @@ def test_golden_data_stays_small() -> None:
     assert size <= 15 * 1024 * 1024
 
 
-def test_what_a_quick_run_leaves_out_is_there() -> None:
-    tree = ast.parse((ROOT / "tests/conftest.py").read_text())
-    (long,) = (
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "LONG"
+NAMES_THAT_SAY_HOW = {"found", "told"}
+"""They say how the program came by a value, and not what it is."""
+NAMES_THAT_SAY_HOW_LEFT = 16
+"""Variables, parameters and fields with such a name; there were 299. Where they are left a mutation
+breaks the line, the name is one of a pair (expected, found), or nobody has been there yet. Only a
+smaller number may be written here: call what you touch by its noun (`table`, `names`, `answer`)."""
+
+
+def _bound_names(tree: ast.AST) -> list[str]:
+    names = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                names.append(name)
+    return names
+
+
+def test_values_are_called_by_what_they_are() -> None:
+    count = sum(
+        name in NAMES_THAT_SAY_HOW
+        for path in PRODUCT
+        for name in _bound_names(ast.parse(path.read_text()))
     )
-    names = [node.value for node in ast.walk(long) if isinstance(node, ast.Constant)]
-    assert names
-    assert [name for name in names if not (ROOT / "tests" / name).exists()] == []
+    assert count <= NAMES_THAT_SAY_HOW_LEFT, "call the value by its noun"
+    assert count == NAMES_THAT_SAY_HOW_LEFT, f"there are fewer: write down {count}"
+
+
+TELLING = re.compile(r"\b(tell|tells|told|telling)\b", re.IGNORECASE)
+LINES_THAT_TELL_LEFT = 51
+"""Comments and docstrings with that verb; there were 340. Most of those that are left are of hooks,
+whose word it is. Only a smaller number may be written here: write what is done (says, names, logs,
+sends, answers, decides)."""
+
+
+def _prose_lines(text: str) -> set[int]:
+    """The numbers of the lines with comments and docstrings."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    numbers = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            numbers |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return numbers
+
+
+def test_comments_say_what_is_done_and_not_that_it_is_told() -> None:
+    count = 0
+    for path in PRODUCT:
+        text = path.read_text()
+        prose = _prose_lines(text) if TELLING.search(text) else set()
+        numbered = enumerate(text.splitlines(), start=1)
+        count += sum(bool(TELLING.search(line)) for number, line in numbered if number in prose)
+    assert count <= LINES_THAT_TELL_LEFT, "say what is done: names, says, logs, sends"
+    assert count == LINES_THAT_TELL_LEFT, f"there are fewer: write down {count}"
+
+
+NAMES_OF_ANYTHING = {"one", "each", "it", "thing"}
+
+
+def test_loops_name_what_they_go_through() -> None:
+    named = [
+        f"{path.relative_to(ROOT)}:{name.lineno} {name.id}"
+        for path in PRODUCT
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.For | ast.comprehension)
+        for name in ast.walk(node.target)
+        if isinstance(name, ast.Name) and name.id in NAMES_OF_ANYTHING
+    ]
+    assert named == [], "call it by its noun: partition, constraint, trouble"

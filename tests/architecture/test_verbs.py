@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from changemanager.filesystem.volume import Volume
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.server.served_partitions import ServedMetastore
+from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.metastore_service import MetastoreService
 
@@ -17,20 +18,27 @@ PRODUCT = [
     for package in ("hms_bridge", "cleaner", "changemanager")
     for path in sorted((ROOT / package).rglob("*.py"))
 ]
-PORT = {
-    name: getattr(port, name).__doc__
-    for port in (LocalMetastore, ServedMetastore)
-    for name in dir(port)
-    if not name.startswith("_")
-}
+
+
+def _documented(*ports: type) -> dict[str, str | None]:
+    return {
+        name: getattr(port, name).__doc__
+        for port in ports
+        for name in dir(port)
+        if not name.startswith("_")
+    }
+
+
+PORT = _documented(LocalMetastore, ServedMetastore)
+FILE_PORT = _documented(Volume)
 FAMILIES = MetastoreService.__bases__
 
 
-def _methods() -> dict[str, ast.FunctionDef]:
-    """Public methods of the service and the client, by file, class and name."""
+def _methods(*rooms: str) -> dict[str, ast.FunctionDef]:
+    """Public methods of these rooms' public classes, by file, class and name."""
     return {
         f"{path.name}:{node.name}.{method.name}": method
-        for room in ("hms_bridge/service", "hms_bridge/client")
+        for room in rooms
         for path in sorted((ROOT / room).glob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
@@ -58,7 +66,8 @@ def _only_calls_on(method: ast.FunctionDef) -> bool:
 
 
 def test_no_method_only_calls_on() -> None:
-    found = [name for name, method in _methods().items() if _only_calls_on(method)]
+    methods = _methods("hms_bridge/service", "hms_bridge/client")
+    found = [name for name, method in methods.items() if _only_calls_on(method)]
     assert found == [], "make it a function of the transaction, and list it as a verb"
 
 
@@ -70,9 +79,12 @@ def test_no_family_of_verbs_inherits_from_another(family: type) -> None:
     assert others == [], "two families have a name in common"
 
 
-def _repeats_the_port(method: ast.FunctionDef) -> bool:
-    told, port = ast.get_docstring(method), PORT.get(method.name)
-    return bool(told and port) and _words(told or "") <= _words(port or "")
+def _repeats(method: ast.FunctionDef, port: dict[str, str | None]) -> bool:
+    """All that one of both says, the other says too."""
+    own, ports = ast.get_docstring(method), port.get(method.name)
+    if not own or not ports:
+        return False
+    return _words(own) <= _words(ports) or _words(ports) <= _words(own)
 
 
 def _words(text: str) -> set[str]:
@@ -81,10 +93,26 @@ def _words(text: str) -> set[str]:
 
 def test_what_a_verb_does_is_told_once() -> None:
     """In the port; who implements it tells what is different there, or nothing."""
-    methods = _methods()
+    methods = _methods("hms_bridge/service", "hms_bridge/client")
     silent = {name: m for name, m in methods.items() if ast.get_docstring(m) is None}
     assert [name for name, method in silent.items() if method.name not in PORT] == []
-    assert [name for name, method in methods.items() if _repeats_the_port(method)] == []
+    answers = {
+        name: method
+        for name, method in _methods("hms_bridge/server").items()
+        if not name.startswith("served_metastore.py:")  # which is a part of the port
+    }
+    assert [name for name, m in (methods | answers).items() if _repeats(m, PORT)] == []
+
+
+def test_what_a_volume_does_is_told_once() -> None:
+    methods = {
+        name: method
+        for name, method in _methods("changemanager/filesystem").items()
+        if "Volume." in name and not name.startswith("volume.py:")
+    }
+    silent = {name: m for name, m in methods.items() if ast.get_docstring(m) is None}
+    assert [name for name, method in silent.items() if method.name not in FILE_PORT] == []
+    assert [name for name, method in methods.items() if _repeats(method, FILE_PORT)] == []
 
 
 @pytest.mark.parametrize("part", ["ChangeManager", "DeleteProtocol", "MetastoreService"])

@@ -17,7 +17,9 @@ from hms_bridge.backend.schema.txn_tables import (
     TXN_COMPONENTS,
     TXNS,
 )
+from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import Settings
 from hms_bridge.errors import BackendError
 from tests.support.simulated_clock import SimulatedClock
 
@@ -130,7 +132,9 @@ def test_locking_transactions(database: Database) -> None:
 
 def test_counters(database: Database) -> None:
     with database.transaction(write=True) as connection:
-        assert [sequences.next_lock_id(connection) for _ in range(3)] == [1, 2, 3]
+        work = Work(connection, SimulatedClock(), Settings())
+        assert [sequences.next_lock_id(work)[0] for _ in range(3)] == [1, 2, 3]
+        assert sequences.next_lock_id(work)[1] == work.now_ms
         assert [sequences.next_compaction_id(connection) for _ in range(2)] == [1, 2]
         assert sequences.next_event_ids(connection, 5) == 1
         assert sequences.next_event_ids(connection, 1) == 6
@@ -165,7 +169,7 @@ def test_a_schema_without_its_rows_says_what_to_do(database: Database) -> None:
         database.transaction(write=True) as connection,
     ):
         connection.execute(delete(NEXT_LOCK_ID))
-        sequences.next_lock_id(connection)
+        sequences.next_lock_id(Work(connection, SystemClock(), Settings()))
 
 
 def test_a_row_of_mysql_is_made_at_a_time_in_milliseconds() -> None:

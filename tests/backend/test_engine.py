@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import sqlite3
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from sqlalchemy import insert, select, text
+from sqlalchemy import create_engine, insert, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.pool import QueuePool
 
+from hms_bridge.backend import engine
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.failures import translate
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
@@ -297,3 +301,49 @@ class TestRetry:
 
         run_in_transaction(database, work, write=True, clock=SimulatedClock())
         assert tries == [False, False]
+
+
+@pytest.mark.parametrize(("idle_seconds", "asked"), [(0.4, 0), (0.6, 1)])
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_an_idle_connection_is_asked_whether_it_lives(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, idle_seconds: float, asked: int, is_alive: bool
+) -> None:
+    """Not before every verb: that is a round trip. One that died meanwhile fails its statement."""
+    opened = create_engine(f"sqlite:///{tmp_path}/db", poolclass=QueuePool)
+    engine._ask_idle_connections(opened)
+    times = [100.0]
+    monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: times[0]))
+    pings = []
+
+    def ping(connection: object) -> bool:
+        pings.append(connection)
+        if not is_alive:
+            raise sqlite3.OperationalError("gone")
+        return True
+
+    monkeypatch.setattr(opened.dialect, "do_ping", ping)
+
+    def driver_connection() -> object:
+        with opened.connect() as connection:
+            return connection.connection.driver_connection
+
+    first = driver_connection()
+    assert pings == []
+    times[0] += idle_seconds
+    second = driver_connection()
+    assert len(pings) == asked
+    assert (second is first) is (is_alive or not asked)
+    opened.dispose()
+
+
+@pytest.mark.skipif(not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL")
+def test_a_read_needs_no_transaction_and_the_next_write_has_one(database: Database) -> None:
+    for _ in range(2):
+        with database.transaction(write=False) as connection:
+            assert connection.connection.driver_connection.autocommit  # type: ignore[union-attr]
+        with pytest.raises(BackendError), database.transaction(write=True) as connection:
+            assert not connection.connection.driver_connection.autocommit  # type: ignore[union-attr]
+            connection.execute(insert(AUX_TABLE).values(MT_KEY1="k", MT_KEY2=1))
+            raise BackendError("lost")
+    with database.transaction(write=False) as connection:
+        assert connection.execute(select(AUX_TABLE)).all() == []

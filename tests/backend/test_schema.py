@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Table, inspect, select, text, update
+from sqlalchemy import Index, Table, inspect, select, text, update
 from sqlalchemy.dialects import postgresql
 
 from hms_bridge.backend.engine import Database, open_database
@@ -120,6 +120,51 @@ def test_installing_twice_changes_nothing(database: Database) -> None:
     with database.transaction(write=False) as connection:
         assert connection.execute(select(TXNS)).all() == before
         assert [row.TXN_ID for row in before] == [0]
+
+
+def _added() -> list[Index]:
+    return [
+        index
+        for table in TABLES.sorted_tables
+        for index in table.indexes
+        if index.info.get("is_added")
+    ]
+
+
+def _indices(database: Database, table: str) -> dict[str | None, list[str | None]]:
+    with database.transaction(write=False) as connection:
+        found = inspect(connection).get_indexes(table)
+    return {index["name"]: index["column_names"] for index in found}
+
+
+@pytest.mark.parametrize("index", _added(), ids=lambda index: index.name)
+def test_an_index_that_hive_lacks_is_made_on_a_table_in_use(
+    database: Database, index: Index
+) -> None:
+    assert index.table is not None
+    assert str(index.name).startswith(OURS), "an upgrade of Hive's may make one of any other name"
+    columns = [column.name for column in index.columns]
+    with database.transaction(write=True) as connection:
+        index.drop(connection)
+    assert index.name not in _indices(database, index.table.name)
+    install(database)
+    assert _indices(database, index.table.name)[index.name] == columns
+
+
+def test_no_second_index_is_made_where_one_serves(database: Database) -> None:
+    (ours,) = [index for index in _added() if index.table is TXNS]
+    hives = Index("TXN_STATE_IDX", TXNS.c.TXN_STATE, TXNS.c.TXN_ID, unique=True)  # of 4.1
+    TXNS.indexes.remove(hives)
+    with database.transaction(write=True) as connection:
+        ours.drop(connection)
+        hives.create(connection)
+    install(database)
+    try:
+        assert ours.name not in _indices(database, "TXNS")
+    finally:
+        with database.transaction(write=True) as connection:
+            hives.drop(connection)
+        install(database)
 
 
 @pytest.fixture

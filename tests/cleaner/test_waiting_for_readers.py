@@ -32,7 +32,7 @@ def test_a_reader_from_before_the_commit_is_waited_for(world: CleaningWorld) -> 
     assert [(one.id, one.user, one.host) for one in explained.blockers] == [
         (reader, "long query", "some-host")
     ]
-    assert f"{reader} (read only, long query@some-host, open for 60 s)" in explained.reason
+    assert f"{reader} (read only, long query@some-host, open for 1 min 0 s)" in explained.reason
     assert explained.plan is not None
     assert [victim.path for victim in explained.plan.victims] == [delta(1)]
     assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}", delta(1)]

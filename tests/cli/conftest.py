@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.busy_metastore import BusyMetastore, make_busy_metastore
+from tests.support.policy_program import Replication
 from tests.support.program import Program
 
 
@@ -37,4 +38,11 @@ def busy(
     shutil.rmtree(made.program.folder)
     shutil.copytree(copy, made.program.folder, symlinks=True)
     monkeypatch.chdir(made.program.folder)
+    return made
+
+
+@pytest.fixture
+def replication(busy: BusyMetastore) -> Replication:
+    made = Replication(busy)
+    assert made.add().exit_code == 0
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -25,8 +26,8 @@ def dump_holder(busy: BusyMetastore) -> str:
 
 def test_pins_tell_who_holds_how_much_since_when(busy: BusyMetastore, dump_holder: str) -> None:
     pins = listed(busy)
-    assert set(pins) == {dump_holder, "policy:sales"}
-    dump, policy = pins[dump_holder], pins["policy:sales"]
+    assert set(pins) == {dump_holder, busy.policy_pin}
+    dump, policy = pins[dump_holder], pins[busy.policy_pin]
     archived = busy.program.ok("cm", "ls", "--format", "json").json
     sizes = {row["name"]: row["size"] for row in archived}
     assert (dump["kind"], dump["database"], dump["state"]) == ("dump", "sales", "waiting")
@@ -39,9 +40,28 @@ def test_pins_tell_who_holds_how_much_since_when(busy: BusyMetastore, dump_holde
     assert "waiting" in busy.program.ok("cm", "pins").out
 
 
+def test_pins_tell_until_when_they_keep(busy: BusyMetastore, dump_holder: str) -> None:
+    """What the source knows while its replica is out of reach: the first budget that ends."""
+    kept = ("hive.repl.cm.retain=1h", "hive.repl.event.db.listener.timetolive=1h")
+    words = ["cm", "pins", "--format", "json", "--set", kept[0], "--set", kept[1]]
+    for events, files, first in (("2d", "9d", 2), ("9d", "3d", 3)):
+        rows = busy.program.ok(
+            *words,
+            "--set", f"hms.bridge.repl.events.budget={events}",
+            "--set", f"hms.bridge.repl.archive.budget={files}",
+        ).json  # fmt: skip
+        found = {row["holder"]: row for row in rows}
+        policy, dump = found[busy.policy_pin], found[dump_holder]
+        left = timedelta(days=first)
+        since = datetime.fromisoformat(policy["archived since"])
+        assert timedelta(0) <= datetime.fromisoformat(policy["kept until"]) - since - left
+        assert datetime.fromisoformat(policy["kept until"]) - since - left < timedelta(hours=1)
+        assert datetime.fromisoformat(dump["kept until"]) - since > left - timedelta(hours=1)
+
+
 def test_a_release_lets_the_purge_delete(busy: BusyMetastore, dump_holder: str) -> None:
     assert {row["what"] for row in purge_plan(busy)} == {"pinned"}
-    answer = busy.program.ok("cm", "release", dump_holder, "policy:sales", "--format", "json")
+    answer = busy.program.ok("cm", "release", dump_holder, busy.policy_pin, "--format", "json")
     assert [row["what"] for row in answer.json] == ["released", "released"]
     assert f"file:{busy.dump} is not loaded" in answer.err
     assert listed(busy) == {}
@@ -66,9 +86,11 @@ def test_a_dry_run_releases_nothing(
 
 
 def test_unknown_holders_are_refused_and_nobody_is_released(busy: BusyMetastore) -> None:
-    refused = busy.program.run("cm", "release", "policy:sales", "policy:nobody")
+    refused = busy.program.run("cm", "release", busy.policy_pin, "policy:nobody")
     assert refused.exit_code == 1
     assert "no pin is called 'policy:nobody'; 'hms-bridge cm pins' lists them" in refused.err
+    near = busy.program.run("cm", "release", "policy:sales").err
+    assert f"no pin is called 'policy:sales'; there is {busy.policy_pin}; 'hms-bridge" in near
     assert "removal under way" in busy.program.run("cm", "release", "intent:7").err
     assert busy.program.run("cm", "release").exit_code == 2
     assert len(listed(busy)) == 2
@@ -82,7 +104,7 @@ def test_a_purge_releases_dumps_that_are_loaded(busy: BusyMetastore, dump_holder
     assert "its pin would go" in busy.program.ok("cm", "purge", *OLD, "--dry-run").err
     assert dump_holder in listed(busy)
     assert "its pin is gone" in busy.program.ok("cm", "purge", *OLD).err
-    assert set(listed(busy)) == {"policy:sales"}
+    assert set(listed(busy)) == {busy.policy_pin}
 
 
 def test_a_dump_that_is_gone_keeps_its_pin_until_someone_decides(
@@ -98,7 +120,7 @@ def test_a_dump_that_is_gone_keeps_its_pin_until_someone_decides(
     assert listed(busy)[dump_holder]["state"] == "unknown"
     busy.dump.parent.mkdir(parents=True)
     assert busy.program.ok("cm", "release", "--gone", "--format", "jsonl").json_lines
-    assert set(listed(busy)) == {"policy:sales"}
+    assert set(listed(busy)) == {busy.policy_pin}
 
 
 def test_a_person_can_hold_what_is_archived_of_a_table(busy: BusyMetastore) -> None:
@@ -159,28 +181,28 @@ def test_a_budget_ends_what_dumps_and_policies_keep_and_says_so(
     assert 29 * 86_400 < before["archive_budget_ends_in_seconds"] <= 30 * 86_400
     planned = busy.program.ok("cm", "purge", *OVER, "--dry-run", "--format", "json")
     assert {row["what"] for row in planned.json} == {"delete"}
-    assert "policy:sales would be given up: it kept files for longer than" in planned.err
+    assert f"{busy.policy_pin} would be given up: it kept files for longer than" in planned.err
     assert {pin["state"] for pin in listed(busy).values()} == {"waiting", None}
     purged = busy.program.ok("cm", "purge", *OVER)
-    for holder in (dump_holder, "policy:sales"):
+    for holder in (dump_holder, busy.policy_pin):
         assert f"{holder} is given up: it kept files for longer than" in purged.err
         pin = listed(busy)[holder]
         assert (pin["state"], pin["files"]) == ("given up", 0)
         assert pin["reason"].startswith("it kept files for longer than")
     answer = busy.program.run(*status)
     assert answer.exit_code == 1
-    assert "policy:sales was given up at" in answer.err
+    assert f"{busy.policy_pin} was given up at" in answer.err
     assert f"{dump_holder} was given up at" in answer.err
     assert "'repl dump sales --bootstrap'" in answer.err
     assert "given up" in " ".join(answer.json["troubles"])
-    busy.program.ok("cm", "release", dump_holder, "policy:sales")
+    busy.program.ok("cm", "release", dump_holder, busy.policy_pin)
     assert "given up" not in busy.program.run(*status).err
 
 
 def test_a_budget_of_bytes_is_one_for_each(busy: BusyMetastore, dump_holder: str) -> None:
     over = (*OLD, "--set", "hms.bridge.repl.archive.budget.bytes=0")
     answer = busy.program.ok("cm", "purge", *over, "--dry-run")
-    for holder in (dump_holder, "policy:sales"):
+    for holder in (dump_holder, busy.policy_pin):
         assert f"{holder} would be given up: it kept more than 0 bytes" in answer.err
     refused = busy.program.run("cm", "purge", "--set", "hms.bridge.repl.archive.budget=0")
     assert (refused.exit_code, "it must be at least 1 ms" in refused.err) == (1, True)

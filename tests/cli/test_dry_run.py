@@ -17,7 +17,7 @@ VERBS: dict[str, Callable[[BusyMetastore], list[str]]] = {
         "compact", "sales.events", "major", "--partition", "a=日本/b=3", "--dry-run",
     ],
     "cm purge": lambda busy: [
-        "cm", "purge", *OLD, "--dry-run", "--override", "policy:sales",
+        "cm", "purge", *OLD, "--dry-run", "--override", busy.policy_pin,
         "--override", f"dump:sales:file:{busy.dump}",
     ],
     "repl dump": lambda _: ["repl", "dump", "sales", "--dry-run"],
@@ -36,7 +36,9 @@ VERBS: dict[str, Callable[[BusyMetastore], list[str]]] = {
     "cm ls": lambda _: ["cm", "ls"],
     "cm fsck": lambda _: ["cm", "fsck", "--content"],
     "cm pins": lambda _: ["cm", "pins"],
-    "cm release": lambda _: ["cm", "release", "policy:sales", "--loaded", "--gone", "--dry-run"],
+    "cm release": lambda busy: [
+        "cm", "release", busy.policy_pin, "--loaded", "--gone", "--dry-run",
+    ],
 }  # fmt: skip
 
 

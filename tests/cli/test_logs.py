@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from hms_bridge.cli.logs import LOG_FORMATS, JsonFormatter, TextFormatter, logs
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.program import Program, serving
@@ -94,7 +94,7 @@ def test_a_name_with_line_ends_does_not_look_like_a_record(
 ) -> None:
     name = "a\n2026-01-01 INFO cleaner: deleted\r\x85\u2028\x1b[2J"
     with logs("info", log_format):
-        tell(logging.getLogger("cleaner"), "deleted", names=[name])
+        log_deed(logging.getLogger("cleaner"), "deleted", names=[name])
         logging.getLogger("hms_bridge").warning("connection closed: %s", name)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2

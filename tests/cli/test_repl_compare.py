@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.busy_metastore import BusyMetastore
+from tests.support.policy_program import Replication
 from tests.support.program import Answer
 
 REPLICA = "sqlite:///dr/metastore.db"
@@ -50,6 +51,29 @@ def test_what_the_source_changed_since_is_undecided(busy: BusyMetastore) -> None
     assert answer.exit_code == 3
     assert "undecided" in answer.out
     assert "changed since the event" in answer.out
+
+
+def test_a_policy_says_where_both_sides_are(replication: Replication) -> None:
+    program = replication.program
+    replication.end_writers()
+    assert replication.add("sales.'orders|events'", "--into", "dr", "--replace").exit_code == 0
+    replication.ok("run", "sales")
+    answer = replication.run("compare", "sales", "--rows", "--format", "jsonl")
+    assert (answer.exit_code, {row["verdict"] for row in answer.json_lines}) == (0, {"equal"})
+    assert {row["table"] for row in answer.json_lines} == {"orders", "events"}
+    assert "of other tables" not in answer.err
+    assert replication.add("sales", "--into", "dr", "--replace").exit_code == 0
+    told = replication.ok("compare", "sales").err
+    assert "note: policy sales is of other tables by now" in told
+    for words, code, why in (
+        (("sale",), 1, "there is no policy sale; there are: sales. With --source, sale is a"),
+        (("sales", "--into", "other"), 2, "a policy has its own database and root"),
+        (("sales", "--root", "other"), 2, "a policy has its own database and root"),
+    ):
+        refused = replication.run("compare", *words)
+        assert (refused.exit_code, why in refused.err) == (code, True), refused.err
+    remote = program.run("repl", "compare", "sales", "--metastore", "thrift://localhost:1")
+    assert (remote.exit_code, "policies are kept in a database" in remote.err) == (1, True)
 
 
 def test_bad_input_is_refused(busy: BusyMetastore) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.support.busy_metastore import BusyMetastore
+from tests.support.policy_program import Replication
 from tests.support.program import Answer
 from tests.support.what_changed import checksums, database_rows
 
@@ -63,6 +64,27 @@ def test_a_dry_run_changes_nothing(busy: BusyMetastore) -> None:
     assert (checksums(folder), database_rows(folder / "dr/metastore.db")) == before
     assert (plan["kind"], plan["dumps"]) == ("chain", [f"file:{busy.dump}"])
     assert plan["scratch_database"] == "drill_of_sales"
+
+
+def test_a_policy_says_where_both_sides_are(replication: Replication) -> None:
+    """Also which archive is the source's, and where the replica's files go."""
+    program = replication.program
+    dr = program.folder / "dr"
+    replication.end_writers()
+    assert replication.add("sales.'orders|events'", "--into", "dr", "--replace").exit_code == 0
+    replication.ok("run", "sales")
+    answer = replication.ok("drill", "sales", "--rows", "--keep", "--format", "json")
+    found = answer.json
+    assert (found["verdict"], found["tables"], found["kept_database"]) == (
+        "equal", 2, "drill_of_sales",
+    )  # fmt: skip
+    assert "of other tables" not in answer.err
+    assert (dr / "warehouse" / "drill_of_sales.db" / "orders").is_dir()
+    assert replication.add("sales", "--into", "dr", "--replace").exit_code == 0
+    plan = replication.ok("drill", "sales", "--dry-run", "--format", "json")
+    assert "note: policy sales is of other tables by now" in plan.err
+    refused = replication.run("drill", "sales", "--root", "other")
+    assert (refused.exit_code, "a policy has its own database" in refused.err) == (2, True)
 
 
 def test_bad_input_is_refused(busy: BusyMetastore) -> None:

@@ -34,6 +34,15 @@ def test_before_the_first_load_nobody_knows(busy: BusyMetastore) -> None:
     assert row(answer)["why"] == "nothing was loaded yet"
 
 
+def test_a_status_without_a_load_or_a_dump_says_so(busy: BusyMetastore) -> None:
+    """Its figures alone would look like all being well."""
+    words = ("repl", "status", "sales", "--source", busy.program.url, *busy.replica)
+    here = busy.program.ok(*words).err
+    assert "note: nothing was loaded yet" in here
+    assert "no dump of it is below" not in here
+    assert "note: no dump of it is below" in busy.program.ok(*words, "--root", "elsewhere").err
+
+
 def test_what_other_databases_do_is_no_lag(busy: BusyMetastore) -> None:
     busy.program.ok("repl", "load", "sales", *busy.replica)
     busy.program.ok("sql", "-e", "CREATE DATABASE another")
@@ -71,6 +80,21 @@ def test_a_person_sees_a_table(busy: BusyMetastore) -> None:
     assert "nothing" in " ".join(first)
     assert "UNKNOWN" in " ".join(second)
     assert answer.exit_code == 3
+
+
+def test_a_replica_out_of_reach_can_run_out_of_time(busy: BusyMetastore) -> None:
+    """Source and dumps tell the headroom all the same; nobody else counts down meanwhile."""
+    gone = [
+        "repl", "lag", "sales", "--metastore", "sqlite:///nowhere/metastore.db",
+        "--source", busy.program.url, "--format", "jsonl",
+    ]  # fmt: skip
+    answer = busy.program.run(*gone)
+    assert (answer.exit_code, row(answer)["state"]) == (3, "UNKNOWN")
+    assert row(answer)["headroom_seconds"] > 0
+    answer = busy.program.run(*gone, "--headroom", "1000d")
+    assert (answer.exit_code, row(answer)["state"]) == (2, "CRITICAL")
+    assert row(answer)["why"].startswith("incremental is lost in ")
+    assert "nowhere" in row(answer)["why"]
 
 
 def test_a_source_that_is_not_there_is_unknown_and_no_warning(busy: BusyMetastore) -> None:

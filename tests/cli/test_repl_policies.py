@@ -13,45 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.busy_metastore import BusyMetastore
 from tests.support.openmetrics import read_exposition, scrape
-from tests.support.program import Answer, command, process_environment
+from tests.support.policy_program import STORE, Replication
+from tests.support.program import command, process_environment
 
 CYCLES = "hms_bridge_policy_cycles_total"
-STORE = "sqlite:///dr/metastore.db"
-
-
-class Replication:
-    """The program, with policies kept in the replica's metastore."""
-
-    def __init__(self, busy: BusyMetastore) -> None:
-        self.busy = busy
-        self.program = busy.program
-        self.settings = busy.replica[2:]
-
-    def run(self, *words: str) -> Answer:
-        return self.program.run("repl", *words, "--metastore", STORE)
-
-    def ok(self, *words: str) -> Answer:
-        return self.program.ok("repl", *words, "--metastore", STORE)
-
-    def add(self, *words: str, name: str = "sales") -> Answer:
-        dr = self.program.folder / "dr"
-        return self.run(
-            "policy", "add", name, *words, "--source", self.program.url,
-            "--target-set", f"hive.metastore.warehouse.dir={dr}/warehouse",
-            "--target-set", f"hive.repl.cmrootdir={dr}/cmroot",
-        )  # fmt: skip
-
-    def history(self, *words: str) -> list[dict[str, Any]]:
-        return self.ok("history", *words, "--format", "jsonl").json_lines
-
-
-@pytest.fixture
-def replication(busy: BusyMetastore) -> Replication:
-    made = Replication(busy)
-    assert made.add().exit_code == 0
-    return made
 
 
 def test_the_part_of_a_database_does_not_end_under_a_policy(replication: Replication) -> None:
@@ -98,11 +64,21 @@ def test_a_policy_brings_a_replica_and_keeps_it_there(replication: Replication) 
     assert found[2]["bytes"] > 0
 
 
+def test_a_policy_that_is_replaced_tells_what_is_not_as_it_was(replication: Replication) -> None:
+    """Settings that are not given again are gone."""
+    bare = ("--source", replication.program.url, "--replace")
+    answer = replication.ok("policy", "add", "sales", "sales.'t.*'", *bare)
+    archive = f"{replication.program.folder / 'dr'}/cmroot"
+    assert "policy sales is another one now" in answer.err
+    assert "tables: 't.*' (was: not set)" in answer.err
+    assert f"--target-set hive.repl.cmrootdir: no more (was: {archive})" in answer.err
+    again = replication.ok("policy", "add", "sales", "sales.'t.*'", *bare)
+    assert "policy sales is kept just so already" in again.err
+
+
 def test_the_tables_of_a_policy_are_changed(replication: Replication) -> None:
     program = replication.program
-    # Tables that come whole wait for writers.
-    for txn_id in (replication.busy.open_txn, replication.busy.waiting_txn):
-        program.ok("txns", "abort", str(txn_id))
+    replication.end_writers()
     for name in ("t1", "t2", "u1"):
         program.ok("sql", "-e", f"CREATE TABLE sales.{name} (a INT)")
 
@@ -277,7 +253,10 @@ def test_policies_go_to_another_machine_as_toml(replication: Replication, tmp_pa
     text = replication.ok("policy", "export").out
     file = tmp_path / "policies.toml"
     file.write_text(text)
-    again = replication.run("policy", "import", str(file))
+    replication.ok("policy", "import", str(file))
+    other = tmp_path / "others.toml"
+    other.write_text(text.replace('root = "', 'root = "/elsewhere'))
+    again = replication.run("policy", "import", str(other))
     assert again.exit_code == 1
     assert "there is a policy sales already" in again.err
     assert replication.ok("policy", "import", str(file), "--replace", "--dry-run").out == text

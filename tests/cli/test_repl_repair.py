@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import connected_locally
 from hms_bridge.model.lock import (
     DataOperation,
     LockComponent,
@@ -15,6 +19,7 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortTxnRequest, OpenTxnsRequest
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from tests.support.busy_metastore import BusyMetastore, opened
 from tests.support.program import Answer, Program
 
@@ -72,6 +77,31 @@ def test_a_policy_is_repaired_and_history_knows(program: Program) -> None:
     assert "nothing was wrong" in again.out
 
 
+@contextmanager
+def another_at_work(program: Program, kind: LeaseKind, name: str) -> Iterator[None]:
+    kept_at = f"sqlite:///{program.folder}/dr/metastore.db"
+    with connected_locally(kept_at, Settings()) as store:
+        wanted = LeaseRequest(
+            kind=kind,
+            database_name=name,
+            user="other",
+            host="h",
+            rules=LeaseRules(),
+            on_waiting=lambda _: None,
+        )
+        with held_lease(store.metastore, store.clock, wanted):
+            yield
+
+
+def test_who_repairs_a_policy_is_alone_with_it(program: Program) -> None:
+    """Else a promotion overtakes the repair, or a cycle loads beside it."""
+    with another_at_work(program, LeaseKind.RUN, "sales"):
+        refused = repair(program, "sales")
+    assert refused.exit_code == 1
+    assert "another repl run of policy sales is at work: other@h" in refused.err
+    assert cycles(program) == ["replicated"]
+
+
 def test_what_files_cannot_tell_is_said(program: Program) -> None:
     """The source's `orders` was compacted since its files came: lost ones look like taken up."""
     lose_files(program, "orders")
@@ -123,6 +153,21 @@ def test_without_a_policy_both_sides_are_named(program: Program) -> None:
     answer = repair(program, "sales", "--rows", *words, "--format", "json")
     assert (answer.exit_code, answer.json["tables"]) == (0, ["orders"]), answer.err
     assert cycles(program) == ["replicated"]
+
+
+def test_without_a_policy_a_repair_is_alone_all_the_same(program: Program) -> None:
+    """The replica's metastore keeps a policy, and another repair has no other name either."""
+    lose_files(program, "orders")
+    words = ("sales", "--source", program.url)
+    for kind, told in (
+        (LeaseKind.RUN, "another repl run of policy sales is at work: other@h"),
+        (LeaseKind.REPAIR, "another repl repair of database sales is at work: other@h"),
+    ):
+        with another_at_work(program, kind, "sales"):
+            refused = repair(program, *words)
+            shown = repair(program, *words, "--dry-run")
+        assert (refused.exit_code, told in refused.err) == (1, True), refused.err
+        assert shown.exit_code == 0
 
 
 def test_what_is_left_is_told(program: Program) -> None:

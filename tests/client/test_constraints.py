@@ -22,8 +22,7 @@ class Hive:
         self.answers = answers
         self.asked: list[str] = []
 
-    def call(self, name: str, *, is_repeatable: bool, request: Any) -> Any:
-        assert is_repeatable
+    def repeat(self, name: str, *, request: Any) -> Any:
         self.asked.append(name)
         if name not in self.answers:
             raise UnknownMethodError(f"unknown method {name}")

@@ -39,6 +39,7 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.rows.deletes import DeleteEvents
+from tests.support.passing import Interrupted, Passing
 from tests.support.world import COLUMNS, WHO, World, world_to_compact
 
 
@@ -154,15 +155,15 @@ def test_a_task_that_loses_rows_publishes_nothing(world: World) -> None:
     assert world.state() is CompactionState.FAILED
 
 
-class Dying:
+class Dying(Passing):
     """A metastore that stops answering at its nth call, for good."""
 
     def __init__(self, inner: Any, calls_left: int) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.calls_left = calls_left
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._inner, name)
+        method = super().__getattr__(name)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if self.calls_left <= 0:
@@ -205,18 +206,10 @@ def test_a_worker_killed_anywhere_loses_and_doubles_nothing(world: World) -> Non
 def test_an_interrupted_worker_gives_its_entry_up(world: World, cut_off: str) -> None:
     """Nothing has to time out before the next one can begin."""
     inner = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
-    interrupting = InterruptedAfter(cut_off, world.metastore)
-
-    class Interrupted:
-        job_id = "interrupted"
-
-        def run(self, tasks: Any, *, root: str, temporary: str) -> Any:
-            inner.run(tasks, root=root, temporary=temporary)
-            raise KeyboardInterrupt
-
+    interrupting = Interrupted(world.metastore, ctrl_c, after=cut_off)
+    executor = Interrupted(inner, ctrl_c, after=cut_off)
     before, names = world.rows(), world.names()
     world.request_compaction()
-    executor = Interrupted() if cut_off == "run" else inner
     with _plain_interrupts(), pytest.raises(KeyboardInterrupt):
         world.worker(metastore=interrupting, executor=executor).run_once()
     (entry,) = world.metastore.show_compactions()
@@ -232,30 +225,14 @@ def test_an_interrupted_worker_gives_its_entry_up(world: World, cut_off: str) ->
 
 def test_an_interrupt_after_the_commit_is_too_late(world: World) -> None:
     world.request_compaction()
-    interrupting = InterruptedAfter("commit_txn", world.metastore)
+    interrupting = Interrupted(world.metastore, ctrl_c, after="commit_txn")
     with _plain_interrupts(), pytest.raises(KeyboardInterrupt):
         world.worker(metastore=interrupting).run_once()
     assert world.state() is CompactionState.READY_FOR_CLEANING
 
 
-class InterruptedAfter:
-    """A metastore where Ctrl-C comes as one of its verbs has ended."""
-
-    def __init__(self, name: str, inner: Any) -> None:
-        self._name = name
-        self._inner = inner
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._inner, name)
-        if name != self._name:
-            return method
-
-        def call(*arguments: Any, **named: Any) -> Any:
-            answer = method(*arguments, **named)
-            signal.raise_signal(signal.SIGINT)
-            return answer
-
-        return call
+def ctrl_c() -> None:
+    signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager
@@ -310,14 +287,11 @@ def test_a_worker_whose_transaction_is_over_publishes_nothing(world: World) -> N
             published.append(world.names())
             return results
 
-    class Watched:
-        def __getattr__(self, name: str) -> Any:
-            if name == "mark_compacted":
-                published.append(world.names())
-            return getattr(world.metastore, name)
-
     published: list[set[str]] = []
-    outcome = world.worker(metastore=Watched(), executor=Slow()).run_once()
+    watched = Interrupted(
+        world.metastore, lambda: published.append(world.names()), before="mark_compacted"
+    )
+    outcome = world.worker(metastore=watched, executor=Slow()).run_once()
     assert outcome is not None
     assert outcome.state == "failed"
     assert len(published) == 1
@@ -396,18 +370,13 @@ def test_a_column_that_came_before_the_snapshot_is_kept(world: World) -> None:
     wide = (*COLUMNS, Column(name="w", type="string"))
     table = world.metastore.get_table("db", "t")
 
-    class Altering:
-        is_altered = False
-
-        def __getattr__(self, name: str) -> Any:
-            if name == "open_txns" and not self.is_altered:
-                self.is_altered = True
-                world.metastore.alter_table("db", "t", _with(table, columns=wide))
-                world.insert("t", (77, "seven", "new"))
-            return getattr(world.metastore, name)
+    def alter() -> None:
+        world.metastore.alter_table("db", "t", _with(table, columns=wide))
+        world.insert("t", (77, "seven", "new"))
 
     world.request_compaction()
-    outcome = world.worker(metastore=Altering()).run_once()
+    altering = Interrupted(world.metastore, alter, before="open_txns")
+    outcome = world.worker(metastore=altering).run_once()
     assert outcome is not None
     assert outcome.state == "compacted"
     rows = {row["id"]: row["w"] for row in world.rows()}

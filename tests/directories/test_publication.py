@@ -23,6 +23,7 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.statistics_state import ACCURATE
 from tests.conformance.objects import acid_table, orc_storage, partition
+from tests.support.passing import Passing
 from tests.support.world import PARTITION_COLUMNS, World
 
 NAME = DirectoryName.delta(WriteId(1), WriteId(1), 0)
@@ -186,11 +187,8 @@ def test_a_writer_that_was_given_up_for_lost_leaves_nothing(
     """I7: its abort may be cleaned up by then, and nothing would hide what comes later."""
     world = Publishing(tmp_path, root, is_partitioned=False)
 
-    class Late:
+    class Late(Passing):
         beats = 0
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(world.metastore, name)
 
         def heartbeat(self, *arguments: Any) -> None:
             self.beats += 1
@@ -198,7 +196,8 @@ def test_a_writer_that_was_given_up_for_lost_leaves_nothing(
                 world.metastore.abort_txns([world.txn])
             world.metastore.heartbeat(*arguments)
 
-    world.publication = Publication(Late(), world.resolve, world.table, world.txn, WriteId(1))
+    late = Late(world.metastore)
+    world.publication = Publication(late, world.resolve, world.table, world.txn, WriteId(1))
     with pytest.raises(TxnAbortedError):
         world.publish(world.staged("", 0), world.staged("", 1, number=1))
     assert world.tree() == set()

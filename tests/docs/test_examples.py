@@ -127,13 +127,14 @@ def _is_ignored(path: Path) -> bool:
 
 def test_the_page_about_hooks(tmp_path: Path) -> None:
     """Its Python is a module; the server loads it."""
-    page = CHECKOUT / "docs" / "howto" / "event-hooks.md"
+    page = CHECKOUT / "docs" / "hooks.md"
     (code,) = _blocks(page, "python")
     (tmp_path / "my_hooks.py").write_text(code.text)
     done = subprocess.run(
-        [sys.executable, "-c", "from hms_bridge.service.hooks import load_hooks; "
-         "print(type(load_hooks(['my_hooks:hook'])[0]).__name__)"],
+        [sys.executable, "-c", "from hms_bridge.config.settings import Settings; "
+         "from hms_bridge.hooks.loading import HookKind, load_hook; "
+         "print(type(load_hook('my_hooks.Guard', HookKind.EVENT, Settings())).__name__)"],
         cwd=tmp_path, env=process_environment() | {"PYTHONPATH": f"{tmp_path}:{CHECKOUT}"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert done.stdout.strip() == "TellOperators", done.stderr
+    assert done.stdout.strip() == "Guard", done.stderr

@@ -97,3 +97,33 @@ def test_shown_commands_can_be_typed(page: str, line: str) -> None:
         name, command = found or name, inner
     if "--help" not in words:
         command.make_context(name, words, parent=context).close()
+
+
+_RUN_OF_TESTS = re.compile(r"-m pytest ([^`\n]+)`")
+RUNS = [(page, run) for page in PAGES for run in _RUN_OF_TESTS.findall(page.read_text())]
+
+
+def test_there_are_runs_of_tests() -> None:
+    assert len(RUNS) >= 3
+
+
+@pytest.mark.parametrize(("page", "run"), RUNS, ids=[run for _, run in RUNS])
+def test_a_shown_run_of_tests_finds_some(page: Path, run: str) -> None:
+    words = shlex.split(run)
+    (place,) = [CHECKOUT / word for word in words if word.startswith("tests/")]
+    assert place.exists(), f"{_name(page)} runs {place}, which is not there"
+    if "-k" in words:
+        part = words[words.index("-k") + 1]
+        named = re.findall(r"^def (test_\w+)", place.read_text(), re.MULTILINE)
+        assert [name for name in named if part in name], f"{_name(page)}: no test is named {part}"
+
+
+_PATH = re.compile(
+    r"`((?:tests|integration|hms_bridge|cleaner|changemanager|benchmarks|conf|docs)/[\w./*-]+)`"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    named = set(_PATH.findall(page.read_text()))
+    assert [path for path in sorted(named) if not any(CHECKOUT.glob(path.rstrip("/")))] == []

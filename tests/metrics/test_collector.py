@@ -56,7 +56,7 @@ def test_a_figure_that_fails_is_counted_and_the_others_are_told(
             assert found.of("hms_bridge_archive_pins") == pins
             assert found.one("hms_bridge_locks", "waiting") == 1
     told = [record.getMessage() for record in caplog.records]
-    assert told == ["metrics: the figures of bad cannot be told: the database is gone"] * 2
+    assert told == ["metrics: the figures of bad cannot be read: the database is gone"] * 2
 
 
 def test_a_slow_figure_is_left_out_and_not_asked_again_before_it_has_answered() -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection
+from sqlalchemy import Connection, insert
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import install
+from hms_bridge.backend.schema.notification_tables import TXN_WRITE_NOTIFICATION_LOG
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.notification import event_log
@@ -97,6 +98,31 @@ def test_old_events_go_in_batches_and_ids_go_on(connection: Connection) -> None:
     assert event_log.purge(connection, 1500, limit=3) == 0
     assert after(connection, 0) == [6]
     assert [event.id for event in append(connection, "g")] == [7]
+
+
+def test_a_purge_looks_at_the_first_rows_only(connection: Connection) -> None:
+    """However long the log is: an old row behind young ones waits for them."""
+    append(connection, *"abc", at=2000)
+    append(connection, "d", at=1000)
+    assert event_log.purge(connection, 1500, limit=3) == 0
+    assert event_log.purge(connection, 1500, limit=4) == 1
+    assert after(connection, 0) == [1, 2, 3]
+
+
+def test_the_write_log_is_purged_in_batches_too(connection: Connection) -> None:
+    for txn_id in range(1, 6):
+        row = {
+            "WNL_ID": txn_id,
+            "WNL_TXNID": txn_id,
+            "WNL_WRITEID": 1,
+            "WNL_DATABASE": "d",
+            "WNL_TABLE": "t",
+            "WNL_PARTITION": "",
+            "WNL_TABLE_OBJ": "{}",
+            "WNL_EVENT_TIME": 1000 if txn_id < 5 else 2000,
+        }
+        connection.execute(insert(TXN_WRITE_NOTIFICATION_LOG).values(row))
+    assert [event_log.purge(connection, 1500, limit=3) for _ in range(3)] == [3, 1, 0]
 
 
 def test_the_limit_counts_what_is_wanted(connection: Connection) -> None:

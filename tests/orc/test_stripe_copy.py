@@ -140,7 +140,7 @@ def _without_write_ids(found: CopySource) -> CopySource:
         (_encrypted, "encrypted"),
         (_without_statistics, "no statistics of its stripes"),
         (_out_of_order, "not in the order of their keys"),
-        (_without_write_ids, "does not tell its write ids"),
+        (_without_write_ids, "does not name its write ids"),
     ],
 )
 def test_one_file_alone_may_be_refused(

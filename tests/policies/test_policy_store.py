@@ -84,6 +84,17 @@ def test_a_policy_is_replaced_only_where_that_is_meant(store: PolicyStore) -> No
     assert store.get_policies() == (other,)
 
 
+def test_a_policy_that_is_there_just_so_may_be_added_again(store: PolicyStore) -> None:
+    """By somebody who does not know whether the command that was killed had done it."""
+    some = replace(SALES, included_tables="t[0-9]+")
+    store.add_policies([some])
+    store.add_policies([some])
+    assert store.get_policies() == (some,)
+    store.set_paused("sales", is_paused=True)
+    with pytest.raises(AlreadyExistsError, match="there is a policy sales already"):
+        store.add_policies([some])
+
+
 def test_the_tables_of_a_policy_are_kept_changed_and_forgotten(store: PolicyStore) -> None:
     some = replace(SALES, included_tables="t[0-9]+", excluded_tables="t2")
     store.add_policies([some, SHOP])
@@ -102,7 +113,7 @@ def test_the_tables_of_a_policy_are_kept_changed_and_forgotten(store: PolicyStor
 
 def test_of_policies_that_come_together_all_are_kept_or_none(store: PolicyStore) -> None:
     with pytest.raises(AlreadyExistsError):
-        store.add_policies([SHOP, SALES, SALES])
+        store.add_policies([SHOP, SALES, replace(SALES, root="hdfs://elsewhere/dumps")])
     assert store.get_policies() == ()
 
 

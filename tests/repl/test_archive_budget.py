@@ -65,7 +65,7 @@ def cycle(world: ReplWorld) -> OpenCycle:
         dump=world.dump_request(),
         load=world.load_request,
         release=lambda: None,
-        given_up=lambda: given_up_of(world.source.manifest, "src"),
+        given_up=lambda: given_up_of(world.source.manifest, "src", f"file:{world.repl_root}"),
     )
 
 
@@ -87,10 +87,12 @@ def test_a_policy_that_is_given_up_is_trouble_until_it_begins_anew(world: ReplWo
     assert days_later(world, 30) == 0
     assert days_later(world, 2) >= 2
     (trouble,) = look(world).troubles
-    assert trouble.startswith("policy:src was given up at 20")
+    assert trouble.startswith(f"{world.policy_pin} was given up at 20")
     assert "it kept files for longer than 30 d" in trouble
     assert "'repl dump src --bootstrap'" in trouble
-    with pytest.raises(SourceFileMissingError, match=r"lost: \d files.*policy:src was given up at"):
+    with pytest.raises(
+        SourceFileMissingError, match=rf"lost: \d files.*{world.policy_pin} was given up at"
+    ):
         cycle(world).run()
     (trouble,) = look(world).troubles
     world.target.drop_database("dst", is_cascade=True)
@@ -141,7 +143,7 @@ def test_a_discard_does_not_hide_what_was_given_up(world: ReplWorld) -> None:
     request = DiscardRequest(root=str(world.repl_root), database_name="src", lease=LEASE)
     discarder.run(discarder.plan(request))
     (trouble,) = look(world).troubles
-    assert trouble.startswith("policy:src was given up")
+    assert trouble.startswith(f"{world.policy_pin} was given up")
 
 
 def test_a_dump_does_not_count_on_what_a_purge_has_begun_to_take(world: ReplWorld) -> None:
@@ -183,7 +185,7 @@ def test_a_dump_that_is_finished_while_the_purge_begins_is_not_given_up(world: R
     manifest.note_time(world.clock.now_ms())
     job = Purge(world.archive, manifest, world.clock)
     plan = job.plan()
-    assert "policy:src" in [end.holder for end in plan.ends]
+    assert world.policy_pin in [end.holder for end in plan.ends]
     world.dump()
     report = job.run(plan)
     assert (report.given_up, look(world).troubles) == ((), ())

@@ -19,8 +19,8 @@ from hms_bridge.repl.at_target import (
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.untrusted import DumpedFile, DumpRules
-from hms_bridge.repl.own_part import Access, set_access
-from hms_bridge.repl.verify import NamedFile, verify_dump
+from hms_bridge.repl.format.verify import NamedFile, verify_dump
+from hms_bridge.repl.handover.own_part import Access, set_access
 from tests.support.repl_world import ReplWorld
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
-from hms_bridge.model.catalog import Column, Database
+from hms_bridge.model.catalog import Column, Database, Partition, Table
+from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.txn import AllocateWriteIdsRequest
 from hms_bridge.repl.dump.backlog import Backlog, find_backlog
 from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.format.noted_statistics import notes_statistics_alone
+from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
 SRC = ReplScope(database_name="src")
 
@@ -61,6 +65,88 @@ def test_a_definition_is_a_change(world):
     world.source.alter_table("src", "t", altered)
     found = behind(world, after)
     assert (found.commits, found.changes) == (0, 1)
+
+
+ACID = {"transactional": "true"}
+TRANSACTIONAL = Table(name="t", database_name="src", parameters=ACID)
+COUNTED = {"numRows": "7", "numFiles": "2", "totalSize": "99", "transient_lastDdlTime": "1"}
+
+
+def test_what_a_hive_counts_beside_its_commit_is_no_change(world):
+    """Its INSERT alters the table twice: by the time, and by what was counted."""
+    after = world.source.get_current_event_id()
+    table = world.describe("t")
+    counted = replace(table, parameters={**table.parameters, **COUNTED})
+    world.source.alter_table("src", "t", counted)
+    assert world.source.get_current_event_id() > after
+    assert behind(world, after) == Backlog()
+
+
+def test_a_property_beside_what_was_counted_is_a_change(world):
+    after = world.source.get_current_event_id()
+    table = world.describe("t")
+    parameters = {**table.parameters, **COUNTED, "owner.of.it": "ann"}
+    world.source.alter_table("src", "t", replace(table, parameters=parameters))
+    assert behind(world, after).changes == 1
+
+
+def test_counts_of_a_table_without_transactions_are_a_change(world):
+    """Who writes files into it, as Spark does, tells of them by nothing else."""
+    world.create_table("plain", transactional="false")
+    after = world.source.get_current_event_id()
+    table = world.describe("plain")
+    counted = replace(table, parameters={**table.parameters, **COUNTED})
+    world.source.alter_table("src", "plain", counted)
+    assert behind(world, after).changes == 1
+
+
+def test_counts_of_a_partition_without_transactions_are_a_change():
+    before = Partition(values=("1",), database_name="src", table_name="t")
+    counted = replace(before, parameters=COUNTED)
+    plain = Table(name="t", database_name="src")
+    assert not notes_statistics_alone(altered_partition(before, counted, table=plain))
+
+
+def test_a_truncation_is_a_change_though_only_counts_tell_it():
+    before = Table(name="t", database_name="src", parameters={"numRows": "7", **ACID})
+    after = replace(before, parameters={"numRows": "0", **ACID})
+    assert notes_statistics_alone(altered(before, after))
+    assert not notes_statistics_alone(altered(before, after, is_truncate=True))
+
+
+def test_counts_of_a_partition_are_no_change_unless_it_is_moved():
+    before = Partition(values=("1",), database_name="src", table_name="t")
+    counted = replace(before, parameters=COUNTED)
+    assert notes_statistics_alone(altered_partition(before, counted))
+    assert not notes_statistics_alone(altered_partition(before, replace(counted, values=("2",))))
+
+
+def altered(before: Table, after: Table, *, is_truncate: bool = False) -> NotificationEvent:
+    message = {
+        "tableObjBeforeJson": table_to_json(before),
+        "tableObjAfterJson": table_to_json(after),
+        "isTruncateOp": str(is_truncate).lower(),
+    }
+    return event_of("ALTER_TABLE", message)
+
+
+def altered_partition(
+    before: Partition, after: Partition, table: Table = TRANSACTIONAL
+) -> NotificationEvent:
+    message = {
+        "tableObjJson": table_to_json(table),
+        "partitionObjBeforeJson": partition_to_json(before),
+        "partitionObjAfterJson": partition_to_json(after),
+        "isTruncateOp": "false",
+    }
+    return event_of("ALTER_PARTITION", message)
+
+
+def event_of(kind: str, message: dict[str, str]) -> NotificationEvent:
+    return NotificationEvent(
+        id=EventId(1), time_seconds=0, type=kind, database_name="src", table_name="t",
+        message=json.dumps(message),
+    )  # fmt: skip
 
 
 def test_a_commit_counts_though_its_write_began_before(world):

@@ -12,11 +12,11 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.described import Verdict
-from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.repl.handover.own_part import Access, set_access
 from hms_bridge.server.serve import MetastoreServer
+from tests.support.passing import Interrupted
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import (
-    Interrupted,
     assert_equal,
     compare,
     equal_tables,

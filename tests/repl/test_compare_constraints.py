@@ -10,7 +10,7 @@ import pytest
 from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
-from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.repl.handover.own_part import Access, set_access
 from tests.repl.test_constraints import KEY, OWN, add, foreign
 from tests.repl.test_functions import content, function, jar, load
 from tests.support.repl_world import ReplWorld

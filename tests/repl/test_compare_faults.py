@@ -14,7 +14,7 @@ from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID, TXNS
 from hms_bridge.errors import EventGapError, HmsBridgeError, NoSuchObjectError, ReplError
 from hms_bridge.model.catalog import Column, Database, Table
 from hms_bridge.repl.compare.described import Verdict
-from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.repl.handover.own_part import Access, set_access
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import compare, different, equal_tables, told
 from tests.support.simulated_clock import DAY_MS
@@ -216,7 +216,8 @@ def test_swapped_sides(loaded: ReplWorld) -> None:
 
 
 def refusal_of_swapped(world: ReplWorld, source: str, target: str) -> str:
-    from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
+    from hms_bridge.repl.compare.repl_compare import ReplCompare
+    from hms_bridge.repl.compare.table_comparison import CompareRequest
 
     comparer = ReplCompare(world.resolve, world.clock, source=world.target, target=world.source)
     request = CompareRequest(

@@ -9,10 +9,10 @@ from sqlalchemy import delete
 
 from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID
 from hms_bridge.repl.compare.described import CompareReport, Verdict
-from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.repl.handover.own_part import Access, set_access
+from tests.support.passing import Interrupted
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import (
-    Interrupted,
     compare,
     different,
     equal_tables,

@@ -23,11 +23,11 @@ from hms_bridge.repl.compare.described import (
 from hms_bridge.repl.compare.judge import judge
 from hms_bridge.repl.compare.layout import unequal_files
 from hms_bridge.repl.compare.seen_write_ids import (
-    ids_text,
     seen_at_event,
     seen_on_one_side,
     seen_text,
 )
+from hms_bridge.repl.whole_lists import ids_text
 from hms_bridge.rows.row_sum import SeenRows
 
 IDS = st.sets(st.integers(1, 12))

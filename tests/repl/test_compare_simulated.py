@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hms_bridge.repl.compare.described import Verdict
-from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
-from hms_bridge.repl.compare.table_comparison import Depth
+from hms_bridge.repl.compare.repl_compare import ReplCompare
+from hms_bridge.repl.compare.table_comparison import CompareRequest, Depth
 from tests.simulation.cluster import determined
 from tests.simulation.run import Tally, play, the_cluster
 from tests.simulation.schedule import make_schedule

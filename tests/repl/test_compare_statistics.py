@@ -14,7 +14,7 @@ from hms_bridge.model.statistics import (
 )
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.compare.described import Finding, Verdict
-from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.repl.handover.own_part import Access, set_access
 from hms_bridge.service.metastore_service import MetastoreService
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import compare, told

@@ -13,12 +13,14 @@ from hms_bridge.model.catalog import Database
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind, ReferredColumn
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.target import TableName
 from hms_bridge.repl.dump.event_source import is_of
-from hms_bridge.repl.dump.incremental import IncrementalRules
+from hms_bridge.repl.dump.plan import IncrementalRules
 from hms_bridge.repl.dump.tables_anew import names_of_event
 from hms_bridge.repl.format.constraints import format_constraints, parse_constraints
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.wire.convert_constraint import TableConstraints, constraints_message
+from tests.support.passing import Interrupted
 from tests.support.repl_world import ReplWorld
 
 KEY = ColumnConstraint(
@@ -94,24 +96,13 @@ def test_what_a_bootstrap_brought_gives_way_to_the_last_event(world):
     """The events between the dump's first event and its snapshot are in both."""
     other = replace(KEY, name="pk2", column="v")
 
-    class Late:
-        """Tells the event id of a moment before the changes."""
+    def change() -> None:
+        add(world, "t", KEY, OWN[2])
+        world.source.drop_constraint("src", "t", "nn")
+        world.source.drop_constraint("src", "t", "pk")
+        add(world, "t", other, replace(OWN[2], column="id"))
 
-        def __getattr__(self, name):
-            return getattr(world.source, name)
-
-        def get_current_event_id(self):
-            if not changed:
-                changed.append(world.source.get_current_event_id())
-                add(world, "t", KEY, OWN[2])
-                world.source.drop_constraint("src", "t", "nn")
-                world.source.drop_constraint("src", "t", "pk")
-                add(world, "t", other, replace(OWN[2], column="id"))
-                return changed[0]
-            return world.source.get_current_event_id()
-
-    changed: list[int] = []
-    world.dump(Late())
+    world.dump(Interrupted(world.source, change, after="get_current_event_id"))
     world.load()
     expected = (replace(OWN[2], column="id"), other)
     assert of(world, "t") == expected
@@ -122,22 +113,13 @@ def test_what_a_bootstrap_brought_gives_way_to_the_last_event(world):
 def test_a_constraint_on_a_column_that_a_bootstrap_missed_is_left_out(world):
     """Added and lost, with its column, between the dump's first event and its snapshot."""
 
-    class Late:
-        def __getattr__(self, name):
-            return getattr(world.source, name)
+    def change() -> None:
+        add(world, "t", OWN[2])
+        table = world.describe("t")
+        storage = replace(table.storage, columns=table.storage.columns[:1])
+        world.source.alter_table("src", "t", replace(table, storage=storage))
 
-        def get_current_event_id(self):
-            event_id = world.source.get_current_event_id()
-            if not changed:
-                changed.append(event_id)
-                add(world, "t", OWN[2])
-                table = world.describe("t")
-                storage = replace(table.storage, columns=table.storage.columns[:1])
-                world.source.alter_table("src", "t", replace(table, storage=storage))
-            return event_id
-
-    changed: list[int] = []
-    world.dump(Late())
+    world.dump(Interrupted(world.source, change, after="get_current_event_id"))
     world.load()
     assert world.source.get_constraints("src", "t") == of(world, "t") == ()
     report = world.replicate()[1]
@@ -248,10 +230,10 @@ def test_files_of_real_hive_are_read_and_come_back(cycle):
     root = cycle.dump("02") / "hive/metadata/src/_constraints"
     for name, kinds in (("c_t_pk", 5), ("f_t_fk", 1)):
         text = (root / name).read_text()
-        found = parse_constraints(text, name, ("src", name[2:]))
+        found = parse_constraints(text, name, TableName("src", name[2:]))
         assert len(found) == kinds
         constraints = [one for of_table in found for one in of_table.constraints]
-        assert format_constraints("src", name[2:], constraints, 1795301876) == text
+        assert format_constraints(TableName("src", name[2:]), constraints, 1795301876) == text
 
 
 def made_at_once(world: ReplWorld, *constraints: ColumnConstraint, name: str = "born") -> Path:

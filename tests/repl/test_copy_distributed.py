@@ -205,8 +205,8 @@ def test_what_only_the_jobs_hosts_do_not_see_is_not_lost(
     ("spoil", "message"),
     [
         (lambda copied: [copied] * 2, "twice"),
-        (lambda copied: [copied] if copied.number else [], "did not tell"),
-        (lambda copied: [replace(copied, report=CopyReport())], "did not tell"),
+        (lambda copied: [copied] if copied.number else [], "did not report"),
+        (lambda copied: [replace(copied, report=CopyReport())], "did not report"),
     ],
 )
 def test_each_file_is_told_of_once(

@@ -14,10 +14,10 @@ from changemanager.location import FsspecResolver
 from changemanager.transfer import copy_verified
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.format.verify import Reading
 from hms_bridge.repl.load.bandwidth import Throttle, TokenBucket
 from hms_bridge.repl.load.copy import Copier
 from hms_bridge.repl.load.plan import LoadRequest
-from hms_bridge.repl.verify import Reading
 from tests.support.copying import copy_below
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import SimulatedClock

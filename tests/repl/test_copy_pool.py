@@ -20,6 +20,7 @@ from hms_bridge.repl.load.copy import Copier, CopyGroup
 from hms_bridge.repl.load.repl_load import ReplLoad
 from tests.repl.test_edges import external_table, load_external
 from tests.support.copying import copy_below
+from tests.support.passing import Interrupted, Passing
 from tests.support.repl_world import ReplWorld
 
 SECONDS = 20
@@ -95,18 +96,16 @@ def test_a_slow_file_of_one_table_holds_up_no_other(empty_world: ReplWorld) -> N
     world.assert_same()
 
 
-class WatchedMetastore:
+class WatchedMetastore(Passing):
     """Looks, as the third table is marked whole, that the first one is not."""
 
     def __init__(self, world: ReplWorld, third_is_whole: threading.Event) -> None:
+        super().__init__(world.target)
         self._world = world
         self._third_is_whole = third_is_whole
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._world.target, name)
-
     def alter_table(self, database: str, name: str, *args: Any, **options: Any) -> None:
-        self._world.target.alter_table(database, name, *args, **options)
+        self.inner.alter_table(database, name, *args, **options)
         if name == "third":
             assert is_whole(self._world, "third")
             assert not is_whole(self._world, "first"), "a file of it is not there"
@@ -222,15 +221,10 @@ def test_a_table_is_whole_with_its_last_partitions(
     monkeypatch.setattr(partitions, "_AT_ONCE", 2)
     marked: list[int] = []
 
-    class Watched:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(world.target, name)
+    def watch() -> None:
+        marked.append(len(world.target.get_partitions("dst", "parted")))
 
-        def alter_table(self, database: str, name: str, *args: Any, **options: Any) -> None:
-            marked.append(len(world.target.get_partitions("dst", "parted")))
-            world.target.alter_table(database, name, *args, **options)
-
-    loader = world.loader(Watched())
+    loader = world.loader(Interrupted(world.target, watch, times=9, before="alter_table"))
     loader.run(loader.plan(world.load_request))
     assert marked == [5]
     world.assert_same()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,6 +15,7 @@ from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.repl.test_edges import plain_table
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
+from tests.support.passing import Interrupted
 from tests.support.repl_world import LEASE, ReplWorld
 from tests.support.simulated_clock import DAY_MS
 
@@ -200,25 +199,13 @@ def test_a_load_whose_dump_is_removed_meanwhile_leaves_nothing_out(
     world.replicate()
     world.insert("t", (2, "b"))
     directory = world.dump(tables_anew=("t",) if is_anew else ()).directory
-    target = _Meanwhile(world.target, "lock", lambda: _remove_tables(directory))
+    target = Interrupted(world.target, lambda: _remove_tables(directory), before="lock")
     loader = world.loader(target)
     with pytest.raises(DumpIncompleteError, match="it is being removed"):
         loader.run(loader.plan(world.load_request))
     discard(world)
     world.replicate()
     world.assert_same()
-
-
-class _Meanwhile:
-    """A metastore beside which something happens before a call."""
-
-    def __init__(self, metastore: Any, name: str, action: Callable[[], None]) -> None:
-        self._metastore, self._name, self._action = metastore, name, action
-
-    def __getattr__(self, name: str) -> Any:
-        if name == self._name:
-            self._action()
-        return getattr(self._metastore, name)
 
 
 def _remove_tables(directory: str) -> None:

@@ -14,11 +14,10 @@ from hms_bridge.repl.compare.described import Verdict
 from hms_bridge.repl.compare.table_comparison import Depth
 from hms_bridge.repl.drill.plan import DrillKind, DrillReport, DrillRequest
 from hms_bridge.repl.drill.repl_drill import ReplDrill
-from hms_bridge.repl.drill.scratch import DIRECTORY
 from hms_bridge.repl.format.chain import newest_chain
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
-from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.layout import DRILLS_DIRECTORY, DumpPaths
 from hms_bridge.repl.target_objects import DRILL
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.repl_world import ReplWorld
@@ -56,10 +55,10 @@ def drill(world: ReplWorld, **changes) -> DrillReport:
 
 def assert_nothing_left(world: ReplWorld) -> None:
     assert SCRATCH not in world.target.get_databases()
-    assert not (world.repl_root / DIRECTORY).exists()
+    assert not (world.repl_root / DRILLS_DIRECTORY).exists()
     assert not list(world.replica.warehouse.glob(f"*{SCRATCH}*"))
     assert world.target.get_replayed_txns(f"{SCRATCH}.*") == {}
-    assert not [pin for pin in world.source.manifest.pins() if DIRECTORY in pin.holder]
+    assert not [pin for pin in world.source.manifest.pins() if DRILLS_DIRECTORY in pin.holder]
 
 
 def replicated_with_chain(world: ReplWorld) -> None:

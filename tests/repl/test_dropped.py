@@ -12,13 +12,12 @@ from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.format.dump_metadata import DumpType
+from hms_bridge.repl.format.verify import verify_dump
+from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.load.plan import LoadKind, LoadReport
-from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
-from hms_bridge.repl.pins import policy_holder
-from hms_bridge.repl.verify import verify_dump
 from tests.repl.test_scope import change, scope_of
+from tests.support.passing import Interrupted
 from tests.support.repl_world import ReplWorld
-from tests.support.side_comparison import Interrupted
 
 
 def drop(world: ReplWorld) -> None:
@@ -66,7 +65,7 @@ def test_what_is_dropped_is_dumped_and_loaded_once(busy_world: ReplWorld) -> Non
     load(world)
     assert [world.dump().kind, load(world).kind] == [DumpKind.NOTHING, LoadKind.NOTHING]
     assert load(world, allowed=False).kind is LoadKind.NOTHING
-    assert [one for one in world.source.manifest.pins() if one.holder == policy_holder("src")] == []
+    assert [one for one in world.source.manifest.pins() if one.holder == world.policy_pin] == []
 
 
 def test_a_database_that_is_made_anew_begins_anew(busy_world: ReplWorld) -> None:

@@ -12,6 +12,7 @@ from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.format.directories import DumpState, list_dumps
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
+from tests.support.passing import Interrupted
 from tests.support.repl_world import LEASE
 
 
@@ -120,16 +121,9 @@ def test_a_dump_that_another_one_overtook_is_not_finished(world):
     plan = slow.plan(world.dump_request())
     other = fast.plan(world.dump_request())
 
-    class Overtaken:
-        def __getattr__(self, name):
-            return getattr(world.source, name)
-
-        def commit_txn(self, request):
-            world.source.commit_txn(request)
-            fast.run(other)
-
+    overtaken = Interrupted(world.source, lambda: fast.run(other), after="commit_txn")
     with pytest.raises(ReplError, match="counts as dead"):
-        world.dumper(Overtaken()).run(plan)
+        world.dumper(overtaken).run(plan)
     (only,) = finished(world)
     assert only.state is DumpState.FINISHED
     world.load()

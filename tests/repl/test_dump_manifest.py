@@ -16,7 +16,7 @@ import pytest
 from changemanager.location import FsspecResolver
 from hms_bridge.errors import DumpIncompleteError, NoSuchObjectError, ReplError
 from hms_bridge.repl.format.manifest import DumpManifest, FinishMark
-from hms_bridge.repl.verify import verify_dump
+from hms_bridge.repl.format.verify import verify_dump
 
 
 @pytest.fixture

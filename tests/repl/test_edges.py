@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,11 +28,13 @@ from hms_bridge.model.event import NotificationEvent, WriteNotification
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.event_source import concerns
 from hms_bridge.repl.dump.events import EventWriter
-from hms_bridge.repl.dump.incremental import IncrementalRules
+from hms_bridge.repl.dump.plan import IncrementalRules
 from hms_bridge.repl.format.emptied import oldest_row
 from hms_bridge.repl.format.layout import EventPaths
 from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.wire.object_json import table_to_json
+from tests.support.faults import CrashError, Dying
+from tests.support.passing import Passing
 from tests.support.world import COLUMNS
 
 
@@ -117,11 +120,8 @@ def test_a_drop_in_another_catalog_does_not_drop_on_the_replica(world):
     world.replicate()
     source = world.source
 
-    class TwoCatalogs:
+    class TwoCatalogs(Passing):
         """The source's log, with the events of one table as of another catalog."""
-
-        def __getattr__(self, name):
-            return getattr(source, name)
 
         def get_next_notification(self, request):
             found = source.get_next_notification(request)
@@ -137,7 +137,7 @@ def test_a_drop_in_another_catalog_does_not_drop_on_the_replica(world):
 
     world.create_table("u")
     world.source.drop_table("src", "u")
-    world.dump(TwoCatalogs())
+    world.dump(TwoCatalogs(source))
     world.load()
     world.assert_same()
     assert read(world) == [1, 2]
@@ -645,38 +645,11 @@ def test_a_load_that_stops_at_a_change_of_names_goes_on(world, name):
         world.add_partition("part", "1")
     world.insert("t", (4, "d"))
     world.dump()
-    recorded: list[int] = []
-
-    class StoppedError(Exception):
-        pass
-
-    class Stopping:
-        """Dies as the change of names has been made, before anything else is."""
-
-        def __init__(self, calls: int):
-            self.left = calls
-
-        def __getattr__(self, verb):
-            found = getattr(world.target, verb)
-            if verb not in ("alter_table", "drop_table", "drop_partitions", "create_table"):
-                return found
-
-            def called(*args, **options):
-                answer = found(*args, **options)
-                recorded.append(int(world.last_event()))
-                self.left -= 1
-                if not self.left:
-                    raise StoppedError
-                return answer
-
-            return called
-
+    changes = ("alter_table", "drop_table", "drop_partitions", "create_table")
     for calls in (1, 2):
-        loader = world.loader(Stopping(calls))
-        try:
+        loader = world.loader(Dying(world.target, calls, *changes))
+        with pytest.raises(CrashError) if calls == 1 else suppress(CrashError):
             loader.run(loader.plan(world.load_request))
-        except StoppedError:
-            world.clock.advance_ms(400_000)
+        world.clock.advance_ms(400_000)
     world.load()
     world.assert_same()
-    assert recorded

@@ -10,9 +10,10 @@ import pytest
 from hms_bridge.repl.dump.event_source import concerns
 from hms_bridge.repl.dump.events import EventWriter
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
-from hms_bridge.repl.format.event_payload import CommitTxnPayload, message_json
+from hms_bridge.repl.format.event_payload import CommitTxnPayload
 from hms_bridge.repl.format.files_list import format_files
 from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.stored_message import message_json
 
 DUMPS = {"07": 328, "11": 253, "14": 114, "17": 105, "19": 60}
 

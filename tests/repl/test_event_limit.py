@@ -19,8 +19,9 @@ from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.replays import Replays
 from tests.repl.test_constraints import KEY, add
 from tests.repl.test_discard import discard
+from tests.support.passing import Interrupted
 from tests.support.repl_world import ReplWorld
-from tests.support.side_comparison import Interrupted, compare, told
+from tests.support.side_comparison import compare, told
 
 
 def in_parts(world: ReplWorld, limit: int) -> list[DumpReport]:

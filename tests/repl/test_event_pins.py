@@ -54,18 +54,35 @@ def test_a_policy_that_is_forgotten_is_given_up_loudly(
 ) -> None:
     world.replicate()
     world.insert("t", (2, "b"))
-    assert days_later(world, 29) > 0
+    assert days_later(world, 28) > 0
     assert not caplog.records
     with caplog.at_level(logging.WARNING):
-        assert days_later(world, 3) == 0
-    assert "policy:src is given up" in caplog.text
+        assert days_later(world, 5) == 0
+    assert f"{world.policy_pin} is given up" in caplog.text
     with pytest.raises(EventGapError, match="are gone from the notification log"):
         world.dump()
 
 
+def test_a_policy_is_not_given_up_before_what_it_needs_goes(
+    world: ReplWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Half a day before the end of the budget older events go, and nothing that is needed."""
+    world.clock.advance_ms(DAY_MS * 3 // 4)
+    world.replicate()
+    world.insert("t", (2, "b"))
+    needed = events(world)
+    world.clock.advance_ms(DAY_MS // 2)
+    with caplog.at_level(logging.WARNING):
+        assert days_later(world, 29) < needed
+    assert f"{world.policy_pin} will be given up within a day" in caplog.text
+    assert "is given up" not in caplog.text
+    world.replicate()
+    world.assert_same()
+
+
 def test_a_policy_that_was_released_keeps_nothing(world: ReplWorld) -> None:
     world.replicate()
-    world.source.manifest.remove_pin("policy:src")
+    world.source.manifest.remove_pin(world.policy_pin)
     assert days_later(world, 11) == 0
 
 

@@ -14,8 +14,8 @@ from hms_bridge.errors import BusyError, ReplError
 from hms_bridge.repl.dump.expiry import ExpiryPlan, ExpiryRequest, ReplExpiry, remove_expired
 from hms_bridge.repl.dump.plan import DumpReport
 from hms_bridge.repl.format.directories import list_dumps
+from hms_bridge.repl.handover.own_part import plan_end, run_end
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
-from hms_bridge.repl.own_part import plan_end, run_end
 from hms_bridge.repl.pins import dump_holder
 from tests.repl.test_lease import keep_alive
 from tests.support.repl_world import LEASE, ReplWorld

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AllocateWriteIdsRequest
 from hms_bridge.repl.handover.failback import Failback
 from hms_bridge.repl.handover.failback_plan import FailbackRequest, FailbackStep
-from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
+from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
+from tests.conformance.objects import acid_table
 from tests.support.handover_world import MAIN, POLICY, Sites
 from tests.support.world import World
 
@@ -128,6 +130,54 @@ def test_write_ids_without_a_commit_lose_nothing_and_are_mended(sites: Sites) ->
     sites.assert_same()
 
 
+def test_what_a_hive_counted_before_a_commit_that_never_came_is_no_loss(sites: Sites) -> None:
+    """Its INSERT notes statistics in two ALTER_TABLE before it commits; nobody misses those."""
+    writer = sites.main.begin()
+    writer.insert("t", [(3, "never committed")])
+    table = sites.main.metastore.get_table(POLICY, "t")
+    counted = replace(table, parameters={**table.parameters, "numRows": "3", "numFiles": "3"})
+    sites.main.metastore.alter_table(POLICY, "t", counted)
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.find_main()
+    plan = sites.failback()
+    assert (plan.lost, plan.whole) == ((), ("t",))
+    sites.assert_same()
+
+
+def test_what_was_counted_without_a_write_comes_whole(sites: Sites) -> None:
+    """A Hive answers from such numbers, and those of this side are not the new source's."""
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.find_main()
+    table = sites.main.metastore.get_table(POLICY, "t")
+    counted = replace(table, parameters={**table.parameters, "numRows": "77"})
+    sites.main.metastore.alter_table(POLICY, "t", counted)
+    plan = sites.failback()
+    assert (plan.lost, plan.whole) == ((), ("t",))
+    sites.assert_same()
+
+
+def test_files_that_only_counts_tell_of_are_named_and_not_lost(sites: Sites) -> None:
+    """Of an external table nothing else says that somebody wrote to it."""
+    name, place = "ext", sites.folder / "main" / "ext"
+    place.mkdir()
+    parameters = {"EXTERNAL": "TRUE"}
+    external = acid_table(POLICY, name, type="EXTERNAL_TABLE", parameters=parameters)
+    external = replace(external, storage=replace(external.storage, location=str(place)))
+    sites.main.metastore.create_table(external)
+    sites.replicate()
+    (place / "000000_0").write_text("only here\n")
+    table = sites.main.metastore.get_table(POLICY, name)
+    counted = replace(table, parameters={**table.parameters, "numRows": "1", "numFiles": "1"})
+    sites.main.metastore.alter_table(POLICY, name, counted)
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.find_main()
+    with pytest.raises(ReplError, match="ext: 1 commit or change"):
+        sites.failback()
+
+
 def test_a_transaction_that_the_replica_knew_of_needs_nothing_whole(sites: Sites) -> None:
     """It is aborted on both sides, under the same write id."""
     writer = sites.main.begin()
@@ -215,7 +265,7 @@ def test_where_the_log_does_not_tell_everything_comes_whole(sites: Sites) -> Non
     sites.find_main()
     sites.main.insert("t", (3, "c"))
     sites.clock.advance_ms(40 * 86_400_000)
-    sites.main.metastore.manifest.remove_pin(f"policy:{POLICY}")
+    sites.main.metastore.manifest.remove_pin(f"policy:{POLICY}:file:{sites.root}")
     sites.main.insert("u", (3, "c"))
     sites.main.metastore.run_housekeeping()
     with pytest.raises(ReplError, match="perhaps more: its log does not go back"):

@@ -15,26 +15,24 @@ from changemanager.transfer import PART_PREFIX
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.load.repl_load import ReplLoad
+from tests.support.passing import Passing
 from tests.support.repl_world import ReplWorld
 
 TOGETHER = 6
 """So many writers must be there at once; with fewer, a write waits until the test fails."""
 
 
-class SlowVolume:
+class SlowVolume(Passing):
     """Counts what is written; each write of a small file waits until others are at it, too."""
 
     def __init__(self, volume: Any, gate: Gate) -> None:
-        self._volume = volume
+        super().__init__(volume)
         self._gate = gate
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._volume, name)
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
         self._gate.enter(path)
         try:
-            self._volume.write_new(path, chunks)
+            self.inner.write_new(path, chunks)
         finally:
             self._gate.leave(path)
 

@@ -10,11 +10,11 @@ import pytest
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import Database, PrincipalType
 from hms_bridge.model.function import Function, Resource, ResourceType
-from hms_bridge.repl.dump.incremental import IncrementalRules
+from hms_bridge.repl.dump.plan import IncrementalRules
 from hms_bridge.repl.format.object_metadata import FunctionMetadata
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.format.untrusted import DumpRules
-from hms_bridge.repl.verify import verify_dump
+from hms_bridge.repl.format.verify import verify_dump
 from tests.support.repl_world import ReplWorld
 
 

@@ -30,7 +30,8 @@ from hms_bridge.repl.handover.promote_plan import (
     plan_promotion,
 )
 from hms_bridge.repl.handover.record import Handover
-from hms_bridge.repl.target_objects import FENCED, HANDOVER
+from hms_bridge.repl.successor import Successor
+from hms_bridge.repl.target_objects import FENCED, HANDOVER, SCOPE, SUCCESSOR
 
 POLICY = ReplicationPolicy(
     name="sales",
@@ -49,6 +50,15 @@ RECORD = Handover(
     last_dump="/dumps/x/0",
     is_pure=True,
 )
+
+
+def taken_by(policy: str) -> str:
+    return Successor(policy=policy, database="sales_dr").format()
+
+
+def taken(key: str, policy: str) -> dict[str, str]:
+    """A source whose place another policy's replica took."""
+    return {key: policy, SUCCESSOR: taken_by(policy)}
 
 
 def database(parameters: dict[str, str]) -> Database:
@@ -114,12 +124,29 @@ def test_what_was_stopped_goes_on() -> None:
 
 def test_what_is_promoted_fences_its_source_late() -> None:
     assert names(plan(None, promoted())) == []
-    assert names(plan(source(more={FENCED: "sales"}), promoted())) == []
+    told = {FENCED: "sales", SUCCESSOR: taken_by("sales")}
+    assert names(plan(source(more=told), promoted())) == []
     late = plan(source(writers=(TxnId(5),)), promoted())
     assert names(late) == ["FENCE", "ABORT_WRITERS"]
     # Killed between the two.
-    late = plan(source(more={FENCED: "sales"}, writers=(TxnId(5),)), promoted())
+    late = plan(source(more=told, writers=(TxnId(5),)), promoted())
     assert names(late) == ["ABORT_WRITERS"]
+    # By an earlier version, which told not whom it is handed over to.
+    late = plan(source(more={FENCED: "sales"}, writers=(TxnId(5),)), promoted())
+    assert names(late) == ["FENCE", "ABORT_WRITERS"]
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_a_fence_closes_other_tables_only_if_that_is_said(is_stopped: bool) -> None:
+    """Also of a promotion that was stopped while its source was lost."""
+    at_replica = replica(more={HANDOVER: RECORD.format()}) if is_stopped else promoted()
+    parameters = {**at_replica.database.parameters, SCOPE: "'t'"}
+    at_replica = ReplicaState(database=database(parameters))
+    with pytest.raises(ReplError, match="only sales.'t', and a fence closes .*--close-all"):
+        plan(source(), at_replica)
+    assert names(plan(source(), at_replica, is_all_closed=True))[0] == "FENCE"
+    told = {FENCED: "sales", SUCCESSOR: taken_by("sales")}
+    assert "FENCE" not in names(plan(source(more=told), at_replica))
 
 
 def test_what_only_a_lost_side_had_keeps_nobody_from_a_failover() -> None:
@@ -139,7 +166,10 @@ def test_what_only_a_lost_side_had_keeps_nobody_from_a_failover() -> None:
         (source(), replica(more={"repl.last.id": ""}), {}, "no whole replica"),
         (source(), ReplicaState(database=OTHER_SOURCE), {}, "there would be two"),
         (source(more={"repl.target.for": "true"}), replica(), {}, "is a replica itself"),
-        (source(more={FENCED: "other"}), replica(), {}, "by policy other already"),
+        (source(more={FENCED: "other"}), replica(), {}, "by policy other already.*--cancel"),
+        (source(more=taken(FENCED, "other")), replica(), {}, "two .*: .*'repl failback other'"),
+        (source(more={SUCCESSOR: taken_by("other")}), replica(), {}, "two sources: .*policy other"),
+        (source(more={SUCCESSOR: taken_by("other")}), promoted(), {}, "two sources: .*sales_dr"),
         (source(backlog=None, gap="purged"), replica(), {"is_planned": True}, "purged"),
         (
             source(),
@@ -230,6 +260,17 @@ def test_a_failback_that_was_stopped_goes_on_by_what_it_noted() -> None:
     found = plan_failback(FailbackRequest(policy=POLICY), noted, NEW)
     assert FailbackStep.BECOME_REPLICA not in found.steps
     assert (found.whole, found.dropped) == (("t",), ("mine",))
+
+
+def test_a_source_that_two_policies_took_is_given_back_by_none() -> None:
+    """The one that fenced it is promoted, too: nobody may lift its fence."""
+    fenced = OldSource(database=database({**SOURCE, FENCED: "other"}))
+    with pytest.raises(ReplError, match="'repl promote other --cancel', as long as"):
+        plan_failback(FailbackRequest(policy=POLICY), fenced, NEW)
+    promoted_too = OldSource(database=database({**SOURCE, **taken(FENCED, "other")}))
+    with pytest.raises(ReplError, match="'repl failback other'") as refused:
+        plan_failback(FailbackRequest(policy=POLICY), promoted_too, NEW)
+    assert "--cancel" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -337,8 +337,8 @@ def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
     assert report.kind is LoadKind.BOOTSTRAP
     (text,) = told
     assert "ann@machine" in text
-    assert "no sign of life for 12 s" in text
-    assert "goes on in 60 s at the latest" in text
+    assert "no sign of life for 12.0 s" in text
+    assert "goes on in 1 min 0 s at the latest" in text
     world.assert_same()
     assert not leases(world.target)
 

@@ -21,9 +21,9 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.format.untrusted import DumpRules
+from hms_bridge.repl.format.verify import verify_dump
 from hms_bridge.repl.load.plan import LoadKind, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
-from hms_bridge.repl.verify import verify_dump
 from tests.support.golden_repl import CYCLES
 from tests.support.world import World
 
@@ -273,9 +273,8 @@ def test_a_lost_event_directory_is_noticed(target):
 @pytest.mark.golden
 def test_a_replica_that_was_written_to_is_noticed(target):
     target.load_dump("02")
-    with target.world.engine.transaction(write=True) as connection:
-        of_table = update(NEXT_WRITE_ID).where(NEXT_WRITE_ID.c.NWI_TABLE == "t_plain")
-        connection.execute(of_table.values(NWI_NEXT=5))
+    of_table = update(NEXT_WRITE_ID).where(NEXT_WRITE_ID.c.NWI_TABLE == "t_plain")
+    target.world.execute(of_table.values(NWI_NEXT=5))
     target.bring("07")
     with pytest.raises(ReplError, match="begins with write id 6"):
         target.load.run(target.load.plan(target.request))

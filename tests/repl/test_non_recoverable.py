@@ -11,6 +11,7 @@ from hms_bridge.model.properties import INCOMPATIBLE, LAST_EVENT
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.target_objects import with_parameters
+from tests.support.passing import Purged
 from tests.support.repl_world import LEASE, ReplWorld
 
 
@@ -37,22 +38,13 @@ def discard(world: ReplWorld) -> None:
     work.run(work.plan(request))
 
 
-class WithoutEvents:
-    """A source whose log was purged."""
-
-    def __init__(self, world: ReplWorld) -> None:
-        self.source = world.source
-
-    def __getattr__(self, name):
-        return getattr(self.source, name)
-
-    def get_next_notification(self, _):
-        return ()
+EVERYTHING = 10**9
+"""An event up to which a log is purged."""
 
 
 def fail_to_dump(world: ReplWorld) -> None:
     world.insert("t", (7, "lost"))
-    dumper, request = world.dumper(WithoutEvents(world)), world.dump_request()
+    dumper, request = world.dumper(Purged(world.source, EVERYTHING)), world.dump_request()
     with pytest.raises(EventGapError), dumper.marking(request):
         dumper.plan(request)
 
@@ -135,5 +127,5 @@ def test_what_another_try_may_end_and_a_plan_leave_no_mark(world):
         load(world)
     discard(world)
     with pytest.raises(EventGapError):
-        world.dumper(WithoutEvents(world)).plan(world.dump_request())
+        world.dumper(Purged(world.source, EVERYTHING)).plan(world.dump_request())
     assert marks(world) == []

@@ -32,7 +32,7 @@ def make_dump(root: Path, name: str, *markers: str) -> str:
 def test_a_holder_tells_database_and_directory(database: str, root: str) -> None:
     directory = f"{database_directory(root, database)}/7f3c"
     assert pinned_dump(dump_holder(database, directory)) == (database, directory)
-    assert pinned_dump(policy_holder(database)) is None
+    assert pinned_dump(policy_holder(database, root)) is None
     assert pinned_dump("dump:sales:/somewhere/else/7f3c") is None
     assert pinned_dump("dump:sales:7f3c") is None
 
@@ -67,7 +67,7 @@ def test_what_became_of_dumps(tmp_path: Path) -> None:
 def test_a_dump_below_another_root_keeps_its_pin() -> None:
     """A second dump root must not forget what the first one's dump still needs (I5)."""
     manifest = InMemoryManifest()
-    pins = DumpPins(manifest=manifest, clock=SimulatedClock(), database="sales")
+    pins = DumpPins(manifest=manifest, clock=SimulatedClock(), database="sales", root="/one")
     here, there = (f"{database_directory(root, 'sales')}/a" for root in ("/one", "/other"))
     pins.hold(here, [])
     pins.hold(there, [])

@@ -15,6 +15,7 @@ from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.cycles.runner import Runner
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.pinned_dumps import release_loaded_dumps
+from tests.support.passing import Interrupted
 from tests.support.repl_world import LEASE, ReplWorld
 
 POLICY = ReplicationPolicy(
@@ -45,7 +46,7 @@ class Cycles:
             user="ann",
             host="here",
             lease=LEASE,
-            tell=self.told.append,
+            say=self.told.append,
         )
 
     @contextmanager
@@ -181,13 +182,10 @@ def test_a_root_that_is_a_file_or_below_one_is_tried_once(
 
 
 def test_a_stop_is_written_down_and_gone_on_with(cycles: Cycles, world: ReplWorld) -> None:
-    class Stopping:
-        def __getattr__(self, name: str) -> Any:
-            if name == "create_table":
-                raise KeyboardInterrupt
-            return getattr(world.target, name)
+    def stop() -> None:
+        raise KeyboardInterrupt
 
-    cycles.target = Stopping()
+    cycles.target = Interrupted(world.target, stop, before="create_table")
     with pytest.raises(KeyboardInterrupt):
         cycles.run()
     assert cycles.outcomes == ["interrupted"]

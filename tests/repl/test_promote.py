@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,15 +18,16 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxnsRequest, TxnState, TxnType
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.handover import promote
+from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.handover.promote import Promotion
 from hms_bridge.repl.handover.promote_plan import PromoteStep
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import OpenSides, Side
 from hms_bridge.repl.lease import Lease
-from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.status import ReplStatus, StatusRequest
 from hms_bridge.repl.target_objects import FENCED, with_parameters
 from tests.support.handover_world import POLICY, Sites
+from tests.support.passing import Passing
 from tests.support.world import World
 
 
@@ -72,7 +72,7 @@ def test_nobody_writes_to_a_fenced_source(sites: Sites) -> None:
         sites.main.create_table("new")
     with pytest.raises(MetaError, match="drop_table"):
         main.drop_table(POLICY, "t")
-    with pytest.raises(ReplError, match="is handed over to its replica; to give it back"):
+    with pytest.raises(ReplError, match="is no source any more: .*'repl end sales', then"):
         set_access(main, POLICY, Access.WRITES)
     refused = main.compact(CompactionRequest(target=Target(POLICY, "t"), type=CompactionType.MAJOR))
     assert not refused.is_accepted
@@ -161,7 +161,7 @@ def test_it_is_a_source_that_keeps_what_the_way_back_needs(sites: Sites) -> None
     """From the first write on: files in the archive, events in the log."""
     sites.promote(is_planned=True)
     holders = [pin.holder for pin in sites.dr.metastore.manifest.pins()]
-    assert holders == ["policy:sales"]
+    assert holders == [f"policy:sales:file:{sites.root}"]
     sites.dr.insert("t", (3, "c"))
     assert sites.dr.archived() == {}
     sites.dr.compact("t")
@@ -343,29 +343,19 @@ def test_nor_by_a_load_that_was_planned_before(sites: Sites) -> None:
     assert ids(sites.dr) == [1, 2]
 
 
-class HivesMetastore:
-    """Ours, for what a Hive's does as well."""
-
-    def __init__(self, metastore: Any) -> None:
-        self._metastore = metastore
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._metastore, name)
-
-
-class Unaware(HivesMetastore):
-    """A replica's, which cannot tell what transactions it replays."""
+class Unaware(Passing):
+    """A replica's Hive, which cannot tell what transactions it replays."""
 
     def get_replayed_txns(self, repl_policy: str) -> dict[TxnId, TxnId]:
         return {}
 
 
-class Heedless(HivesMetastore):
-    """A source's, which knows nothing of fences."""
+class Heedless(Passing):
+    """A source's Hive, which knows nothing of fences."""
 
     def alter_database(self, name: str, database: Database) -> None:
         parameters = {key: text for key, text in database.parameters.items() if key != FENCED}
-        self._metastore.alter_database(name, replace(database, parameters=parameters))
+        self.inner.alter_database(name, replace(database, parameters=parameters))
 
 
 def replay_one_that_has_not_written(sites: Sites) -> None:
@@ -458,6 +448,42 @@ def test_the_tables_that_were_never_replicated_are_not_dropped_by_a_way_back(sit
         with pytest.raises(ReplError, match="would lose all others"):
             sites.failback(is_discarded=True)
     assert ids(sites.main, "u") == [1, 2, 3]
+
+
+def test_a_failback_of_some_tables_is_refused_with_what_leads_on(sites: Sites) -> None:
+    """They come back into a database of their own, and the others belong to their writers."""
+    policy = replace(sites.policy, included_tables="t")
+    sites.dr.metastore.policies.add_policies([policy], is_replacing=True)
+    sites.replicate()
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.dr.insert("t", (3, "c"))
+    sites.find_main()
+    with pytest.raises(ReplError, match="other tables would have no writers.*--close-all"):
+        sites.promote()
+    sites.main.insert("u", (4, "d"))
+    (note,) = sites.promote(is_all_closed=True).notes
+    with pytest.raises(MetaError, match="fenced"):
+        sites.main.insert("u", (5, "e"))
+    assert sites.promote().steps == ()
+    assert "sales has only sales.'t' of it: " in note
+    with pytest.raises(ReplError, match="--into sales_back --root .*'repl end sales' there"):
+        sites.failback()
+    back = replace(
+        policy,
+        name="back",
+        root=str(sites.folder / "back"),
+        source=policy.target,
+        target=replace(policy.source, database="sales_back"),
+        included_tables=None,
+    )
+    with sites.sides().open_cycle(back) as cycle:
+        load = replace(cycle.load, target_database="sales_back")
+        assert replace(cycle, load=load).run().outcome.is_success
+    run_end(sites.main.metastore, plan_end(sites.main.metastore, POLICY))
+    sites.main.insert("u", (3, "c"))
+    assert sites.main.metastore.get_tables("sales_back") == ("t",)
+    assert ids(sites.main, "u") == [1, 2, 3, 4]
 
 
 def test_who_read_a_database_before_it_changed_places_brings_nothing_back(sites: Sites) -> None:

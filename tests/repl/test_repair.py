@@ -13,7 +13,7 @@ from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.properties import INCOMPATIBLE
-from hms_bridge.repl.own_part import Access, set_access
+from hms_bridge.repl.handover.own_part import Access, set_access
 from hms_bridge.repl.repair.looking import LastFailure
 from hms_bridge.repl.repair.plan import Step
 from hms_bridge.repl.repair.repl_repair import RepairReport

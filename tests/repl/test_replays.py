@@ -12,6 +12,7 @@ from hms_bridge.model.txn import OpenTxn, OpenTxns, TxnState
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.format.replays import Replays, still_open
 from tests.support.open_write import OpenWrite
+from tests.support.passing import Passing
 from tests.support.repl_world import LEASE, ReplWorld
 
 
@@ -82,14 +83,10 @@ def test_one_that_commits_while_it_is_dumped_is_not_taken_for_ended(world):
     world.insert("t", (3, "c"))
     source = world.source
 
-    class Late:
+    class Late(Passing):
         """The source; the transaction commits as soon as the end of the range is chosen."""
 
-        def __init__(self) -> None:
-            self.is_asked = False
-
-        def __getattr__(self, name):
-            return getattr(source, name)
+        is_asked = False
 
         def get_open_txns(self, *args, **options):
             self.is_asked = True
@@ -101,7 +98,7 @@ def test_one_that_commits_while_it_is_dumped_is_not_taken_for_ended(world):
                 txn.commit()
             return found
 
-    world.dump(Late())
+    world.dump(Late(source))
     world.load()
     world.replicate()
     world.assert_same()

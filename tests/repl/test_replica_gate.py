@@ -11,7 +11,7 @@ from hms_bridge.model.catalog import Database, Partition
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest, TxnState
-from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
+from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
 
 
 @pytest.fixture

@@ -15,11 +15,12 @@ from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
-from hms_bridge.repl.format.event_payload import message_json
+from hms_bridge.repl.format.stored_message import message_json
+from hms_bridge.repl.handover.own_part import Access, set_access
 from hms_bridge.repl.load.plan import LoadKind
-from hms_bridge.repl.own_part import Access, set_access
 from tests.repl.test_constraints import KEY, OWN, add, foreign
 from tests.repl.test_edges import external_table
+from tests.support.passing import Interrupted
 from tests.support.repl_world import ReplWorld
 
 
@@ -313,6 +314,21 @@ def test_a_replica_that_missed_a_change_of_scope_is_told(scoped):
         scoped.load()
 
 
+def test_a_second_replica_takes_a_change_of_scope_that_brings_nothing(scoped):
+    """It stands at the event at which the dump ends: what it has not got yet is the scope alone."""
+    second = scoped.replica.backup()
+    report = change(scoped, "'t.*|none'")
+    assert (report.from_event_id, report.tables) == (report.to_event_id, {})
+    scoped.load()
+    scoped.replica.restore(second)
+    assert scoped.load().kind is LoadKind.INCREMENTAL
+    assert scoped.load().kind is LoadKind.NOTHING
+    scoped.insert("t1", (7, "g"))
+    scoped.create_table("none")
+    scoped.replicate()
+    assert_scoped(scoped, "'t.*|none'")
+
+
 def test_a_scope_that_the_dump_notes_is_not_believed_if_it_was_changed(scoped):
     report = change(scoped, "'u.*'")
     path = Path(report.directory.removeprefix("file:")) / "hive/_hms_bridge_scope"
@@ -432,23 +448,6 @@ def test_a_hives_dump_tells_write_ids_of_a_table_that_comes_whole_by_a_rename(sc
     assert_scoped(scoped, "'t.*'")
 
 
-class Racing:
-    """A source to which something happens just after a dump has chosen its last event."""
-
-    def __init__(self, metastore, happens) -> None:
-        self._metastore = metastore
-        self._happens = [happens]
-
-    def get_current_event_id(self):
-        event_id = self._metastore.get_current_event_id()
-        if self._happens:
-            self._happens.pop()()
-        return event_id
-
-    def __getattr__(self, verb):
-        return getattr(self._metastore, verb)
-
-
 @pytest.mark.parametrize("is_renamed", [False, True])
 def test_a_table_that_is_lost_as_it_leaves_the_scope_goes_too(scoped, is_renamed):
     """The next dump is not of it, so that no event would ever tell."""
@@ -460,7 +459,8 @@ def test_a_table_that_is_lost_as_it_leaves_the_scope_goes_too(scoped, is_renamed
             scoped.source.drop_table("src", "t1")
 
     plan = scoped.dumper().plan(scoped.dump_request(scope=scope_of("'t2'"), is_scope_changed=True))
-    scoped.dumper(Racing(scoped.source, happens)).run(plan)
+    racing = Interrupted(scoped.source, happens, after="get_current_event_id")
+    scoped.dumper(racing).run(plan)
     scoped.load()
     assert_scoped(scoped, "'t2'")
     scoped.insert("t2", (7, "later"))

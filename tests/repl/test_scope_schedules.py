@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hms_bridge.model.repl_scope import ReplScope
-from tests.support.faults import CrashError
+from tests.support.faults import CrashError, Dying
 from tests.support.open_write import OpenWrite
 from tests.support.repl_world import ReplWorld
 
@@ -33,28 +33,6 @@ STEPS = st.one_of(
     st.tuples(st.just("anew"), NAMES),
 )
 _CHANGES = ("alter", "drop", "create", "add", "repl", "commit", "abort", "open", "allocate")
-
-
-class Dying:
-    """A metastore whose caller is killed after some changes."""
-
-    def __init__(self, metastore: Any, changes: int) -> None:
-        self._metastore = metastore
-        self._left = changes
-
-    def __getattr__(self, verb: str) -> Any:
-        found = getattr(self._metastore, verb)
-        if not verb.startswith(_CHANGES):
-            return found
-
-        def called(*args: Any, **options: Any) -> Any:
-            answer = found(*args, **options)
-            self._left -= 1
-            if not self._left:
-                raise CrashError(verb)
-            return answer
-
-        return called
 
 
 class Schedule:
@@ -115,7 +93,7 @@ class Schedule:
         self.world.dump(scope=self.scope, is_scope_changed=True, tables_anew=anew)
         self.world.clock.on_sleep = lambda: None
         if killed_at:
-            loader = self.world.loader(Dying(self.world.target, killed_at))
+            loader = self.world.loader(Dying(self.world.target, killed_at, *_CHANGES))
             try:
                 loader.run(loader.plan(self.world.load_request))
             except CrashError:

@@ -18,8 +18,9 @@ from hms_bridge.model.catalog import TableType
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.ids import WriteId
+from hms_bridge.repl.handover.own_part import Access, set_access
 from hms_bridge.repl.load.plan import LoadKind
-from hms_bridge.repl.own_part import Access, set_access
+from tests.support.faults import CrashError, Dying
 from tests.support.program import run_here
 from tests.support.repl_world import ReplWorld
 
@@ -335,33 +336,13 @@ def test_a_load_that_is_killed_at_every_change_goes_on(world):
     rename(world, "t", "u")
     world.dump(tables_anew=("u",))
 
-    class KilledError(Exception):
-        pass
-
-    class Dying:
-        def __init__(self, calls: int):
-            self.left = calls
-
-        def __getattr__(self, verb):
-            found = getattr(world.target, verb)
-            if not verb.startswith(("alter", "drop", "create", "add", "repl", "commit")):
-                return found
-
-            def called(*args, **options):
-                answer = found(*args, **options)
-                self.left -= 1
-                if not self.left:
-                    raise KilledError
-                return answer
-
-            return called
-
+    changes = ("alter", "drop", "create", "add", "repl", "commit")
     for calls in range(1, 12):
-        loader = world.loader(Dying(calls))
+        loader = world.loader(Dying(world.target, calls, *changes))
         try:
             loader.run(loader.plan(world.load_request))
             break
-        except KilledError:
+        except CrashError:
             world.clock.advance_ms(400_000)
     else:
         raise AssertionError("it never comes to its end")

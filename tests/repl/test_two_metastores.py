@@ -10,13 +10,13 @@ from changemanager.archive import ChangeManager
 from changemanager.purge import Purge
 from hms_bridge.errors import EventGapError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId, WriteId
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.format.verify import verify_dump
 from hms_bridge.repl.load.plan import LoadKind
-from hms_bridge.repl.verify import verify_dump
+from tests.support.passing import Interrupted, Passing, Purged
 from tests.support.simulated_clock import DAY_MS
 
 
@@ -214,25 +214,14 @@ def test_a_bootstrap_aborts_lock_holders_only_if_told(world):
 def test_writes_between_event_id_and_snapshot_are_there_once(world):
     """They are in the bootstrap and in the next dump."""
 
-    class Busy:
-        def __init__(self, store):
-            self._store = store
-            self.has_written = False
+    def write() -> None:
+        world.update("t", (2, "between"))
+        world.insert("t", (15, "between"))
 
-        def __getattr__(self, name):
-            return getattr(self._store, name)
-
-        def get_open_txns(self, *args):
-            if not self.has_written:
-                self.has_written = True
-                world.update("t", (2, "between"))
-                world.insert("t", (15, "between"))
-            return self._store.get_open_txns(*args)
-
-    busy = Busy(world.source)
+    busy = Interrupted(world.source, write, before="get_open_txns")
     dumper = world.dumper(busy)
     plan = dumper.plan(world.dump_request())
-    busy.has_written = False
+    busy.times = 1
     dumper.run(plan)
     world.load()
     after_bootstrap = world.replica.rows("t")
@@ -303,22 +292,11 @@ def test_a_table_dropped_while_it_is_dumped_is_left_out(world):
     world.create_table("victim")
     world.insert("victim", (1, "x"))
 
-    class Dropping:
-        def __getattr__(self, name):
-            return getattr(world.source, name)
+    def drop() -> None:
+        world.source.drop_table("src", "victim")
 
-        def get_open_txns(self, *args):
-            found = world.source.get_open_txns(*args)
-            if "victim" in world.source.get_tables("src") and self.is_armed:
-                world.source.drop_table("src", "victim")
-            return found
-
-        is_armed = False
-
-    source = Dropping()
-    dumper = world.dumper(source)
-    plan = dumper.plan(world.dump_request())
-    source.is_armed = True
+    plan = world.dumper().plan(world.dump_request())
+    dumper = world.dumper(Interrupted(world.source, drop, after="get_open_txns"))
     report = dumper.run(plan)
     assert list(report.tables) == ["t"]
     world.load()
@@ -327,24 +305,12 @@ def test_a_table_dropped_while_it_is_dumped_is_left_out(world):
 
 
 def test_a_rename_while_dumping_makes_the_dump_fail(world):
-    class Renaming:
-        is_armed = False
+    def rename() -> None:
+        old = world.source.get_table("src", "t")
+        world.source.alter_table("src", "t", replace(old, name="t2"))
 
-        def __getattr__(self, name):
-            return getattr(world.source, name)
-
-        def get_open_txns(self, *args):
-            found = world.source.get_open_txns(*args)
-            if self.is_armed:
-                self.is_armed = False
-                old = world.source.get_table("src", "t")
-                world.source.alter_table("src", "t", replace(old, name="t2"))
-            return found
-
-    source = Renaming()
-    dumper = world.dumper(source)
-    plan = dumper.plan(world.dump_request())
-    source.is_armed = True
+    plan = world.dumper().plan(world.dump_request())
+    dumper = world.dumper(Interrupted(world.source, rename, after="get_open_txns"))
     with pytest.raises(ReplError, match="renamed while database src was dumped"):
         dumper.run(plan)
     world.replicate()
@@ -389,20 +355,9 @@ def test_events_that_were_purged_before_the_dump_are_noticed(world):
     world.replicate()
     world.insert("t", (4, "lost"))
 
-    class Purged:
-        def __init__(self, keeps):
-            self._keeps = keeps
-
-        def __getattr__(self, name):
-            return getattr(world.source, name)
-
-        def get_next_notification(self, request: NotificationRequest):
-            found = world.source.get_next_notification(request)
-            return tuple(one for one in found if one.id > self._keeps)
-
     current = world.source.get_current_event_id()
-    for keeps in (current - 1, current):
-        dumper = world.dumper(Purged(keeps))
+    for last_purged in (current - 1, current):
+        dumper = world.dumper(Purged(world.source, last_purged))
         with pytest.raises(EventGapError, match="gone from the notification log"):
             dumper.plan(world.dump_request())
     assert world.last_event() != str(current)
@@ -411,15 +366,12 @@ def test_events_that_were_purged_before_the_dump_are_noticed(world):
 def test_a_restored_metastore_is_noticed(world):
     world.replicate()
 
-    class Restored:
-        def __getattr__(self, name):
-            return getattr(world.source, name)
-
+    class Restored(Passing):
         def get_current_event_id(self):
             return EventId(1)
 
     with pytest.raises(EventGapError, match="restored or replaced"):
-        world.dumper(Restored()).plan(world.dump_request())
+        world.dumper(Restored(world.source)).plan(world.dump_request())
 
 
 def test_the_purge_keeps_what_an_unloaded_dump_needs(world):
@@ -434,7 +386,7 @@ def test_the_purge_keeps_what_an_unloaded_dump_needs(world):
     world.dump()
     held = {pin.holder for pin in world.source.manifest.pins()}
     assert f"dump:src:{report.directory}" not in held
-    assert "policy:src" in held
+    assert world.policy_pin in held
 
 
 def test_the_purge_keeps_what_the_next_dump_will_need(world):

@@ -11,10 +11,10 @@ import pytest
 from changemanager.manifest import ArchiveCause, ArchiveContext, ArchiveIntent, IntentState
 from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.repl.dump.incremental import IncrementalRules
-from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.dump.plan import DumpKind, IncrementalRules
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
+from tests.support.passing import Passing, Purged
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import DAY_MS
 
@@ -135,7 +135,7 @@ def test_the_dump_pins_what_it_found_in_the_archive(world):
     world.clean()
     world.dump()
     world.clock.advance_ms(11 * DAY_MS)
-    world.purge(["policy:src"])
+    world.purge([world.policy_pin])
     world.load()
     world.assert_same()
 
@@ -310,23 +310,14 @@ def test_a_transaction_that_is_older_than_the_log_is_refused(world):
     long.insert("t", [(3, "silent")])
     told.insert("t", [(4, "told")])
     world.replicate()
-    keeps = world.source.get_current_event_id()
-
-    class Purged:
-        def __getattr__(self, name):
-            return getattr(world.source, name)
-
-        def get_next_notification(self, request):
-            found = world.source.get_next_notification(request)
-            return tuple(one for one in found if one.id > keeps)
-
+    purged = Purged(world.source, world.source.get_current_event_id())
     told.commit()
-    world.dump(Purged())
+    world.dump(purged)
     world.load()
     long.commit()
-    keeps = world.source.get_current_event_id() - 1
+    purged = Purged(world.source, world.source.get_current_event_id() - 1)
     with pytest.raises(ReplError, match=rf"transaction {long.id} \(the notification log does not"):
-        world.dump(Purged())
+        world.dump(purged)
     world.replicate()
     world.assert_same()
 
@@ -419,18 +410,15 @@ def test_a_table_that_goes_while_the_log_is_read_is_looked_for_again(world):
     silently(world, ("insert", "t", [(3, "silent")]))
     source = world.source
 
-    class Renamed:
+    class Renamed(Passing):
         """The source; the table gets another name just before it is looked up."""
-
-        def __getattr__(self, name):
-            return getattr(source, name)
 
         def get_table(self, database, table):
             if table == "t":
                 rename(world, "t", "renamed")
             return source.get_table(database, table)
 
-    world.dump(Renamed())
+    world.dump(Renamed(source))
     world.load()
     world.replicate()
     world.assert_same()
@@ -441,16 +429,14 @@ def test_a_table_that_went_without_a_word_is_refused_with_a_way_out(world):
     silently(world, ("insert", "t", [(3, "silent")]))
     source = world.source
 
-    class Silent:
+    class Silent(Passing):
         """The source; somebody took the table away behind the metastore's back."""
-
-        def __getattr__(self, name):
-            return getattr(source, name)
 
         def get_table(self, database, table):
             raise NoSuchObjectError(f"{database}.{table} table not found")
 
-    with pytest.raises(ReplError, match="log tells of no drop or rename") as refused:
-        world.dump(Silent())
+    silent = Silent(source)
+    with pytest.raises(ReplError, match="log has no drop or rename") as refused:
+        world.dump(silent)
     assert "--bootstrap" in str(refused.value)
-    assert world.dump(Silent(), events=IncrementalRules(is_unknown_empty=True)).events.assumed_empty
+    assert world.dump(silent, events=IncrementalRules(is_unknown_empty=True)).events.assumed_empty

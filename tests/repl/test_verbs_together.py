@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -20,17 +19,18 @@ from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.untrusted import DumpRules
-from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
+from hms_bridge.repl.format.verify import verify_dump
+from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.repair.looking import RepairRequest, RepairSides
 from hms_bridge.repl.repair.repl_repair import ReplRepair
 from hms_bridge.repl.status import ReplStatus, StatusRequest
 from hms_bridge.repl.target_objects import HANDOVER, diverged_tables, with_parameters
-from hms_bridge.repl.verify import verify_dump
 from tests.repl.test_drill import SCRATCH, driller, request
 from tests.repl.test_functions import function, jar
 from tests.repl.test_functions import load as load_functions
-from tests.repl.test_non_recoverable import WithoutEvents, dump, fail_to_dump, load, marks
+from tests.repl.test_non_recoverable import EVERYTHING, dump, fail_to_dump, load, marks
 from tests.support.handover_world import Sites
+from tests.support.passing import Passing, Purged
 from tests.support.repair_world import repair
 from tests.support.repl_world import ReplWorld
 
@@ -50,14 +50,8 @@ def sites(tmp_path: Path) -> Iterator[Sites]:
         yield made.with_tables()
 
 
-class NotPaused:
+class NotPaused(Passing):
     """Policies of a promotion that dies when it has begun."""
-
-    def __init__(self, policies) -> None:
-        self.policies = policies
-
-    def __getattr__(self, name):
-        return getattr(self.policies, name)
 
     def set_paused(self, *_, **__):
         raise ReplError("killed")
@@ -138,7 +132,7 @@ def test_a_mark_does_not_stop_a_failover(sites, is_dump_there):
         mark_incompatible(sites.dr.metastore, "sales")
     with sites.sides().open_cycle(sites.policy) as cycle, pytest.raises(ReplError):
         if not is_dump_there:
-            purged = WithoutEvents(SimpleNamespace(source=sites.main.metastore))
+            purged = Purged(sites.main.metastore, EVERYTHING)
             dumper = ReplDump(purged, sites.main.resolve, sites.clock, sites.new_name)
             replace(cycle, dumper=dumper).run()
         cycle.run()

@@ -10,10 +10,11 @@ from hms_bridge.errors import InvalidOperationError, ReplError
 from hms_bridge.model.catalog import Column
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.repl_dump import ReplDump
+from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.load.plan import LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
-from hms_bridge.repl.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.whole_lists import whole_lists
+from tests.support.passing import Passing
 from tests.support.repl_world import LEASE
 
 _OTHERS = r"write id {} of dst\.t is not that of the source's transaction"
@@ -201,15 +202,9 @@ class TestCutLists:
         older.commit()
         lost.abort()
 
-        class Forgetful:
-            def __init__(self, store):
-                self._store = store
-
-            def __getattr__(self, name):
-                return getattr(self._store, name)
-
+        class Forgetful(Passing):
             def get_valid_write_ids(self, names, txns=None, write_id=None):
-                (one,) = self._store.get_valid_write_ids(names, txns, write_id)
+                (one,) = self.inner.get_valid_write_ids(names, txns, write_id)
                 return (replace(one, high_watermark=min(one.high_watermark, 2)),)
 
         (whole,) = whole_lists(

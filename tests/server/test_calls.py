@@ -50,7 +50,9 @@ from hms_bridge.wire.convert_catalog import (
     table_to_struct,
 )
 from hms_bridge.wire.convert_statistics import statistics_to_structs
+from hms_bridge.wire.methods import OLDER_METHODS, all_names
 from hms_bridge.wire.structs import Struct, hive
+from tests.server.test_golden_replay import played_methods
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.partition_expressions import sent_for
 from tests.support.sample_records import (
@@ -72,8 +74,10 @@ PARTITIONED = Table(
     storage=Storage(columns=(Column(name="id", type="int"),), location="file:/w/p"),
     partition_columns=(Column(name="a", type="int"), Column(name="b", type="string")),
 )  # fmt: skip
+P = TableName("db", "p")
 NAMES = ("a=1/b=x", "a=1/b=y", "a=2/b=x%2Fy")
-CLIENT = Path(__file__).parents[2] / "hms_bridge" / "client"
+ROOT = Path(__file__).parents[2]
+CALLERS = (ROOT / "tests/server", ROOT / "tests/service", ROOT / "hms_bridge/client")
 CONFIG = {"hive.metastore.warehouse.dir": "file:/w", "hive.db.password": "x"}
 
 
@@ -193,11 +197,11 @@ def _is_empty(value: Any) -> bool:
     return not value
 
 
-@pytest.mark.parametrize("name", ["create_ischema", "cm_recycle", "add_token",
-                                  "create_role", "add_master_key"])  # fmt: skip
-def test_what_is_not_offered_is_unknown(rig: Rig, name: str) -> None:
-    with pytest.raises(UnknownMethodError):
-        rig(name)
+def test_what_is_not_offered_is_unknown(rig: Rig) -> None:
+    for name in sorted(set(all_names()) - offered_names() - set(OLDER_METHODS)):
+        with pytest.raises(UnknownMethodError):
+            rig(name)
+    assert rig.asked == []
 
 
 # Catalogs and databases
@@ -283,6 +287,25 @@ def test_tables_by_pattern_or_by_nothing(rig: Rig) -> None:
     rig.fake.answers |= {"get_tables_by_names": (), "get_database": NoSuchObjectError("nodb")}
     with pytest.raises(NoSuchObjectError, match="nodb"):
         rig("get_table_objects_by_name_req", req=hive.GetTablesRequest(dbName="x", tblNames=["t"]))
+
+
+def test_tables_with_access(rig: Rig) -> None:
+    rig.fake.answers["get_tables_by_names"] = (TABLE, VIEW)
+    request = hive.GetTablesExtRequest(
+        catalog="Hive", database="db", tableNamePattern="*", requestedFields=2**31 - 1, limit=2,
+        processorCapabilities=["HIVESQL"],
+    )  # fmt: skip
+    tables = rig("get_tables_ext", req=request)
+    assert [(table.tblName, table.accessType) for table in tables] == [("t", None), ("v", 2)]
+    assert rig.asked == [
+        ("get_tables", "db", None, None, "hive"), ("get_tables_by_names", "db", ("t", "v"), "hive")
+    ]  # fmt: skip
+    request.requestedFields, request.limit = 2, None
+    assert [table.accessType for table in rig("get_tables_ext", req=request)] == [None, None]
+    assert rig.asked[1][2] == ("t", "v", "mm")
+    for capabilities in (None, ["HIVESQL", "MANAGERAWMETADATA"]):
+        request.processorCapabilities = capabilities
+        assert rig("get_tables_ext", req=request) == []
 
 
 def test_insert_only_tables_are_for_clients_that_understand_them(rig: Rig) -> None:
@@ -509,11 +532,19 @@ def test_partitions_by_filter_in_all_forms(rig: Rig) -> None:
     struct = partition_to_struct(PART)
     rig.fake.answers["count_partitions_by_filter"] = 2
     assert rig("get_num_partitions_by_filter", filter="a = 1", **AT) == 2
-    assert rig.asked == [("count_partitions_by_filter", "db", "p", "a = 1", "hive")]
+    assert rig.asked == [("count_partitions_by_filter", P, "a = 1")]
     request = hive.GetPartitionsByFilterRequest(dbName="db", tblName="p", filter="a = 1")
     assert rig("get_partitions_by_filter_req", req=request) == [struct, struct]
     assert rig.asked == [("get_partitions_by_filter", "db", "p", "a = 1", -1, "hive")]
     assert rig("get_partitions_by_filter", filter="", max_parts=-1, **AT) == [struct]
+
+
+def test_partition_specs_by_filter(rig: Rig) -> None:
+    asked = {"db_name": "DB", "tbl_name": "P", "filter": "a = 1", "max_parts": 7}
+    (spec,) = rig("get_part_specs_by_filter", **asked)
+    assert (spec.dbName, spec.tableName, spec.rootPath) == ("db", "p", "file:/w/p")
+    assert [part.values for part in spec.partitionList.partitions] == [["1", "x"]] * 2
+    assert ("get_partitions_by_filter", "db", "p", "a = 1", 7, "hive") in rig.asked
 
 
 def test_partition_names_by_values(rig: Rig) -> None:
@@ -541,17 +572,15 @@ def test_partition_values(rig: Rig) -> None:
     assert [row.row for row in found.partitionValues] == [["x", "1"], ["x%2Fy", "2"]]
     how = {
         "filter_text": "", "is_distinct": True, "is_ascending": True, "max_parts": -1,
-        "catalog": "hive",
     }  # fmt: skip
-    assert rig.asked == [("get_partition_values", "db", "p", ["b", "a"], how)]
+    assert rig.asked == [("get_partition_values", P, ["b", "a"], how)]
     request.applyDistinct, request.ascending = False, False
     request.filter, request.maxParts, request.catName = "a = 1", 7, "Other"
     rig("get_partition_values", request=request)
     how = {
         "filter_text": "a = 1", "is_distinct": False, "is_ascending": False, "max_parts": 7,
-        "catalog": "other",
     }  # fmt: skip
-    assert rig.asked == [("get_partition_values", "db", "p", ["b", "a"], how)]
+    assert rig.asked == [("get_partition_values", replace(P, catalog="other"), ["b", "a"], how)]
     for missing, why in ((None, "partitionKeys"), ([hive.FieldSchema()], "key's name")):
         request.partitionKeys = missing
         with pytest.raises(MetaError, match=f"{why} was not sent"):
@@ -567,14 +596,14 @@ def test_conditions_in_all_forms(rig: Rig) -> None:
     found = rig("get_partitions_by_expr", req=request)
     assert found.partitions == [partition_to_struct(PART)]
     assert found.hasUnknownPartitions
-    how = {"max_parts": 7, "default_value": DEFAULT_PARTITION_VALUE, "catalog": "hive"}
-    assert rig.asked == [("get_partitions_by_condition", "db", "p", equal, how)]
+    how = {"max_parts": 7, "default_value": DEFAULT_PARTITION_VALUE}
+    assert rig.asked == [("get_partitions_by_condition", P, equal, how)]
     found = rig("get_partitions_spec_by_expr", req=request)
     assert found.partitionsSpec[0].partitionList.partitions == [partition_to_struct(PART)]
     request.order, request.defaultPartitionName = "1:-", "none"
     assert rig("get_partition_names_req", req=request) == list(NAMES)
     how |= {"default_value": "none", "order": "1:-"}
-    assert rig.asked == [("get_partition_names_by_condition", "db", "p", equal, how)]
+    assert rig.asked == [("get_partition_names_by_condition", P, equal, how)]
 
 
 @pytest.mark.parametrize(
@@ -595,7 +624,7 @@ def test_what_stands_where_an_expression_is_due(
     request = hive.PartitionsByExprRequest(dbName="db", tblName="p", expr=data)
     found = rig("get_partitions_spec_by_expr", req=request)
     assert (found.partitionsSpec, found.hasUnknownPartitions) == ([], True)
-    assert rig.asked[0][3] == condition
+    assert rig.asked[0][2] == condition
 
 
 def test_drops_by_condition(rig: Rig) -> None:
@@ -607,13 +636,11 @@ def test_drops_by_condition(rig: Rig) -> None:
     )  # fmt: skip
     assert rig("drop_partitions_req", req=request).partitions == [partition_to_struct(PART)]
     wanted = [ConditionToDrop(condition=FilterText("(a='1')"), archive_level=2)]
-    how = {
-        "catalog": "hive", "is_data_deleted": True, "is_purge": True, "is_if_exists": False,
-    }  # fmt: skip
-    assert rig.asked == [("drop_partitions_by_conditions", "db", "p", wanted, how)]
+    how = {"is_data_deleted": True, "is_purge": True, "is_if_exists": False}
+    assert rig.asked == [("drop_partitions_by_conditions", P, wanted, how)]
     request.ignoreProtection, request.needResult = True, False
     assert rig("drop_partitions_req", req=request).partitions is None
-    assert rig.asked[0][3] == [ConditionToDrop(condition=FilterText("(a='1')"))]
+    assert rig.asked[0][2] == [ConditionToDrop(condition=FilterText("(a='1')"))]
     request.parts = hive.RequestPartsSpec()
     with pytest.raises(MetaError, match="Partition spec is not set"):
         rig("drop_partitions_req", req=request)
@@ -706,6 +733,36 @@ def test_columns_that_come_once_for_all_partitions_are_put_into_each(rig: Rig) -
     (changed,) = rig.fake.calls[0][1][2]
     assert changed.storage.columns == (Column(name="id", type="int"),)
     assert changed.write_id == 12
+
+
+def test_partitions_are_added_by_specs(rig: Rig) -> None:
+    struct = partition_to_struct(PART)
+    whole = hive.PartitionSpec(
+        dbName="DB", tableName="P",
+        partitionList=hive.PartitionListComposingSpec(partitions=[struct]),
+    )  # fmt: skip
+    storage = hive.StorageDescriptor(cols=[], location="file:/w/p")
+    alike = hive.PartitionSpec(dbName="db", tableName="p", sharedSDPartitionSpec=(
+        hive.PartitionSpecWithSharedSD(sd=storage, partitions=[
+            hive.PartitionWithoutSD(values=["2", "y"], relativePath="/a=2/b=y", createTime=7),
+            hive.PartitionWithoutSD(values=["3", "z"], relativePath="/c"),
+        ])))  # fmt: skip
+    assert rig("add_partitions_pspec", new_parts=[]) == 0
+    assert rig("add_partitions_pspec", new_parts=[whole, alike]) == 1  # as the fake says
+    ((name, *place, added, how),) = rig.asked
+    assert (name, place) == ("add_partitions", ["db", "p"])
+    assert how == {"is_if_not_exists": False, "catalog": "hive"}
+    assert added[0] == PART
+    others = [(part.values, part.storage.location, part.create_time) for part in added[1:]]
+    assert others == [(("2", "y"), "file:/w/p/a=2/b=y", 7), (("3", "z"), "file:/w/p/c", 0)]
+    alike.sharedSDPartitionSpec.partitions[1].relativePath = None
+    with pytest.raises(MetaError, match="relativePath was not sent"):  # Hive: /w/pnull
+        rig("add_partitions_pspec", new_parts=[alike])
+    alike.tableName = "q"
+    with pytest.raises(MetaError, match=r"specs of 2 tables.*db\.p, .*db\.q"):
+        rig("add_partitions_pspec", new_parts=[whole, alike])
+    with pytest.raises(MetaError, match="neither"):
+        rig("add_partitions_pspec", new_parts=[hive.PartitionSpec(dbName="db", tableName="p")])
 
 
 def test_partitions_of_two_tables_are_not_mixed(rig: Rig) -> None:
@@ -1097,15 +1154,13 @@ def test_owners_may_do_with_their_tables_what_hive_grants_them(rig: Rig) -> None
     assert rig("get_role_grants_for_principal", request=request).principalGrants == []
 
 
-def test_every_answered_method_is_called_here_or_by_our_client() -> None:
-    here = Path(__file__).read_text()
-    client = "".join(path.read_text() for path in CLIENT.glob("*.py"))
-    untried = [
-        name for name in offered_names()
-        if f'"{name}"' not in here + client and name not in offered()["Always empty"]
-    ]  # fmt: skip
-    assert set(untried) <= {
-        "shutdown", "reinitialize",  # test_malformed_input
+def test_every_answered_method_is_called() -> None:
+    """By a test of the server or the service, by our client, or as a real Hive was."""
+    texts = [path.read_text() for folder in CALLERS for path in sorted(folder.glob("*.py"))]
+    named = {name for name in offered_names() if any(f'"{name}"' in text for text in texts)}
+    untried = offered_names() - named - played_methods() - set(offered()["Always empty"])
+    assert untried <= {
+        "shutdown",  # test_malformed_input
         "alter_partition_with_environment_context", "drop_partition_with_environment_context",
         "drop_partition_by_name_with_environment_context",
     }, "call it here"  # fmt: skip

@@ -3,15 +3,12 @@
 Up to call 489 the transaction ids are Hive's; later ones depend on calls that were not recorded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hms_bridge.client.addresses import Address
-from hms_bridge.client.caller import Caller, CallSettings
-from hms_bridge.clock import SystemClock
 from hms_bridge.errors import HmsBridgeError, MetaError
 from hms_bridge.server.serve import offered_names
 from hms_bridge.wire.exceptions import error_from_exception
@@ -76,26 +73,22 @@ def outcomes(
     folder = tmp_path_factory.mktemp("replay")
     found = []
     with served_metastore(folder) as served:
-        caller = Caller(
-            (Address("127.0.0.1", served.port),), CallSettings(attempts=1), SystemClock()
-        )
         for call in _calls():
             if call.number == FIRST_OF_MANY_PARTITIONS:
-                _add_many_partitions(caller)
+                _add_many_partitions(served.call)
             arguments = _moved(request_of(call), folder)
             ours: Any
             try:
-                ours = caller.call(call.method, **vars(arguments))
+                ours = served.call(call.method, **vars(arguments))
             except HmsBridgeError as error:
                 ours = type(error)
             found.append((call, _recorded(call, folder), ours))
-        caller.close()
     return found
 
 
-def _add_many_partitions(caller: Caller) -> None:
+def _add_many_partitions(call: Callable[..., Any]) -> None:
     """These calls were not recorded; their answers show what was there."""
-    table = caller.call("get_table", dbname="gdb", tbl_name="pp")
+    table = call("get_table", dbname="gdb", tbl_name="pp")
     parts = []
     for number in range(0, 1000, 5):
         storage = hive.StorageDescriptor(**vars(table.sd))
@@ -103,7 +96,7 @@ def _add_many_partitions(caller: Caller) -> None:
         parts.append(
             hive.Partition(values=[f"{number:04}"], dbName="gdb", tableName="pp", sd=storage)
         )
-    caller.call("add_partitions", new_parts=parts)
+    call("add_partitions", new_parts=parts)
 
 
 def _calls() -> Iterator[RecordedCall]:
@@ -111,6 +104,11 @@ def _calls() -> Iterator[RecordedCall]:
         is_answered = call.method in offered_names() - {"get_config_value"}
         if is_answered and call.number <= LAST and call.request and call.response:
             yield call
+
+
+def played_methods() -> frozenset[str]:
+    """The methods that are called here, with what a real Hive answered."""
+    return frozenset(call.method for call in _calls())
 
 
 def _recorded(call: RecordedCall, folder: Path) -> Any:

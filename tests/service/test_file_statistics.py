@@ -11,9 +11,9 @@ from hms_bridge.config.settings import EventSettings
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.catalog import Column, Partition, Storage, Table
 from hms_bridge.model.event import NotificationRequest
-from hms_bridge.model.properties import DO_NOT_UPDATE
+from hms_bridge.model.properties import DO_NOT_UPDATE, ERASURE_CODED_COUNT, FILE_BYTES, FILE_COUNT
 from hms_bridge.model.statistics_state import ACCURATE
-from hms_bridge.service.file_statistics import COUNTED, FILES, SIZE
+from hms_bridge.service.file_statistics import COUNTED
 from tests.support.world import World
 
 TRUSTED = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'
@@ -53,7 +53,7 @@ def _counted(parameters: object) -> dict[str, str]:
     return {name: value for name, value in parameters.items() if name in COUNTED}
 
 
-BOTH = {FILES: "2", SIZE: "8", "numFilesErasureCoded": "0"}
+BOTH = {FILE_COUNT: "2", FILE_BYTES: "8", ERASURE_CODED_COUNT: "0"}
 
 
 def test_a_table_made_over_files_is_counted(metastore: LocalMetastore, tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_changed_partition_is_counted_if_it_has_no_count(
     assert same.parameters[ACCURATE] == TRUSTED
     metastore.alter_partitions("d", "t", [replace(same, parameters={"k": "v"})])
     counted = metastore.get_partition("d", "t", ["1"]).parameters
-    assert _counted(counted) == BOTH | {FILES: "3", SIZE: "9"}
+    assert _counted(counted) == BOTH | {FILE_COUNT: "3", FILE_BYTES: "9"}
 
 
 def test_changed_partitions_of_transactional_tables_are_not_counted(

@@ -15,12 +15,14 @@ from hms_bridge.backend.schema.install import install
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings, TxnSettings
-from hms_bridge.errors import AlreadyExistsError, ConfigError
+from hms_bridge.errors import AlreadyExistsError
+from hms_bridge.hooks.port import EventHook
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.event import NotificationEvent
+from hms_bridge.model.hook import HookEvent
+from hms_bridge.notification.hook_points import as_hook_event
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hook_positions import StoredPositions
-from hms_bridge.service.hooks import BATCH, HookDispatcher, load_hooks, named_hooks
+from hms_bridge.service.hooks import BATCH, HookDispatcher
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.unit_of_work import Transactions
 from tests.conformance.objects import acid_table, commit, events_after, new_database, open_txn
@@ -31,39 +33,35 @@ class Recorder:
     """Remembers what it heard."""
 
     def __init__(self) -> None:
-        self.heard: list[NotificationEvent] = []
+        self.heard: list[HookEvent] = []
 
-    def on_event(self, event: NotificationEvent) -> None:
+    def on_event(self, event: HookEvent) -> None:
         self.heard.append(event)
 
 
 class Failing:
     """A hook with a fault."""
 
-    def on_event(self, event: NotificationEvent) -> None:
+    def on_event(self, event: HookEvent) -> None:
         raise RuntimeError(f"no {event.type}")
 
 
-def make_recorder() -> Recorder:
-    return Recorder()
+def stored_events(metastore: LocalMetastore) -> tuple[HookEvent, ...]:
+    return tuple(as_hook_event(event) for event in events_after(metastore, 0))
 
 
-RECORDER = Recorder()
-NO_HOOK = object()
-
-
-def open_with(folder: Path, *hooks: object) -> LocalMetastore:
+def open_with(folder: Path, *hooks: EventHook) -> LocalMetastore:
     return open_at(fresh_url(folder), folder, *hooks)
 
 
-def open_at(url: str, folder: Path, *hooks: object) -> LocalMetastore:
+def open_at(url: str, folder: Path, *hooks: EventHook) -> LocalMetastore:
     return open_local_metastore(
         url,
         # A transaction that a busy machine opens late would be aborted, which is heard too.
         settings=Settings(
             warehouse=str(folder / "warehouse"), txn=TxnSettings(open_timeout_ms=60_000)
         ),
-        hooks=hooks,  # type: ignore[arg-type]
+        hooks=hooks,
     )
 
 
@@ -75,7 +73,7 @@ def test_hooks_hear_what_was_committed(tmp_path: Path) -> None:
     with pytest.raises(AlreadyExistsError):
         metastore.create_table(acid_table(name))
     commit(metastore, open_txn(metastore))
-    stored = events_after(metastore, 0)
+    stored = stored_events(metastore)
     metastore.close()
     assert tuple(recorder.heard) == stored
     assert [one.type for one in recorder.heard] == [
@@ -101,7 +99,7 @@ class Moody(Recorder):
         self.failures = failures
         self.tried: list[int] = []
 
-    def on_event(self, event: NotificationEvent) -> None:
+    def on_event(self, event: HookEvent) -> None:
         self.tried.append(event.id)
         if self.failures:
             self.failures -= 1
@@ -114,7 +112,7 @@ def test_what_a_hook_failed_on_is_told_again_before_anything_else(tmp_path: Path
     metastore = open_with(tmp_path, moody)
     for _ in range(2):
         new_database(metastore)
-    stored = events_after(metastore, 0)
+    stored = stored_events(metastore)
     wait_until(lambda: len(moody.heard) == len(stored))
     metastore.close()
     assert tuple(moody.heard) == stored
@@ -227,7 +225,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def test_a_hook_may_write_itself(tmp_path: Path) -> None:
     class Writer(Recorder):
-        def on_event(self, event: NotificationEvent) -> None:
+        def on_event(self, event: HookEvent) -> None:
             super().on_event(event)
             if event.type == "CREATE_DATABASE":
                 metastore.create_table(acid_table(event.database_name or ""))
@@ -268,7 +266,7 @@ class Stuck(Recorder):
         super().__init__()
         self.is_free = threading.Event()
 
-    def on_event(self, event: NotificationEvent) -> None:
+    def on_event(self, event: HookEvent) -> None:
         assert self.is_free.wait(60)
         super().on_event(event)
 
@@ -279,7 +277,7 @@ def test_nobody_waits_for_a_hook(tmp_path: Path) -> None:
     txns = [open_txn(metastore) for _ in range(3)]  # in this thread: it would not come back
     for txn in txns:
         commit(metastore, txn)
-    stored = events_after(metastore, 0)
+    stored = stored_events(metastore)
     assert stuck.heard == []
     stuck.is_free.set()
     metastore.close()
@@ -315,30 +313,3 @@ def test_what_is_not_heard_before_the_end_is_heard_after_the_next_start(
     metastore.close()
     database.close()
     assert [one.id for one in recorder.heard] == [1, 2]
-
-
-def test_hooks_are_loaded_by_name() -> None:
-    here = "tests.service.test_hooks"
-    assert isinstance(load_hooks([f"{here}:Recorder"])[0], Recorder)
-    assert isinstance(load_hooks([f"{here}:make_recorder"])[0], Recorder)
-    assert isinstance(load_hooks([f"{here}:RECORDER"])[0].heard, list)  # type: ignore[attr-defined]
-
-
-def test_positions_are_stored_by_name() -> None:
-    here = "tests.service.test_hooks"
-    found = named_hooks([f"{here}:RECORDER"], [Recorder(), Recorder()])
-    assert [name for name, _ in found] == [
-        f"{here}:RECORDER", f"{here}:Recorder", f"{here}:Recorder#2",
-    ]  # fmt: skip
-    long = type("L" * 300, (Recorder,), {})
-    with pytest.raises(ConfigError, match="at most 255 characters"):
-        named_hooks([], [long()])
-
-
-@pytest.mark.parametrize(
-    "name", ["nowhere", "no.such.module:x", "tests.service.test_hooks:nothing",
-             "tests.service.test_hooks:NO_HOOK"],
-)  # fmt: skip
-def test_what_is_no_hook_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="event hook"):
-        load_hooks([name])

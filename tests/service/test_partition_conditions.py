@@ -27,6 +27,7 @@ from tests.conformance.objects import acid_table, events_after, partition
 from tests.support.faults import CrashError
 from tests.support.world import World
 
+T = TableName("db", "t")
 KEYS = (Column(name="n", type="int"), Column(name="s", type="string"))
 VALUES = [("1", "a"), ("2", "b"), ("10", "it's"), ("x", "odd"), ("__HIVE_DEFAULT_PARTITION__", "d")]
 NAMES = ["n=1/s=a", "n=10/s=it%27s", "n=2/s=b", "n=__HIVE_DEFAULT_PARTITION__/s=d", "n=x/s=odd"]
@@ -61,7 +62,7 @@ def place_of(metastore: MetastoreService, table: str, name: str) -> Path:
 def found_by(
     metastore: MetastoreService, condition: Condition, **how: int
 ) -> tuple[set[str], bool]:
-    found, is_uncertain = metastore.get_partitions_by_condition("db", "t", condition, **how)
+    found, is_uncertain = metastore.get_partitions_by_condition(T, condition, **how)
     return {one.values[1] for one in found}, is_uncertain
 
 
@@ -88,13 +89,13 @@ def test_what_a_condition_selects(
 def test_no_more_than_asked_for(metastore: MetastoreService) -> None:
     assert found_by(metastore, None, max_parts=2) == ({"a", "it's"}, False)
     assert found_by(metastore, Unread("why"), max_parts=1) == ({"a"}, True)
-    names = metastore.get_partition_names_by_condition("db", "t", None, max_parts=3)
+    names = metastore.get_partition_names_by_condition(T, None, max_parts=3)
     assert list(names) == NAMES[:3]
 
 
 def test_names_in_an_order(metastore: MetastoreService) -> None:
     def names(order: str) -> list[str]:
-        found = metastore.get_partition_names_by_condition("db", "t", None, order=order)
+        found = metastore.get_partition_names_by_condition(T, None, order=order)
         return [name.partition("/")[0] for name in found]
 
     assert names("0:+")[:3] == ["n=1", "n=2", "n=10"]
@@ -108,7 +109,7 @@ def test_names_in_an_order(metastore: MetastoreService) -> None:
 def test_names_cannot_say_perhaps(metastore: MetastoreService) -> None:
     for condition, why in ((LESS_THAN_9, "none of its column's type"), (Unread("why"), "why")):
         with pytest.raises(MetaError, match=why):
-            metastore.get_partition_names_by_condition("db", "t", condition)
+            metastore.get_partition_names_by_condition(T, condition)
 
 
 def test_drops_by_conditions(metastore: MetastoreService) -> None:
@@ -117,7 +118,7 @@ def test_drops_by_conditions(metastore: MetastoreService) -> None:
     before = int(metastore.get_current_event_id())
     conditions = [IS_B, compared(Function.EQUAL, S, "a"), IS_B]
     dropped = metastore.drop_partitions_by_conditions(
-        "db", "t", [ConditionToDrop(condition=condition) for condition in conditions]
+        T, [ConditionToDrop(condition=condition) for condition in conditions]
     )
     assert {one.values[1] for one in dropped} == {"a", "b"}
     assert not place.parent.exists()  # nothing else lay there
@@ -133,16 +134,16 @@ def test_drops_by_conditions(metastore: MetastoreService) -> None:
 def test_nothing_is_dropped_on_a_doubt(metastore: MetastoreService, condition: Condition) -> None:
     conditions = [ConditionToDrop(condition=one) for one in (IS_B, condition)]
     with pytest.raises(MetaError):
-        metastore.drop_partitions_by_conditions("db", "t", conditions, is_if_exists=True)
+        metastore.drop_partitions_by_conditions(T, conditions, is_if_exists=True)
     assert list(metastore.get_partition_names("db", "t")) == NAMES
 
 
 def test_a_condition_that_selects_nothing(metastore: MetastoreService) -> None:
     nothing = [ConditionToDrop(condition=one) for one in (IS_B, compared(Function.EQUAL, S, "q"))]
     with pytest.raises(NoSuchObjectError, match="Some partitions to drop are missing"):
-        metastore.drop_partitions_by_conditions("db", "t", nothing)
+        metastore.drop_partitions_by_conditions(T, nothing)
     assert list(metastore.get_partition_names("db", "t")) == NAMES
-    dropped = metastore.drop_partitions_by_conditions("db", "t", nothing, is_if_exists=True)
+    dropped = metastore.drop_partitions_by_conditions(T, nothing, is_if_exists=True)
     assert [one.values for one in dropped] == [("2", "b")]
 
 
@@ -152,10 +153,10 @@ def test_an_archive_is_not_taken_apart(metastore: MetastoreService) -> None:
     metastore.alter_partitions("db", "t", [replace(old, parameters=archived)])
     with pytest.raises(MetaError, match="subset of partitions in an archive"):
         metastore.drop_partitions_by_conditions(
-            "db", "t", [ConditionToDrop(condition=IS_B, archive_level=2)]
+            T, [ConditionToDrop(condition=IS_B, archive_level=2)]
         )
     assert metastore.drop_partitions_by_conditions(
-        "db", "t", [ConditionToDrop(condition=IS_B, archive_level=1)]
+        T, [ConditionToDrop(condition=IS_B, archive_level=1)]
     )
 
 
@@ -260,7 +261,7 @@ def test_partitions_are_counted_and_not_loaded(
     def remember(_connection: object, _cursor: object, statement: str, *_: object) -> None:
         statements.append(statement)
 
-    assert metastore.count_partitions_by_filter("db", "t", text) == count
+    assert metastore.count_partitions_by_filter(T, text) == count
     assert any('"PARTITIONS"' in one for one in statements)
     assert not any('"PARTITION_PARAMS"' in one for one in statements)
 
@@ -271,7 +272,7 @@ def test_values_of_keys_are_those_of_the_names(metastore: MetastoreService) -> N
     by_s = ["a", "b", "it%27s", "b", "d", "odd"]
 
     def values(*keys: str, **how: Any) -> list[tuple[str, ...]]:
-        return list(metastore.get_partition_values("DB", "T", keys, **how))
+        return list(metastore.get_partition_values(TableName("DB", "T"), keys, **how))
 
     assert values("n") == [("1",), ("10",), ("2",), (DEFAULT_PARTITION_VALUE,), ("x",)]
     assert values("s", is_distinct=False) == [(value,) for value in by_s]
@@ -286,14 +287,14 @@ def test_values_of_keys_are_those_of_the_names(metastore: MetastoreService) -> N
 
 def test_values_with_a_filter_are_those_of_all_columns(metastore: MetastoreService) -> None:
     def values(text: str, **how: Any) -> list[tuple[str, ...]]:
-        return list(metastore.get_partition_values("db", "t", ["n"], filter_text=text, **how))
+        return list(metastore.get_partition_values(T, ["n"], filter_text=text, **how))
 
     assert values("s like '%'") == SORTED
     assert values("s like '%'", is_ascending=False, max_parts=2) == SORTED[:2:-1]
     assert values("s like '%'", max_parts=2) == SORTED[:2]
     assert values("n < 11", is_distinct=False) == SORTED[:3]
     assert values("n = 7") == values("n = 1", max_parts=0) == []
-    assert metastore.get_partition_values("db", "t", ["zz"], filter_text="n = 1") == (("1", "a"),)
+    assert metastore.get_partition_values(T, ["zz"], filter_text="n = 1") == (("1", "a"),)
 
 
 def test_values_that_there_are_not(metastore: MetastoreService) -> None:
@@ -307,8 +308,8 @@ def test_values_that_there_are_not(metastore: MetastoreService) -> None:
         ("t", ["n"], "zz = 1", "zz"),
     ):
         with pytest.raises(MetaError, match=why):
-            metastore.get_partition_values("db", table, keys, filter_text=text)
-    assert metastore.get_partition_values("db", "u", ["n"]) == ()
+            metastore.get_partition_values(TableName("db", table), keys, filter_text=text)
+    assert metastore.get_partition_values(TableName("db", "u"), ["n"]) == ()
 
 
 @pytest.mark.parametrize(
@@ -326,5 +327,5 @@ def test_what_of_several_things_is_wrong_with_values_is_told(
 ) -> None:
     """First what needs no table: that a key is asked for, and the filter's syntax."""
     with pytest.raises(error, match=why) as raised:
-        metastore.get_partition_values("db", "none", keys, filter_text=text)
+        metastore.get_partition_values(TableName("db", "none"), keys, filter_text=text)
     assert type(raised.value) is error

@@ -18,6 +18,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.session.locked_transaction import locked_transaction
 from hms_bridge.session.transaction import Client
 from tests.conformance import objects
+from tests.support.passing import Interrupted, Passing
 from tests.support.world import World
 
 UPDATE = objects.component("default", "t", LockType.EXCL_WRITE, DataOperation.UPDATE)
@@ -30,32 +31,27 @@ def store(tmp_path: Path) -> LocalStore:
     return world.store
 
 
-class Overtaken:
+class Overtaken(Passing):
     """A metastore on which another update begins right after ours, and locks first."""
 
-    def __init__(self, store: LocalStore) -> None:
-        self._metastore = store.metastore
-        self.other = TxnId(0)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._metastore, name)
+    other = TxnId(0)
 
     def lock(self, request: LockRequest) -> object:
-        self.other = objects.open_txn(self._metastore)
-        self._metastore.lock(objects.request(UPDATE, txn=self.other))
-        objects.write_id(self._metastore, self.other, "default")
-        return self._metastore.lock(request)
+        self.other = objects.open_txn(self.inner)
+        self.inner.lock(objects.request(UPDATE, txn=self.other))
+        objects.write_id(self.inner, self.other, "default")
+        return self.inner.lock(request)
 
     def now_ms(self) -> int:
         return 0
 
     def sleep_seconds(self, seconds: float) -> None:  # noqa: ARG002
-        objects.commit(self._metastore, self.other)
+        objects.commit(self.inner, self.other)
 
 
 def test_an_update_that_waited_sees_the_one_it_waited_for(store: LocalStore) -> None:
     """Else both replace the same row: an update is lost, and the row is there twice."""
-    world = Overtaken(store)
+    world = Overtaken(store.metastore)
     client = Client(user="u", host="h")
     with locked_transaction(world, client, world, [UPDATE]) as transaction:  # type: ignore[arg-type]
         assert transaction.id < world.other
@@ -70,23 +66,13 @@ def test_an_update_that_waited_sees_the_one_it_waited_for(store: LocalStore) -> 
 def test_an_interrupt_leaves_no_open_transaction(store: LocalStore, cut_off: str) -> None:
     """Also one that comes before its id is known; the one at the commit comes too late."""
 
-    class Interrupted:
-        def __getattr__(self, name: str) -> Any:
-            method = getattr(store.metastore, name)
-            if name != cut_off:
-                return method
-
-            def call(*arguments: Any) -> Any:
-                answer = method(*arguments)
-                signal.raise_signal(signal.SIGINT)
-                return answer
-
-            return call
+    def ctrl_c() -> None:
+        signal.raise_signal(signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         client = Client(user="u", host="h")
-        metastore: Any = Interrupted()
+        metastore: Any = Interrupted(store.metastore, ctrl_c, after=cut_off)
         with (
             pytest.raises(KeyboardInterrupt),
             locked_transaction(metastore, client, SystemClock(), [UPDATE]),

@@ -72,8 +72,8 @@ def check_replica(side: Side) -> None:
 
 def require_loaded(side: Side, loaded: Loaded) -> None:
     """Raises ViolationError unless a replica is what a load has made it."""
-    found = replica_rows(side)
-    choices = loaded.choices
+    found = {name: rows for name, rows in replica_rows(side).items() if name not in loaded.kept}
+    choices = loaded.of_replica
     names = set().union(*choices)
     always = set(choices[0]).intersection(*choices[1:])
     if not always <= set(found) <= names:

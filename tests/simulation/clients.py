@@ -31,7 +31,7 @@ from hms_bridge.snapshot.plan import plan_read
 from tests.simulation.cluster import Cluster
 from tests.simulation.definitions import Columns
 from tests.simulation.model import Effect, Tables
-from tests.simulation.plain_reader import Row, Rows, trimmed
+from tests.simulation.plain_reader import Row, Rows, cut_rows, trimmed
 from tests.simulation.some_values import some_value
 from tests.simulation.statements import PAUSES, NotTodayError, Statement, row_type
 from tests.simulation.story import OpenReader, ViolationError
@@ -305,6 +305,12 @@ class Clients:
 
     # -- statements without a lock, as Spark and Trino make them
 
+    def _set_columns(self, tables: Tables, table: str, columns: Sequence[tuple[str, str]]) -> None:
+        """Also of rows whose partition nobody has registered yet."""
+        tables[table].set_columns(tuple(columns))
+        left = self.cluster.left_rows.get(table, {})
+        left.update({name: cut_rows(rows, len(columns)) for name, rows in left.items()})
+
     def _partition_there(self, dice: random.Random) -> tuple[str, str]:
         tables = self.cluster.model.tables
         names = [name for name in sorted(tables) if any(tables[name].partitions)]
@@ -375,7 +381,8 @@ class Clients:
             self.cluster.taken_away(table, sorted(tables[table].partitions))
             # What the statement read before it changed the name is written with it.
             read = tuple((column.name, column.type) for column in before.storage.columns)
-            tables[new] = replace(tables.pop(table), columns=read)
+            self._set_columns(tables, table, read)
+            tables[new] = tables.pop(table)
             for follow in self.cluster.on_renamed:
                 follow(table, new)
 

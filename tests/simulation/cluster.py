@@ -25,12 +25,15 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.repl import file_pool
+from hms_bridge.repl.format.layout import database_of
+from hms_bridge.session.heartbeat import Heartbeat
 from tests.simulation import checks, tenants
 from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedVolume
 from tests.simulation.model import Effect, Model, TableModel, Tables
 from tests.simulation.plain_reader import Rows, View
 from tests.simulation.roles import Roles, dump_directories
 from tests.simulation.scheduler import Scheduler
+from tests.simulation.scopes import ALL_TABLES, Patterns, Wishes
 from tests.simulation.side import Side
 from tests.simulation.story import Loaded, OpenReader, Story, ViolationError
 from tests.support.inline_threads import InlineThreads
@@ -65,11 +68,14 @@ _ARCHIVES = ("cmroot", "cmroot2")
 
 @contextmanager
 def determined(seed: int) -> Iterator[None]:
-    """Names that the product makes up come from the seed; its thread pools run inline."""
+    """Names that the product makes up come from the seed; its thread pools run inline. Who lives is
+    told by the run (`Claim`): threads that beat after some seconds of real time would keep the
+    stalled alive, too, where the machine is slow."""
     dice = random.Random(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "urandom", dice.randbytes)
         patch.setattr(file_pool, "ThreadPoolExecutor", InlineThreads)
+        patch.setattr(Heartbeat, "_beat", lambda _: None)
         yield
 
 
@@ -122,6 +128,7 @@ class Cluster:
         for side in self.sides:
             side.story = Story(is_master=side is self.first)
         self.roles = Roles(self)
+        self.wishes = Wishes()
         self.effects: dict[str, list[Effect]] = {}
         self.owned: dict[str, set[Claim]] = {}
         self.foreign: list[tenants.Foreign] = []
@@ -369,16 +376,19 @@ class Cluster:
         if self.violation is None:
             self.violation = violation
 
-    def loaded_to(self, event_id: int) -> None:
-        """A load said OK. A bootstrap sees each table at some moment while it was made."""
+    def loaded_to(self, event_id: int, patterns: Patterns = ALL_TABLES) -> None:
+        """A load said OK. A bootstrap sees each table at some moment while it was made; a dump with
+        a limit may end amid the events of one transaction."""
         source, target = self.source, self.target
         if int(target.parameter("repl.last.id") or 0) > event_id or self.roles.is_leaving(target):
             return  # another has gone on from there, while this one stood still at its end
         newest, ended = source.event_id(), source.story.bootstrap_end
         end = newest if ended is None else ended
-        target.story.loaded = Loaded(
-            source.story.model.between(event_id, max(event_id, end)), event_id
-        )
+        model = source.story.model
+        if self.wishes.is_limited:
+            end = max(end, model.whole_after(event_id))
+        choices = model.between(event_id, max(event_id, end))
+        target.story.loaded = Loaded(choices, event_id, patterns)
 
     def check(self) -> None:
         """After every step. Raises ViolationError."""
@@ -399,6 +409,14 @@ class Cluster:
         if self.is_something_gone:
             self.is_something_gone = False
             self._check_dumps()
+
+    def has_lease(self, side: Side, name: str) -> bool:
+        """Whether the actor at work has a lease that nobody took away meanwhile."""
+        actor = self.scheduler.current
+        mine = self.owned.get(actor.name if actor else "", set())
+        query = "SELECT HL_LOCK_EXT_ID FROM HIVE_LOCKS WHERE HL_TABLE = ?"
+        locks = [lock for (lock,) in side.raw.execute(query, (name,))]
+        return any(Claim(side.name, 0, lock) in mine for lock in locks)
 
     def is_open(self, txn_id: int) -> bool:
         """Of a reader's transaction, or lock without one (:meth:`reader_of`)."""
@@ -429,10 +447,26 @@ class Cluster:
 
     def _unloaded_dumps(self) -> Iterator[str]:
         for dump in dump_directories(self.disk):
+            if self.roles.is_ended(database_of(dump.split("/")[2]) or ""):
+                continue  # nobody archives what it names
             is_finished = self.disk.find(f"{dump}/_finished_dump") is not None
             is_loaded = self.disk.find(f"{dump}/_finished_load") is not None
             if is_finished and not is_loaded and dump not in self.roles.abandoned:
                 yield dump
+
+    def dumps(self) -> list[str]:
+        """The finished dumps of the source, as the product calls them."""
+        return [
+            f"file:{dump.removesuffix('/hive')}"
+            for dump in dump_directories(self.disk)
+            if database_of(dump.split("/")[2]) == self.database
+            and self.disk.find(f"{dump}/_finished_dump") is not None
+        ]
+
+    def is_loaded(self, dump: str) -> bool:
+        """Whether a dump says that it was."""
+        mark = f"{dump.removeprefix('file:')}/hive/_finished_load"
+        return self.disk.find(mark) is not None
 
     def check_ended(self) -> None:
         """I13: once all have had their time, nothing is left half done."""
@@ -445,7 +479,12 @@ class Cluster:
 
     def is_replica_equal(self) -> bool:
         """Whether the last load brought all that the source has."""
-        return self.loaded is not None and self.loaded.choices[-1:] == [self.model.tables]
+        loaded, wanted = self.loaded, self.wishes.patterns or ALL_TABLES
+        return (
+            loaded is not None
+            and loaded.of_replica[-1:] == [loaded.patterns.of(self.model.tables)]
+            and loaded.patterns.of(self.model.tables) == wanted.of(self.model.tables)
+        )
 
     def taken_away(self, table: str, partitions: list[str]) -> None:
         """A statement without a lock: readers of the table are promised nothing any more. Another

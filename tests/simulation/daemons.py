@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from uuid import uuid4
 
@@ -24,8 +26,11 @@ from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.plan import LoadKind, LoadPlan, LoadReport, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
 from tests.simulation.cluster import Cluster
+from tests.simulation.scopes import ALL_TABLES, Patterns, patterns_of_dump
 from tests.simulation.side import REPL_ROOT, Side
+from tests.simulation.story import ViolationError
 
+_STAYS = re.compile(r"table \w+\.(\w+) is outside of what is replicated and stays")
 LEASE = LeaseRules(dead_after_seconds=300, heartbeat_seconds=10)
 
 
@@ -143,7 +148,7 @@ class Daemons:
             self.dump_request(), is_bootstrap_forced=is_bootstrap_forced, tables_anew=tables_anew
         )
         plan = dumper.plan(request)
-        if plan.kind in (DumpKind.BOOTSTRAP, DumpKind.INCREMENTAL):
+        if plan.kind not in (DumpKind.NOTHING, DumpKind.BLOCKED):
             dumper.run(plan)
 
     def replicate(self, dice: random.Random) -> None:
@@ -163,12 +168,17 @@ class Daemons:
         return WatchedDump(self.cluster)
 
     def dump_request(self) -> DumpRequest:
+        wishes = self.cluster.wishes
         return DumpRequest(
             root=REPL_ROOT,
             database=self.cluster.database,
             cm_root=self.cluster.source.cm_root,
             wait=WaitRules(timeout_seconds=10, poll_seconds=1),
             lease=LEASE,
+            scope=wishes.scope(self.cluster.database),
+            is_scope_changed=wishes.patterns is not None,
+            event_limit=wishes.event_limit,
+            is_previous_kept=wishes.is_previous_kept,
         )
 
     def loader(self) -> ReplLoad:
@@ -181,41 +191,130 @@ class Daemons:
             source_database=self.cluster.database,
             target_database=self.cluster.target.database_name,
             lease=LEASE,
+            is_drop_allowed=self.cluster.wishes.is_drop_allowed,
         )
 
 
 class WatchedDump(ReplDump):
-    """The product's; a bootstrap shows each table at some moment while it is made."""
+    """The product's; a bootstrap shows each table at some moment while it is made, and so does a
+    dump that tables come into the scope by. What a dump is of is what was asked for."""
 
     def __init__(self, cluster: Cluster) -> None:
         store = cluster.source.metastore
         super().__init__(store, cluster.resolve, cluster.clock, cluster.token, store.manifest)
+        self._cluster = cluster
         self._side = cluster.source
 
     def run(self, plan: DumpPlan) -> DumpReport:
+        story, before = self._side.story, self._side.story.bootstrap_end
         has_snapshots = plan.kind is DumpKind.BOOTSTRAP or bool(plan.anew)
-        if has_snapshots:
-            self._side.story.bootstrap_end = None
+        if has_snapshots or plan.scope_change.is_limited:
+            story.bootstrap_end = None
+        wanted = self._wanted(plan)
         report = super().run(plan)
-        if has_snapshots:
-            self._side.story.bootstrap_end = self._side.event_id()
+        if has_snapshots or report.tables:
+            story.bootstrap_end = self._side.event_id()
+        elif story.bootstrap_end is None:
+            story.bootstrap_end = before
+        if self._cluster.wishes.is_used and plan.kind in (
+            DumpKind.BOOTSTRAP,
+            DumpKind.INCREMENTAL,
+        ):
+            self._require_of(report.directory or "", wanted)
         return report
+
+    def _wanted(self, plan: DumpPlan) -> Patterns:
+        """What was asked for, or else what the dump before is of."""
+        scope, disk = plan.request.scope, self._cluster.disk
+        if scope is not None:
+            return Patterns(scope.included_pattern, scope.excluded_pattern)
+        is_there = plan.previous and disk.find(f"{plan.previous[5:]}/hive/_dumpmetadata")
+        return patterns_of_dump(disk, plan.previous or "") if is_there else ALL_TABLES
+
+    def _require_of(self, directory: str, wanted: Patterns) -> None:
+        disk = self._cluster.disk
+        if disk.find(f"{directory.removeprefix('file:')}/hive/_dumpmetadata") is None:
+            return  # another dump was faster, and has taken it away
+        told = patterns_of_dump(disk, directory)
+        if told != wanted:
+            raise ViolationError("I11", f"{directory} is of {told}, not {wanted}")
 
 
 class WatchedLoad(ReplLoad):
-    """The product's; what it says must be so (I11)."""
+    """The product's; what it says must be so (I11), also where it says that there is nothing to do:
+    a load that died at its very end, or came too late, has made the cluster doubt."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster.target.metastore, cluster.resolve, clock=cluster.clock)
         self._cluster = cluster
+        self._story = cluster.target.story
+        self._begun_before = self._story.loads_begun
+        self._kept: frozenset[str] = frozenset()
+
+    def plan(self, request: LoadRequest) -> LoadPlan:
+        self._begun_before = self._story.loads_begun
+        return super().plan(request)
 
     def run(self, plan: LoadPlan) -> LoadReport:
+        cluster, target = self._cluster, self._cluster.target
         if plan.kind is LoadKind.NOTHING:
-            return super().run(plan)
-        self._cluster.loaded = None
-        report = super().run(plan)
-        self._cluster.loaded_to(int(report.last_event_id or 0))
+            report = super().run(plan)
+            # What an earlier one said of tables that stay is forgotten.
+            is_known = not (cluster.wishes.is_used and cluster.roles.has_changed)
+            is_doubted = plan.stands_at is not None and cluster.loaded is None
+            if is_doubted and is_known and self._is_alone:
+                cluster.loaded_to(int(plan.stands_at), self._patterns(plan))
+            return report
+        patterns = self._patterns(plan)
+        self._kept = cluster.loaded.kept if cluster.loaded else frozenset()
+        cluster.loaded = None
+        with self._loading(), self._keeping(plan):
+            report = super().run(plan)
+        if plan.kind is LoadKind.DROP and target.has_database():
+            raise ViolationError("I11", "a replica is there that a load says it has dropped")
+        cluster.loaded_to(int(report.last_event_id or 0), patterns)
+        self._keep_what_is_told(report)
         return report
+
+    def _keep_what_is_told(self, report: LoadReport) -> None:
+        loaded, names = self._cluster.loaded, set[str]()
+        for note in report.notes:
+            names.update(_STAYS.findall(note))
+        if loaded is not None and self._cluster.roles.has_changed:
+            loaded.kept = frozenset(names | self._kept) - set(
+                loaded.patterns.of(self._cluster.model.tables)
+            )
+
+    def _patterns(self, plan: LoadPlan) -> Patterns:
+        cluster = self._cluster
+        if not cluster.wishes.is_used:
+            return ALL_TABLES
+        return patterns_of_dump(cluster.disk, plan.directory)
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether the replica was between two states at no time since this load was planned."""
+        return not self._story.loads_at_work and self._story.loads_begun == self._begun_before
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        self._story.loads_begun += 1
+        self._story.loads_at_work += 1
+        try:
+            yield
+        finally:
+            self._story.loads_at_work -= 1
+
+    @contextmanager
+    def _keeping(self, plan: LoadPlan) -> Iterator[None]:
+        """Unless it was allowed to, a load drops no replica."""
+        actor, keeping = self._cluster.scheduler.current, self._cluster.roles.keeping
+        names = {actor.name} if actor and not plan.request.is_drop_allowed else set()
+        keeping |= names
+        try:
+            yield
+        finally:
+            keeping -= names
 
 
 EXPECTED = (HmsBridgeError, ChangeManagerError, OSError)

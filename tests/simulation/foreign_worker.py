@@ -28,7 +28,7 @@ from hms_bridge.session.transaction import current_snapshot
 from tests.simulation.cluster import Cluster
 from tests.simulation.disk import Directory
 from tests.simulation.model import Effect, Tables
-from tests.simulation.plain_reader import RowId, Rows, read_rows
+from tests.simulation.plain_reader import RowId, Rows, cut_rows, read_rows
 from tests.simulation.statements import NotTodayError, bucket_property, row_type
 
 
@@ -86,7 +86,10 @@ class ForeignWorker:
         def apply(tables: Tables) -> None:
             known = tables[table].partitions.get(partition)
             if known is not None:
-                there = {old: known.pop(old) for old in anew if old in known}
+                written = cut_rows(known, len(columns))
+                there = {old: written[old] for old in anew if old in known}
+                for old in there:
+                    del known[old]
                 known.update({anew[old]: row for old, row in there.items()})
 
         ledger = cluster.source.ledger

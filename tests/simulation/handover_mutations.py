@@ -7,6 +7,8 @@ from tests.simulation.mutation import Edit, Mutation
 
 _PROMOTE = "tests/repl/test_promote.py::"
 _FAILBACK = "tests/repl/test_failback.py::"
+_VIEWS = "tests/repl/test_failback_views.py::"
+_FORMER = "tests/repl/test_former_source.py::"
 _PLANS = "tests/repl/test_handover_plans.py::"
 _FOUND = "tests/simulation/test_found_handovers.py::"
 _TOGETHER = "tests/repl/test_verbs_together.py::"
@@ -14,11 +16,25 @@ _ROOM = "hms_bridge/repl/handover/"
 
 HANDOVER = (
     Mutation(
+        name="a repair of a policy runs beside its cycles and promotions",
+        file="hms_bridge/cli/repl_repair.py",
+        old="    if work.store is None:\n        with _alone_with_replica(work), work",
+        new="    if True:\n        with work",
+        test="tests/cli/test_repl_repair.py::test_who_repairs_a_policy_is_alone_with_it",
+    ),
+    Mutation(
         name="a fenced source is written to",
         file="hms_bridge/service/replica_gate.py",
         old='    if is_fenced(database):\n        return "false"\n',
         new="",
         test=f"{_PROMOTE}test_nobody_writes_to_a_fenced_source",
+    ),
+    Mutation(
+        name="a second replica takes a place that is taken",
+        file=f"{_ROOM}promote_plan.py",
+        old="    if successor is not None and successor.policy != name:\n",
+        new="    if False:\n",
+        test=f"{_FORMER}test_a_second_replica_does_not_take_a_place_that_is_taken",
     ),
     Mutation(
         name="a metastore that heeds no fence is believed",
@@ -45,14 +61,14 @@ HANDOVER = (
     Mutation(
         name="a promotion that fails leaves its source fenced",
         file=f"{_ROOM}promote.py",
-        old="                    self._give_back()\n",
+        old="                self._give_back()\n",
         new="",
         test=f"{_PROMOTE}test_a_transaction_that_does_not_end_gives_the_source_back",
     ),
     Mutation(
         name="a fence is lifted though the replica has taken over",
         file=f"{_ROOM}promote.py",
-        old="            if Handover.of(database) is not None:\n",
+        old="            if database is not None and Handover.of(database) is not None:\n",
         new="            if False:\n",
         test=f"{_PROMOTE}test_a_fence_can_be_lifted_before_and_not_after",
     ),
@@ -122,7 +138,7 @@ HANDOVER = (
     Mutation(
         name="a former source that was restored is believed",
         file=f"{_ROOM}look.py",
-        old="        return Divergence(unknown=str(error))\n",
+        old="        return Divergence(unknown=without_remedy(str(error)))\n",
         new="        return Divergence()\n",
         test=f"{_FAILBACK}test_a_source_restored_from_a_backup_comes_whole",
     ),
@@ -170,7 +186,7 @@ HANDOVER = (
     ),
     Mutation(
         name="others are let into a replica that takes over",
-        file="hms_bridge/repl/own_part.py",
+        file="hms_bridge/repl/handover/own_part.py",
         old="    refuse_successor(database)\n",
         new="",
         test=f"{_TOGETHER}test_nobody_is_let_into_a_replica_that_takes_over",
@@ -192,7 +208,7 @@ HANDOVER = (
     ),
     Mutation(
         name="a database that somebody took over stays a drill's",
-        file="hms_bridge/repl/own_part.py",
+        file="hms_bridge/repl/target_objects.py",
         old="    INCOMPATIBLE,\n    DRILL,\n)",
         new="    INCOMPATIBLE,\n)",
         test=f"{_TOGETHER}test_a_scratch_database_that_somebody_took_over_stays",
@@ -200,13 +216,14 @@ HANDOVER = (
     Mutation(
         name="a replica takes over before its source is fenced",
         file=f"{_ROOM}promote.py",
-        old="        if is_first:\n            fence(self._sides, source)\n",
-        new="",
+        old="        if is_first and Handover.of(self._target.database()) is None:\n"
+        "            fence(self._sides, source)\n",
+        new="        if False:\n            pass\n",
         also=(
             Edit(
                 f"{_ROOM}promote.py",
-                "        if sides.source is not None and not is_fenced(sides.source.database()):\n",
-                "        if False:\n",
+                "        if sides.source is not None:\n            # The fence too",
+                "        if False:\n            # The fence too",
             ),
             Edit(
                 f"{_ROOM}promote.py",
@@ -219,6 +236,63 @@ HANDOVER = (
         is_handover=True,
     ),
     Mutation(
+        name="a source whose place was taken is dumped",
+        file="hms_bridge/repl/dump/planner.py",
+        old="    require_no_successor(database)\n",
+        new="",
+        test=f"{_FORMER}test_an_ended_source_is_not_dumped_any_more",
+    ),
+    Mutation(
+        name="a source learns who has its place after that takes writes",
+        file=f"{_ROOM}promote.py",
+        old="            hand_over(sides, sides.source)\n",
+        new="            fence(sides, sides.source)\n",
+        test=f"{_FORMER}test_a_stopped_promotion_has_said_it_before_the_replica_takes_writes",
+    ),
+    Mutation(
+        name="a source that comes back is fenced, but not told who has its place",
+        file=f"{_ROOM}promote.py",
+        old="            hand_over(self._sides, source)\n",
+        new="            fence(self._sides, source)\n",
+        test=f"{_FORMER}test_a_source_that_comes_back_is_told",
+    ),
+    Mutation(
+        name="a source that an earlier version fenced is never told who has its place",
+        file=f"{_ROOM}promote_plan.py",
+        old="    knows_successor = source is None or SUCCESSOR in source.database.parameters\n",
+        new="    knows_successor = True\n",
+        test=f"{_FORMER}test_one_that_an_earlier_version_fenced_is_told_by_promoting_once_more",
+    ),
+    Mutation(
+        name="an alteration forgets who has a source's place",
+        file="hms_bridge/service/replica_gate.py",
+        old="    is_lifted = is_fenced(before) and (is_forgotten or not is_fenced(after)) "
+        "and not is_made_replica\n",
+        new="    is_lifted = is_fenced(before) and not is_fenced(after) and not is_made_replica\n",
+        test=f"{_FORMER}test_whoever_alters_the_database_without_having_seen_it_is_refused",
+    ),
+    Mutation(
+        name="a fenced source whose place was taken is opened",
+        file="hms_bridge/repl/handover/own_part.py",
+        old="    if is_fenced(database):\n        require_no_successor(database)\n",
+        new="    if is_fenced(database) and SUCCESSOR not in database.parameters:\n",
+        test=f"{_FORMER}test_an_admin_opens_it",
+    ),
+    Mutation(
+        name="a former source that became the replica is called one for ever",
+        file=f"{_ROOM}failback.py",
+        old="dict.fromkeys((*PROPERTIES, SUCCESSOR), None)",
+        new="dict.fromkeys(PROPERTIES, None)",
+        also=(
+            Edit(
+                f"{_ROOM}promote.py",
+                "dict.fromkeys((*PROPERTIES, SUCCESSOR), None)",
+                "dict.fromkeys(PROPERTIES, None)",
+            ),
+        ),
+        test=f"{_FORMER}test_after_a_failback_nothing_is_left_of_it",
+    ),
+    Mutation(
         name="who began to write before the fence goes on after a promotion",
         file=f"{_ROOM}promote.py",
         old="        if PromoteStep.REPLICATE not in steps:\n",
@@ -228,15 +302,15 @@ HANDOVER = (
     Mutation(
         name="who began to write before the fence goes on after a failback",
         file=f"{_ROOM}failback.py",
-        old="                    abort_writers(ways.old)\n",
-        new="                    if FailbackStep.ABORT_WRITERS in plan.steps:\n"
-        "                        abort_writers(ways.old)\n",
+        old="                abort_writers(ways.old)\n",
+        new="                if FailbackStep.ABORT_WRITERS in plan.steps:\n"
+        "                    abort_writers(ways.old)\n",
         test=f"{_FOUND}test_who_begins_to_write_before_the_fence_is_aborted_by_a_failback",
     ),
     Mutation(
         name="replays that have no write id yet stay open for ever",
-        file="hms_bridge/repl/own_part.py",
-        old="    if replayed - found:\n",
+        file="hms_bridge/repl/handover/own_part.py",
+        old="    if replayed - replays:\n",
         new="    if False:\n",
         test=f"{_FOUND}test_a_replay_that_a_killed_load_opened_is_ended",
     ),
@@ -325,7 +399,7 @@ HANDOVER = (
     Mutation(
         name="a promotion's own lease lets others define",
         file="hms_bridge/service/replica_gate.py",
-        old="    if not is_fenced(found.database) and HANDOVER not in found.database.parameters:\n",
+        old="    if not is_fenced(database) and HANDOVER not in database.parameters:\n",
         new="    if True:\n",
         test=f"{_FOUND}test_nobody_defines_anything_while_a_promotion_is_at_work",
     ),
@@ -354,15 +428,15 @@ HANDOVER = (
     Mutation(
         name="functions that no event tells of are passed over",
         file=f"{_ROOM}failback.py",
-        old="            if is_told_by_no_event(former, old.divergence, handover):\n",
+        old="            if may_differ_unseen(former, old.divergence, handover):\n",
         new="            if False:\n",
         test=f"{_FAILBACK}test_functions_that_no_log_tells_of_are_not_passed_over",
     ),
     Mutation(
         name="functions of a replica that was open are passed over",
         file=f"{_ROOM}look.py",
-        old="    is_told = handover.is_pure and not divergence.unknown\n",
-        new="    is_told = not divergence.unknown\n",
+        old="    is_covered = handover.is_pure and not divergence.unknown\n",
+        new="    is_covered = not divergence.unknown\n",
         test=f"{_FAILBACK}test_functions_of_a_replica_that_was_open_are_not_passed_over",
     ),
     Mutation(
@@ -402,5 +476,42 @@ HANDOVER = (
         new="    if True:\n        _require_brought_back",
         test="tests/repl/test_handover_plans.py::"
         "test_what_only_a_lost_side_had_keeps_nobody_from_a_failover",
+    ),
+    Mutation(
+        name="a materialized view stops a failback half-way",
+        file=f"{_ROOM}failback.py",
+        old="                    self._drop_views(plan, ways, lease.check)\n",
+        new="",
+        test=f"{_VIEWS}test_a_materialized_view_does_not_stop_the_way_back",
+    ),
+    Mutation(
+        name="a view of another database stops a failback half-way",
+        file=f"{_ROOM}failback_plan.py",
+        old="    names = _whole(old, new, handover)\n"
+        "    _require_unread(request.policy.name, old, names)\n",
+        new="    names = _whole(old, new, handover)\n",
+        test=f"{_VIEWS}test_a_view_of_another_database_that_would_stop_it_is_named_before",
+    ),
+    Mutation(
+        name="a replica that is ahead of its restored source is a copy to throw away",
+        file="hms_bridge/repl/dump/origin.py",
+        old="            + _went_back(previous)\n",
+        new="            + 'To begin anew'\n",
+        test="tests/repl/test_origin.py::test_a_source_that_was_restored_and_went_on_is_noticed",
+    ),
+    Mutation(
+        name="a policy is told to be given up a day before what it needs goes",
+        file="hms_bridge/service/cleaning.py",
+        old="        if gone and seconds < given_up:\n",
+        new="        if gone and seconds - _DUMP_SECONDS_MAX < given_up:\n",
+        test="tests/repl/test_event_pins.py::"
+        "test_a_policy_is_not_given_up_before_what_it_needs_goes",
+    ),
+    Mutation(
+        name="a replica that is out of reach runs out of time unseen",
+        file="hms_bridge/cli/repl_lag.py",
+        old="        return replace(seen, why=f",
+        new="        return replace(replica.unknown(why), why=f",
+        test="tests/cli/test_repl_lag.py::test_a_replica_out_of_reach_can_run_out_of_time",
     ),
 )

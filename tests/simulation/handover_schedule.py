@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from tests.simulation.schedule import DDL, SCENES, WEIGHTS, Scene, Script, Step, fill
+from tests.simulation.scenes import SCENES, Scene
+from tests.simulation.schedule import DDL, WEIGHTS, Script, Step, fill
 
 HANDOVER_WEIGHTS = {
     "promote": 7,

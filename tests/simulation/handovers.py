@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from hms_bridge.errors import ReplError
-from hms_bridge.model.replication import PolicySide, ReplicationPolicy
+from hms_bridge.model.replication import PolicySide
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.handover import sides
 from hms_bridge.repl.handover.failback import Failback
@@ -13,9 +13,10 @@ from hms_bridge.repl.handover.failback_plan import FailbackRequest
 from hms_bridge.repl.handover.promote import Promotion
 from hms_bridge.repl.handover.promote_plan import PromoteRequest
 from tests.simulation.daemons import LEASE
-from tests.simulation.policy_runs import POLICY
 from tests.simulation.repairs import Repairs
 from tests.simulation.roles import Part
+from tests.simulation.scope_admins import ScopeAdmins
+from tests.simulation.way_back import bring_back
 
 
 class Handovers(Repairs):
@@ -56,15 +57,15 @@ class Handovers(Repairs):
         leaving = [side for side in cluster.sides if cluster.roles.part(side) is Part.LEAVING]
         masters = [side for side in cluster.sides if side.story.is_master]
         if leaving or len(masters) == 2:
-            self._promote()
+            self._promote_at_last(dice)
             self._failback_at_last()
         elif masters[0].parameter("hms.bridge.repl.fenced"):
             if dice.random() < 0.5:
                 Promotion(self._open_sides()).cancel()
             else:
-                self._promote(is_planned=True, is_abort_allowed=True)
+                self._promote_at_last(dice, is_planned=True, is_abort_allowed=True)
                 self._failback_at_last()
-        elif self._policy.source.database != masters[0].database_name:
+        elif self.policy.source.database != masters[0].database_name:
             self._failback_at_last()
 
     def _failback_at_last(self) -> None:
@@ -72,9 +73,28 @@ class Handovers(Repairs):
         try:
             self._failback()
         except ReplError as error:
+            if "would lose all others" in str(error):
+                bring_back(self)
+                return
             if "nobody else has it" not in str(error):
                 raise
             self._failback(is_discarded=True)
+
+    def _promote_at_last(
+        self, dice: random.Random, *, is_planned: bool = False, is_abort_allowed: bool = False
+    ) -> None:
+        """By the way out that a refusal of some tables names."""
+        given = {"is_planned": is_planned, "is_abort_allowed": is_abort_allowed}
+        try:
+            self._promote(**given)
+        except ReplError as error:
+            if "--close-all" in str(error):
+                self._promote(**given, is_all_closed=True)
+            elif "Replicate all of them first" in str(error):
+                ScopeAdmins(self.cluster).replicate_all(dice)
+                self._promote(**given)
+            else:
+                raise
 
     # -- the verbs
 
@@ -85,9 +105,14 @@ class Handovers(Repairs):
         is_source_lost: bool = False,
         is_dump_left: bool = False,
         is_abort_allowed: bool = False,
+        is_all_closed: bool = False,
     ) -> None:
         roles, name = self.cluster.roles, self._actor
-        for names, is_in in ((roles.planned, is_planned), (roles.without_source, is_source_lost)):
+        for names, is_in in (
+            (roles.planned, is_planned),
+            (roles.without_source, is_source_lost),
+            (roles.closing_all, is_all_closed),
+        ):
             names.discard(name)
             names.update((name,) if is_in else ())
         opened = self._open_sides(is_source_lost=is_source_lost)
@@ -97,6 +122,7 @@ class Handovers(Repairs):
                 is_planned=is_planned,
                 is_source_lost=is_source_lost,
                 is_dump_left=is_dump_left,
+                is_all_closed=is_all_closed,
                 wait=WaitRules(
                     timeout_seconds=10, poll_seconds=1, is_abort_allowed=is_abort_allowed
                 ),
@@ -117,15 +143,8 @@ class Handovers(Repairs):
         actor = self.cluster.scheduler.current
         return actor.name if actor else ""
 
-    @property
-    def _policy(self) -> ReplicationPolicy:
-        """Kept at the second side, whoever is whose replica."""
-        if not self.policies.get_policies():
-            self.policies.add_policies([POLICY])
-        return self.policies.get_policy(POLICY.name)
-
     def _open_sides(self, *, is_source_lost: bool = False) -> sides.OpenSides:
-        policy = self._policy
+        policy = self.policy
         return sides.OpenSides(
             policy=policy,
             source=None if is_source_lost else self._handover_side(policy.source),

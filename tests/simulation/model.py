@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.simulation.definitions import Columns, Definition
-from tests.simulation.plain_reader import RowId, Rows, View
+from tests.simulation.plain_reader import CutRow, RowId, Rows, View, cut_rows
 
 
 class Ledger:
@@ -85,6 +85,20 @@ class TableModel:
     definition: Definition | None = None
     """All that the source's catalog says of it."""
 
+    def set_columns(self, columns: Columns) -> None:
+        """As a statement writes them. Where it had read them before others were added, those go
+        again, as in Hive (HiveAlterHandler compares types of columns that both lists have only):
+        rows show no values there from now on."""
+        self.columns = columns
+        for partition, rows in self.partitions.items():
+            self.partitions[partition] = cut_rows(rows, len(columns))
+
+    @property
+    def has_cut_rows(self) -> bool:
+        """Whether files may have values of a column that is not there any more."""
+        rows = (row for partition in self.partitions.values() for row in partition.values())
+        return any(isinstance(row, CutRow) for row in rows)
+
 
 Tables = dict[str, TableModel]
 
@@ -125,6 +139,10 @@ class Model:
             default=(0, {}),
         )[1]
 
+    def whole_after(self, event_id: int) -> int:
+        """The event itself, or the last one of the transaction amid whose events it is."""
+        return min((event for event, _ in self.history if event >= event_id), default=event_id)
+
     def between(self, first: int, last: int) -> list[Tables]:
         """Every state from one event to another."""
         return [
@@ -157,6 +175,6 @@ def write_effect(
                 rows.clear()
             for victim in deletes.get(partition, ()):
                 rows.pop(victim, None)
-            rows.update(inserts.get(partition, {}))
+            rows.update(cut_rows(inserts.get(partition, {}), len(known.columns)))
 
     return Effect(lambda: ledger.is_committed(txn_id), apply)

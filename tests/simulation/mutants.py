@@ -90,11 +90,10 @@ def _by_test(folder: Path, test: str) -> str | None:
     return f"killed by {test}"
 
 
-def _by_simulation(folder: Path, seeds: int, *, is_handover: bool) -> str | None:
+def _by_simulation(folder: Path, seeds: int, kinds: Sequence[str]) -> str | None:
     """How many schedules it took; None if none of them noticed."""
     options = ["--seeds", str(seeds), "--tries", "0", "--until-found"]
-    options += ["--handover"] if is_handover else []
-    done = _run(folder, ["tests.simulation.run", *options])
+    done = _run(folder, ["tests.simulation.run", *options, *kinds])
     if done.returncode == 0:
         return None
     counts = _FOUND.findall(done.stdout)
@@ -108,7 +107,8 @@ def try_mutation(mutation: Mutation, folder: Path, seeds: int | None) -> str | N
     """What noticed it; None if it survived."""
     with broken(mutation, folder):
         if seeds is not None:
-            return _by_simulation(folder, seeds, is_handover=mutation.is_handover)
+            kinds = ["--handover"] * mutation.is_handover + ["--scope"] * mutation.is_scope
+            return _by_simulation(folder, seeds, kinds)
         return _by_test(folder, mutation.test or "")
 
 

@@ -18,7 +18,8 @@ class Edit:
 class Mutation:
     """`test`: the test that must fail; None where only whole clusters can show it.
     `is_simulated`: the simulated cluster must find it, too; `is_handover`: in schedules in which
-    sides change places. `also`: lines that hold the same promise, broken at the same time."""
+    sides change places; `is_scope`: in those in which the scope of tables changes; both: in those
+    in which both do. `also`: lines that hold the same promise, broken at the same time."""
 
     name: str
     file: str
@@ -27,6 +28,7 @@ class Mutation:
     test: str | None = None
     is_simulated: bool = False
     is_handover: bool = False
+    is_scope: bool = False
     also: tuple[Edit, ...] = ()
 
     @property

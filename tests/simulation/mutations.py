@@ -11,6 +11,8 @@ from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
+from tests.simulation.mutations_of_hooks import OF_HOOKS
+from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
@@ -37,10 +39,12 @@ _FOUND = "tests/simulation/test_found.py::"
 # those of Hive may.
 MUTATIONS = (
     *CARRIED,
+    *OF_HOOKS,
+    *OF_POLICIES,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",
-        old="        if (entry.next_txn_id or 0) >= watermark or entry.id in found.locks:\n",
+        old="        if (entry.next_txn_id or 0) >= watermark or entry.id in current.locks:\n",
         new="        if False:\n",
         also=(
             Edit(
@@ -160,7 +164,7 @@ MUTATIONS = (
     Mutation(
         name="the gate waits for no reader",
         file="hms_bridge/txn/cleaning.py",
-        old="        if (entry.next_txn_id or 0) >= watermark or entry.id in found.locks:\n",
+        old="        if (entry.next_txn_id or 0) >= watermark or entry.id in current.locks:\n",
         new="        if False:\n",
         test=f"{_READERS}test_a_reader_from_before_the_commit_is_waited_for",
     ),
@@ -625,7 +629,7 @@ MUTATIONS = (
     Mutation(
         name="nobody hears that events were purged before a hook heard them",
         file="hms_bridge/service/hooks.py",
-        old="            if event.id > last + 1:\n",
+        old="            if complete != last:\n",
         new="            if False:\n",
         test="tests/service/test_hooks.py"
         "::test_events_that_were_purged_before_a_hook_heard_them_are_told_of",
@@ -755,6 +759,14 @@ MUTATIONS = (
         "::test_messages_of_all_clients_have_a_limit_together",
     ),
     Mutation(
+        name="a refused message keeps its share",
+        file="hms_bridge/wire/message_memory.py",
+        old="            self._sum -= self._held.pop(holder, 0)\n"
+        "            total = self._sum + size_bytes\n",
+        new="            total = self._sum - self._held.get(holder, 0) + size_bytes\n",
+        test="tests/wire/test_message_memory.py::test_of_two_that_grow_together_one_is_refused",
+    ),
+    Mutation(
         name="file work of the dead is free for nobody",
         file="hms_bridge/archive/file_tasks.py",
         old="_ROW.CLAIMED_AT_MS < now_ms - lease_ms)",
@@ -850,8 +862,8 @@ MUTATIONS = (
     Mutation(
         name="a repair loads tables whole that the load itself refuses",
         file="hms_bridge/repl/repair/plan.py",
-        old="one.cure is Cure.TABLES and one.seen in (Seen.LOAD, Seen.DUMP) for",
-        new="False for",
+        old=" and not _is_seen_by_verbs(troubles, Cure.TABLES)",
+        new="",
         test="tests/repl/test_repair_plan.py::test_but_not_if_the_load_itself_refuses_it",
     ),
     Mutation(

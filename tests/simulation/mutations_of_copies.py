@@ -20,22 +20,22 @@ OF_COPIES = (
     Mutation(
         name="a drill takes a database of somebody for its own",
         file="hms_bridge/repl/drill/scratch.py",
-        old="    place = parameters.get(DRILL)\n",
-        new='    place = parameters.get(DRILL, f"/dumps/{DIRECTORY}/c3Jj/token")\n',
+        old="    place = database.parameters.get(DRILL)\n",
+        new='    place = database.parameters.get(DRILL, f"/dumps/{DIRECTORY}/c3Jj/token")\n',
         test=f"{_DRILL}test_a_database_of_somebody_is_never_taken",
     ),
     Mutation(
         name="a drill removes any directory that a database names",
         file="hms_bridge/repl/drill/scratch.py",
-        old="levels[0] != DIRECTORY or database_of(levels[1]) is None",
-        new="False",
+        old="    if not is_place_of_drill(place):\n",
+        new="    if False:\n",
         test=f"{_DRILL}test_a_database_of_somebody_is_never_taken",
     ),
     Mutation(
         name="a scratch database forgets that a drill made it",
         file="hms_bridge/repl/target_objects.py",
-        old="        DIVERGED,\n        DRILL,\n",
-        new="        DIVERGED,\n",
+        old="SUCCESSOR, BEGUN)) - {LAST_EVENT}\n",
+        new="SUCCESSOR, BEGUN)) - {LAST_EVENT, DRILL}\n",
         test=f"{_DRILL}test_a_chain_that_is_kept_is_loaded_and_nothing_else_is_touched",
     ),
     Mutation(
@@ -75,7 +75,7 @@ OF_COPIES = (
     ),
     Mutation(
         name="names that are used again are believed",
-        file="hms_bridge/repl/verify.py",
+        file="hms_bridge/repl/format/verify.py",
         old='        return DirectoryName.parse(file.sub_directory.partition("/")[0]) is None\n',
         new="        return False\n",
         test=f"{_COPY}test_which_files_are_read_before_anything_is_changed",
@@ -154,8 +154,8 @@ OF_COPIES = (
     Mutation(
         name="the job of a load that lost its lease goes on",
         file="hms_bridge/repl/load/distributed.py",
-        old="            self.before_each()\n            told += size_bytes\n",
-        new="            told += size_bytes\n",
+        old="            self.before_each()\n            reported += size_bytes\n",
+        new="            reported += size_bytes\n",
         test=f"{_JOB}test_a_load_that_lost_its_lease_ends_its_job",
     ),
     Mutation(

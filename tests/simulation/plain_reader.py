@@ -23,6 +23,37 @@ Row = tuple[object, ...]
 changes no row."""
 Rows = dict[RowId, Row]
 
+
+class CutRow(tuple[object, ...]):
+    """A row with values in columns that the catalog lost: it equals every row that begins with the
+    `width` values that are left of it. The others may be in its file until a compaction writes the
+    row anew, so nobody is promised that they show again, or do not, if a column comes there."""
+
+    width: int
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, tuple) and tuple(self) == tuple(trimmed(other[: self.width]))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+def cut_rows(rows: Rows, width: int) -> Rows:
+    """What a table of so many columns has of rows; the same dictionary if that is all of it."""
+    if all(len(row) <= width for row in rows.values()):
+        return rows
+    return {key: row if len(row) <= width else _cut(row, width) for key, row in rows.items()}
+
+
+def _cut(row: Row, width: int) -> CutRow:
+    cut = CutRow(trimmed(row[:width]))
+    cut.width = width
+    return cut
+
+
 _BASE = re.compile(r"base_(\d+)(?:_v(\d+))?")
 _DELTA = re.compile(r"(delete_delta|delta)_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
 _EVENT_COLUMNS = 5

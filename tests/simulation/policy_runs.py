@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.replication import CycleOutcome, PolicySide, ReplicationPolicy
 from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.cycles.cycle import OpenCycle
-from hms_bridge.repl.cycles.runner import Runner
+from hms_bridge.repl.cycles.runner import CycleWork, Runner
 from hms_bridge.repl.pinned_dumps import release_loaded_dumps
 from tests.simulation.admins import Admins
 from tests.simulation.daemons import LEASE
@@ -32,39 +33,55 @@ class PolicyRuns(Admins):
     def run_policy(self, dice: random.Random) -> None:
         """One cycle, whichever way the policy goes. Policy and history are at the second side."""
         del dice
-        store, policies = self.cluster.second.metastore, self.policies
+        policies = self.policies
         known = policies.get_policies()
         if not known:
             policies.add_policies([POLICY])
         policy = known[0] if known else POLICY
         if policy.is_paused:
             raise NotTodayError("paused")
-        runner = Runner(
-            metastore=store,
-            store=policies,
-            open_cycle=self.open_cycle,
-            clock=self.cluster.clock,
-            user="timer",
-            host="h",
-            lease=LEASE,
-        )
-        result = runner.run(policy)
+        result = self.runner(self.open_cycle).run(policy)
         newest = policies.get_cycles(POLICY.name, limit=1)[0]
         if newest.result.outcome is CycleOutcome.RUNNING:
             raise ViolationError("I13", f"history says that {newest} runs")
         if result.outcome is CycleOutcome.FAILED:
             raise ReplError(result.message or "")
 
+    def runner(
+        self, open_cycle: Callable[[ReplicationPolicy], AbstractContextManager[CycleWork]]
+    ) -> Runner:
+        """Alone with the policy, as `repl run` and `repl repair` are."""
+        return Runner(
+            metastore=self.cluster.second.metastore,
+            store=self.policies,
+            open_cycle=open_cycle,
+            clock=self.cluster.clock,
+            user="timer",
+            host="h",
+            lease=LEASE,
+        )
+
     @property
     def policies(self) -> PolicyStore:
         """At the second side, whoever is whose replica."""
         return self.cluster.second.metastore.policies
 
+    @property
+    def policy(self) -> ReplicationPolicy:
+        """Kept at the second side, whoever is whose replica."""
+        if not self.policies.get_policies():
+            self.policies.add_policies([POLICY])
+        return self.policies.get_policy(POLICY.name)
+
     @contextmanager
     def open_cycle(self, policy: ReplicationPolicy) -> Iterator[OpenCycle]:
         """From the policy's source, whoever else takes another side for it."""
         self.cluster.work_at(self.side_of(policy.source))
-        yield self.cycle()
+        cycle = self.cycle()
+        if self.cluster.wishes.is_used:  # the policy says which tables, and means it
+            dump = replace(cycle.dump, scope=policy.scope, is_scope_changed=True)
+            cycle = replace(cycle, dump=dump)
+        yield cycle
 
     def side_of(self, named: PolicySide) -> Side:
         """Each side's database has a name of its own."""

@@ -25,9 +25,12 @@ from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.handover_schedule import HANDOVER_WORKS, make_handover_schedule
 from tests.simulation.handovers import Handovers
 from tests.simulation.hostile_clients import HostileClients
+from tests.simulation.mixed_schedule import MIXED_WEIGHTS, make_mixed_schedule
 from tests.simulation.readers import Readers
 from tests.simulation.schedule import Kind, Step, make_schedule
 from tests.simulation.scheduler import FOREVER, Actor
+from tests.simulation.scope_admins import ScopeAdmins
+from tests.simulation.scope_schedule import SCOPE_WORKS, make_scope_schedule
 from tests.simulation.stale_clients import StaleClients
 from tests.simulation.statements import NotTodayError
 from tests.simulation.story import ViolationError
@@ -102,7 +105,15 @@ class Run:
         self.tally = tally
         self.cluster = the_cluster()
         self.cluster.restart()
-        kinds = (Readers, Handovers, StaleClients, Tenants, ForeignWorker, HostileClients)
+        kinds = (
+            Readers,
+            Handovers,
+            StaleClients,
+            Tenants,
+            ForeignWorker,
+            HostileClients,
+            ScopeAdmins,
+        )
         self.players = [kind(self.cluster) for kind in kinds]
         self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
@@ -116,6 +127,7 @@ class Run:
             self.cluster.roles.are_to_change = is_handover(steps)
             if self.cluster.roles.are_to_change:  # else runs of old would not be what they were
                 self.cluster.clock.on_sleep = self._beat_at_once
+            self.cluster.wishes.is_used = any(step.work in _OF_SCOPES for step in steps)
             for step in steps:
                 self._step(step)
                 self.tally.steps += 1
@@ -257,6 +269,8 @@ class Run:
             actor.resume(FOREVER)
             self._judge(actor)
             self.cluster.check()
+        # In the end all of it is dumped, and what the source dropped goes.
+        self.cluster.wishes.event_limit, self.cluster.wishes.is_drop_allowed = None, True
         works = list(LAST_WORKS)
         if self.cluster.roles.are_to_change:
             works.insert(works.index("replicate"), "settle")
@@ -267,7 +281,8 @@ class Run:
                 self._do(work)
             self.cluster.check()
         self.cluster.check_ended()
-        self.tally.equal_at_the_end += self.cluster.is_replica_equal()
+        is_equal = self.cluster.roles.is_brought_back or self.cluster.is_replica_equal()
+        self.tally.equal_at_the_end += is_equal
 
     def _do(self, work: str) -> None:
         """A piece of work of its own, without trouble."""
@@ -283,6 +298,7 @@ def is_handover(steps: Sequence[Step]) -> bool:
     return any(step.work in HANDOVER_WORKS for step in steps)
 
 
+_OF_SCOPES = SCOPE_WORKS | MIXED_WEIGHTS.keys() - HANDOVER_WORKS - {"rename_table"}
 _TOLD_EVERY = 100
 _PART = 20
 
@@ -364,7 +380,16 @@ class Part:
 
     seeds: tuple[int, ...]
     tries: int
-    is_handover: bool = False
+    schedules: str = ""
+
+
+SCHEDULES: dict[str, Callable[[int], list[Step]]] = {
+    "": make_schedule,
+    "handover": make_handover_schedule,
+    "scope": make_scope_schedule,
+    "handover and scope": make_mixed_schedule,
+}
+"""Kinds of schedules, each with seeds of its own."""
 
 
 def _groups(seeds: range, size: int) -> Iterator[tuple[int, ...]]:
@@ -376,7 +401,7 @@ def play_part(part: Part) -> tuple[Tally, int, list[str]]:
     """What was done, how many violations were found, and what is to be told of them."""
     logging.disable(logging.WARNING)
     tally, told = Tally(), list[str]()
-    make = make_handover_schedule if part.is_handover else make_schedule
+    make = SCHEDULES[part.schedules]
     found = search(part.seeds, tally=tally, tries=part.tries, tell=told.append, make=make)
     return tally, found, told
 
@@ -410,13 +435,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=None, help="stop after so long")
     parser.add_argument("--tries", type=int, default=400, help="to shrink a schedule; 0: none")
     parser.add_argument("--until-found", action="store_true", help="stop at the first violation")
-    parser.add_argument("--handover", action="store_true", help="sides change places")
+    for name, told in (
+        ("handover", "sides change places"),
+        ("scope", "the scope of tables changes, dumps have limits, databases go"),
+    ):
+        parser.add_argument(
+            f"--{name}", dest="kinds", action="append_const", const=name, default=[], help=told
+        )
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: _end())
     tally, started, found, told_at = Tally(), time.monotonic(), 0, 0
     seeds = range(options.first, options.first + options.seeds)
     size = _PART if options.processes > 1 else 1
-    parts = [Part(one, options.tries, options.handover) for one in _groups(seeds, size)]
+    kinds = " and ".join(sorted(options.kinds))
+    parts = [Part(one, options.tries, kinds) for one in _groups(seeds, size)]
     for done, count, texts in play_parts(parts, options.processes):
         tally.add(done)
         found += count

@@ -10,6 +10,14 @@ _LOAD = "hms_bridge/repl/load/"
 
 SCOPE: tuple[Mutation, ...] = (
     Mutation(
+        name="a second replica never hears of a change of scope that brings nothing",
+        file="hms_bridge/repl/load/repl_load.py",
+        old="(lacks_tables(reader, replica) or lacks_scope(reader, replica))",
+        new="lacks_tables(reader, replica)",
+        test="tests/repl/test_scope.py::"
+        "test_a_second_replica_takes_a_change_of_scope_that_brings_nothing",
+    ),
+    Mutation(
         name="a drop goes on from a scope that the replica never got",
         file=f"{_DUMP}dropped.py",
         old="        scope = read_scope_note(resolve, previous.paths, scope).before\n",
@@ -28,8 +36,8 @@ SCOPE: tuple[Mutation, ...] = (
     Mutation(
         name="another scope is taken for meant",
         file=f"{_DUMP}scope_change.py",
-        old="    if change.is_modified and not is_told:\n",
-        new="    if False and not is_told:\n",
+        old="    if change.is_modified and not is_meant:\n",
+        new="    if False and not is_meant:\n",
         test=f"{_SCOPE}test_another_scope_is_refused_unless_it_is_meant",
     ),
     Mutation(
@@ -38,11 +46,13 @@ SCOPE: tuple[Mutation, ...] = (
         old="    crossing = {table.name for table in tables if change.crosses(table.name)}\n",
         new="    crossing: set[str] = set()\n",
         test=f"{_SCOPE}test_from_all_tables_to_some_and_back",
+        is_simulated=True,
+        is_scope=True,
     ),
     Mutation(
         name="a table that left the scope and is gone stays on the replica",
         file=f"{_DUMP}scope_change.py",
-        old="        found |= {name for name in names if change.crosses(name)}\n",
+        old="        crossing |= {name for name in names if change.crosses(name)}\n",
         new="",
         test=f"{_SCOPE}test_the_scope_is_changed",
     ),
@@ -50,15 +60,17 @@ SCOPE: tuple[Mutation, ...] = (
         name="a table that is lost as it leaves the scope stays on the replica",
         file=f"{_DUMP}repl_dump.py",
         old="plan.asked, listed)\n",
-        new="plan.asked, self._tables(name))\n",
+        new="plan.asked, self._planner.tables(name))\n",
         test=f"{_SCOPE}test_a_table_that_is_lost_as_it_leaves_the_scope_goes_too",
     ),
     Mutation(
         name="a rename across the edge of a scope is passed over",
         file=f"{_DUMP}scope_change.py",
-        old="            found |= names\n",
+        old="            crossing |= names\n",
         new="            pass\n",
         test=f"{_SCOPE}test_tables_change_places_across_the_edge",
+        is_simulated=True,
+        is_scope=True,
     ),
     Mutation(
         name="events of tables outside of the scope are dumped",
@@ -66,6 +78,8 @@ SCOPE: tuple[Mutation, ...] = (
         old="        return name in self.anew or not self.change.carries(str(name))\n",
         new="        return name in self.anew\n",
         test=f"{_SCOPE}test_events_of_others_are_left_out_and_the_scope_goes_on_unsaid",
+        is_simulated=True,
+        is_scope=True,
     ),
     Mutation(
         name="a Hive is not told of a scope that was changed",
@@ -149,9 +163,12 @@ SCOPE: tuple[Mutation, ...] = (
     Mutation(
         name="a replica of some tables closes the others of its source",
         file="hms_bridge/repl/handover/promote_plan.py",
-        old="    _require_all_tables(request.policy, source, database)\n",
+        old="    _require_all_tables(request, source, replica)\n",
         new="",
         test="tests/repl/test_promote.py::test_a_replica_of_some_tables_does_not_close_the_others",
+        is_simulated=True,
+        is_handover=True,
+        is_scope=True,
     ),
     Mutation(
         name="a way back drops tables that were never in the scope",
@@ -160,6 +177,9 @@ SCOPE: tuple[Mutation, ...] = (
         new="",
         test="tests/repl/test_promote.py::"
         "test_the_tables_that_were_never_replicated_are_not_dropped_by_a_way_back",
+        is_simulated=True,
+        is_handover=True,
+        is_scope=True,
     ),
     Mutation(
         name="a promoted replica forgets that its scope was limited",

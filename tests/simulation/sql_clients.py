@@ -14,8 +14,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.executor import execute
 
+from hms_bridge.dml.names import ROW_ID, ROW_PARTITION
 from hms_bridge.dml.parse import parse_statement
-from hms_bridge.dml.plan import ROW_ID, ROW_PARTITION, Write, WritePlan, plan_write
+from hms_bridge.dml.plan import Write, WritePlan, plan_write
 from hms_bridge.dml.statement import Delete, NameAsWritten, Update
 from hms_bridge.errors import HmsBridgeError
 from tests.simulation.alterations import Alterations

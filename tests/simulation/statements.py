@@ -130,6 +130,7 @@ class Statement:
         return self.cluster.source.columns(self.table)
 
     def insert(self, path: str, partition: str, rows: Sequence[Row], statement: int) -> None:
+        rows = [tuple(row) for row in rows]  # what was cut off is not written again
         bucket = self._write_rows(path, rows, statement)
         ids = ((self.write_id, bucket_property(statement), at) for at in range(len(rows)))
         self.inserts.setdefault(partition, {}).update(zip(ids, rows, strict=True))

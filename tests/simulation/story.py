@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tests.simulation.definitions import Columns
 from tests.simulation.model import Model, TableModel, Tables
 from tests.simulation.plain_reader import Rows, View
+from tests.simulation.scopes import ALL_TABLES, Patterns
 
 
 @dataclass
@@ -40,6 +41,15 @@ class Loaded:
 
     choices: list[Tables]
     event_id: int
+    patterns: Patterns = ALL_TABLES
+    kept: frozenset[str] = frozenset()
+    """Tables outside of the patterns of which the load has said that they stay: of a former source
+    that a failback made a replica, no load made what had not changed."""
+
+    @property
+    def of_replica(self) -> list[Tables]:
+        """What of them is replicated."""
+        return [self.patterns.of(tables) for tables in self.choices]
 
 
 @dataclass
@@ -50,6 +60,9 @@ class Story:
     model: Model = field(default_factory=Model)
     readers: dict[int, OpenReader] = field(default_factory=dict)
     loaded: Loaded | None = None
+    loads_begun: int = 0
+    """How many loads have begun to change it; `loads_at_work`: and have not ended yet."""
+    loads_at_work: int = 0
     bootstrap_end: int | None = None
     """When the last bootstrap of it ended."""
     on_moved: list[Callable[[str, str, str], None]] = field(default_factory=list)

@@ -10,9 +10,11 @@ import threading
 import pytest
 
 from tests.simulation.handover_schedule import make_handover_schedule
+from tests.simulation.mixed_schedule import make_mixed_schedule
 from tests.simulation.run import Tally, play, search, the_cluster
 from tests.simulation.schedule import make_schedule
 from tests.simulation.scheduler import Scheduler, SlowError
+from tests.simulation.scope_schedule import make_scope_schedule
 
 MANY = 10
 SECONDS = float(os.environ.get("HMS_BRIDGE_SIMULATION_SECONDS", "40"))
@@ -29,7 +31,15 @@ def loud(capfd):
     return tell
 
 
-@pytest.mark.parametrize(("make", "share"), [(make_schedule, 0.75), (make_handover_schedule, 0.25)])
+@pytest.mark.parametrize(
+    ("make", "share"),
+    [
+        (make_schedule, 0.5),
+        (make_handover_schedule, 0.2),
+        (make_scope_schedule, 0.15),
+        (make_mixed_schedule, 0.15),
+    ],
+)
 def test_schedules_of_whole_clusters(loud, make, share):
     """I1-I13, as many schedules as the time allows, always from the first seed on."""
     tally, told = Tally(), []
@@ -41,7 +51,9 @@ def test_schedules_of_whole_clusters(loud, make, share):
     assert tally.equal_at_the_end > tally.schedules // 3 or tally.schedules < MANY
 
 
-@pytest.mark.parametrize("make", [make_schedule, make_handover_schedule])
+@pytest.mark.parametrize(
+    "make", [make_schedule, make_handover_schedule, make_scope_schedule, make_mixed_schedule]
+)
 def test_a_seed_replays_all(make):
     """The same operations, and the same bytes on disk."""
     found = []

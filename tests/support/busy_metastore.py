@@ -52,6 +52,11 @@ class BusyMetastore:
     aborted_txn: TxnId
 
     @property
+    def policy_pin(self) -> str:
+        """The holder of what is kept for the next dump."""
+        return f"policy:sales:file:{self.program.dumps}"
+
+    @property
     def replica(self) -> tuple[str, ...]:
         """Options for the other side."""
         folder = self.program.folder / "dr"

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from changemanager.filesystem.volume import Placement, Volume
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
+from tests.support.passing import Passing
 
 T = TypeVar("T")
 
@@ -48,21 +49,20 @@ class FaultPlan:
                 raise CrashError(label)
 
 
-class FaultyVolume:
-    """A volume that dies where the plan says, and tears what it was writing."""
+class FaultyVolume(Passing):
+    """A volume that dies where the plan says, and tears what it was writing.
+
+    What looks, and what works on staging directories, never dies here.
+    """
 
     def __init__(self, volume: Volume, faults: FaultPlan) -> None:
-        self._volume = volume
+        super().__init__(volume)
         self._faults = faults
 
     def _do(self, label: str, *args: Any) -> Any:
-        method = getattr(self._volume, label)
+        method = getattr(self.inner, label)
         name = Path(args[0]).name
         return self._faults.around(f"{label} {name}", lambda: method(*args))
-
-    def __getattr__(self, name: str) -> Any:
-        """What looks, and what works on staging directories, never dies here."""
-        return getattr(self._volume, name)
 
     def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
         whole = b"".join(chunks)
@@ -102,7 +102,7 @@ class FaultyVolume:
         self._do("set_attribute", path, name, value)
 
 
-class FaultyManifest:
+class FaultyManifest(Passing):
     """A manifest that dies before or after each of its changes."""
 
     _CHANGES = frozenset(
@@ -121,11 +121,11 @@ class FaultyManifest:
     )
 
     def __init__(self, manifest: ArchiveManifest, faults: FaultPlan) -> None:
-        self._manifest = manifest
+        super().__init__(manifest)
         self._faults = faults
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._manifest, name)
+        method = super().__getattr__(name)
         if name not in self._CHANGES:
             return method
         return lambda *args, **kwargs: self._faults.around(name, lambda: method(*args, **kwargs))
@@ -155,20 +155,43 @@ class FarVolume(FaultyVolume):
         return placed
 
 
-class FaultyMetastore:
+class FaultyMetastore(Passing):
     """A metastore that dies before or after each call that changes something."""
 
     _READS = ("get_", "show_", "find_")
 
     def __init__(self, metastore: object, faults: FaultPlan) -> None:
-        self._metastore = metastore
+        super().__init__(metastore)
         self._faults = faults
 
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self._metastore, name)
+        method = super().__getattr__(name)
         if name.startswith(self._READS) or not callable(method):
             return method
         return lambda *args, **kwargs: self._faults.around(name, lambda: method(*args, **kwargs))
+
+
+class Dying(Passing):
+    """The caller is killed by a CrashError after so many calls whose names begin so."""
+
+    def __init__(self, inner: Any, calls: int, *names: str) -> None:
+        super().__init__(inner)
+        self._left = calls
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        method = super().__getattr__(name)
+        if not name.startswith(self._names):
+            return method
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            answer = method(*arguments, **named)
+            self._left -= 1
+            if not self._left:
+                raise CrashError(name)
+            return answer
+
+        return call
 
 
 def faulty(

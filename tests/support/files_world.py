@@ -33,6 +33,9 @@ class DyingDirectories(Directories):
     def make(self, uri: str) -> bool:
         return self._faults.around("make", lambda: super(DyingDirectories, self).make(uri))
 
+    def make_all(self, uris: Sequence[str]) -> list[str]:
+        return self._faults.around("make", lambda: super(DyingDirectories, self).make_all(uris))
+
     def move(
         self, source: str, target: str, token: str, proceed: Callable[[], None] = lambda: None
     ) -> None:

@@ -159,6 +159,7 @@ class Sites:
                 root=policy.root,
                 source_database=source.database,
                 target_database=target.database,
+                external_base=str(target.folder / "external"),
                 lease=LEASE,
             ),
             release=lambda: release_loaded_dumps(source.resolve, manifest),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from sqlalchemy import Executable, insert, select
 from sqlalchemy import Table as SqlTable
-from sqlalchemy import insert, select
 
 from changemanager.filesystem.volume import Volume
 from changemanager.location import FsspecResolver, Resolver
+from hms_bridge.backend.retry import run_in_transaction
+from hms_bridge.backend.work import Work
 from hms_bridge.catalog.databases import install_default
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore
@@ -20,6 +24,9 @@ from hms_bridge.service.open import open_local_metastore
 from tests.support.databases import fresh_url, memory_database, sqlite_connection
 from tests.support.engines import MEMORY, open_again, put_back
 from tests.support.simulated_clock import SimulatedClock
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Installation:
@@ -46,9 +53,14 @@ class Installation:
         self.start()
 
     def start(
-        self, resolve: Resolver | None = None, directories: Directories | None = None
+        self,
+        resolve: Resolver | None = None,
+        directories: Directories | None = None,
+        **settings: Any,
     ) -> MetastoreService:
-        """A new process on the same disk: it knows what is in files and database."""
+        """A new process on the same disk, with these settings changed: it knows what is in files
+        and database."""
+        self.settings = replace(self.settings, **settings)
         self.resolve = resolve or FsspecResolver()
         engine = memory_database() if self.url == MEMORY else open_again(self.url)
         with engine.transaction(write=True) as connection:
@@ -102,9 +114,25 @@ class Installation:
         Path(self.url.removeprefix("sqlite:///")).write_bytes(backup)
         self.start()
 
-    def put(self, table: SqlTable, **values: Any) -> None:
+    def do(
+        self, function: Callable[Concatenate[Work, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """What a function of a room below the service does, in a transaction of its own."""
+        return run_in_transaction(
+            self.engine,
+            lambda connection: function(
+                Work(connection, self.clock, self.settings), *args, **kwargs
+            ),
+            write=True,
+            clock=self.clock,
+        )
+
+    def execute(self, statement: Executable) -> None:
         with self.engine.transaction(write=True) as connection:
-            connection.execute(insert(table).values(**values))
+            connection.execute(statement)
+
+    def put(self, table: SqlTable, **values: Any) -> None:
+        self.execute(insert(table).values(**values))
 
     def records(self, table: SqlTable) -> list[dict[str, Any]]:
         with self.engine.transaction(write=False) as connection:

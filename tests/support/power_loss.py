@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.passing import Passing
+
 _WATCHED = ("rename", "replace", "link", "remove", "unlink", "rmdir", "mkdir")
 
 
@@ -188,15 +190,15 @@ class PowerLossDisk:
                 placed[inode] = path
 
 
-class PoweredMetastore:
+class PoweredMetastore(Passing):
     """A metastore that a machine without power cannot call; each call may be where it fails."""
 
     def __init__(self, inner: Any, disk: PowerLossDisk) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._disk = disk
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._inner, name)
+        found = super().__getattr__(name)
         if not callable(found):
             return found
 

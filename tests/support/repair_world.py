@@ -44,7 +44,7 @@ def repair_of(
         comparer=ReplCompare(world.resolve, world.clock, source=world.source, target=world.target),
         resolve=world.resolve,
     )
-    return ReplRepair(sides, world.clock, tell=(told if told is not None else []).append)
+    return ReplRepair(sides, world.clock, say=(told if told is not None else []).append)
 
 
 def request(*tables: str, rows: bool = True, **options: Any) -> RepairRequest:

@@ -20,6 +20,7 @@ from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.plan import LoadReport, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
+from hms_bridge.repl.pins import policy_holder
 from hms_bridge.service.metastore_service import MetastoreService
 from tests.support.databases import sqlite_file
 from tests.support.simulated_clock import SimulatedClock
@@ -84,6 +85,11 @@ class ReplWorld(World):
         job = Purge(self.archive, self.source.manifest, self.clock)
         report = job.run(job.plan(overridden=overridden))
         return len(report.deleted)
+
+    @property
+    def policy_pin(self) -> str:
+        """The holder of what is kept for the next dump."""
+        return policy_holder("src", f"file:{self.repl_root}")
 
     def dump_request(self, **changes: Any) -> DumpRequest:
         return DumpRequest(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
-from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
-from hms_bridge.repl.compare.table_comparison import Depth
+from hms_bridge.repl.compare.repl_compare import ReplCompare
+from hms_bridge.repl.compare.table_comparison import CompareRequest, Depth
 from tests.support.repl_world import ReplWorld
 
 QUIET = (Verdict.EQUAL, Verdict.NOT_COMPARED)
@@ -58,22 +58,3 @@ def assert_equal(world: ReplWorld, *, rows: int) -> None:
     quickly = compare(world, rows=False)
     assert (quickly.exit_code, quickly.of(Verdict.DIFFERENT)) == (0, ())
     assert quickly.compared.rows == 0
-
-
-class Interrupted:
-    """A metastore to which something happens just before a call."""
-
-    def __init__(
-        self, metastore: Any, action: Callable[[], object], times: int = 1, *, before: str
-    ) -> None:
-        self._metastore = metastore
-        self._action = action
-        self._times = times
-
-        self.before = before
-
-    def __getattr__(self, name: str) -> Any:
-        if name == self.before and self._times > 0:
-            self._times -= 1
-            self._action()
-        return getattr(self._metastore, name)

@@ -18,6 +18,7 @@ from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.rows.event_files import EventFileSpec, write_deletes, write_inserts
+from tests.support.passing import Passing
 
 RowId = tuple[int, int, int]
 
@@ -106,14 +107,8 @@ def _in(partition: str, batches: Iterable[pa.RecordBatch]) -> Iterable[pa.Record
         yield pa.RecordBatch.from_arrays([*batch.columns, *more], names=names)
 
 
-class _Silent:
+class _Silent(Passing):
     """A metastore that is told nothing of files."""
-
-    def __init__(self, metastore: Metastore) -> None:
-        self._metastore = metastore
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._metastore, name)
 
     def add_write_notifications(self, *_: Any) -> None:
         pass

@@ -28,6 +28,7 @@ from tests.conformance import objects
 from tests.support.installation import Installation
 from tests.support.open_write import OpenWrite
 from tests.support.table_rows import acid_rows
+from tests.support.txns import Txns
 
 COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
 PARTITION_COLUMNS = (Column(name="p", type="string"),)
@@ -101,6 +102,11 @@ class World(Installation):
         return {path.name: path.read_bytes() for path in sorted(self.cmroot.iterdir())}
 
     # -- transactions and rows
+
+    @property
+    def txns(self) -> Txns:
+        """The metastore's verbs of transactions, locks and compactions, each by itself."""
+        return Txns(self)
 
     def open(self, kind: TxnType = TxnType.DEFAULT, user: str = "someone") -> TxnId:
         request = OpenTxnsRequest(user=user, host="some-host", type=kind)

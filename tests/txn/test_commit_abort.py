@@ -13,28 +13,26 @@ from hms_bridge.backend.schema.txn_tables import (
     WRITE_SET,
 )
 from hms_bridge.errors import NoSuchLockError, NoSuchTxnError, TxnAbortedError
-from hms_bridge.model.ids import LockId, TxnId
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.txn import AbortReason, TxnType
-from hms_bridge.txn import heartbeat
-from tests.support.txn_world import TxnWorld, component
+from tests.support.event_messages import read_message
+from tests.support.txns import Txns, component
+from tests.support.world import World
 
 INSERT, UPDATE, DELETE = DataOperation.INSERT, DataOperation.UPDATE, DataOperation.DELETE
 
 
-def _beat(world: TxnWorld, txn_id: int = 0, lock_id: int = 0) -> None:
-    world.do(lambda c: heartbeat.heartbeat(world.work(c), TxnId(txn_id), LockId(lock_id)))
-
-
 @pytest.mark.parametrize(("operation", "letter"), [(INSERT, "N"), (UPDATE, "Y"), (DELETE, "Y")])
-def test_what_a_commit_leaves(world: TxnWorld, operation: DataOperation, letter: str) -> None:
-    txn_id, write_id = world.write(operation, "ds=1")
-    outcome = world.commit(txn_id)
-    assert outcome.is_event_due
-    assert [(w.database_name, w.table_name, w.write_id) for w in outcome.written] == [
-        ("db", "t", write_id)
-    ]
-    (left,) = world.rows(COMPLETED_TXN_COMPONENTS)
+def test_what_a_commit_leaves(
+    world: World, txns: Txns, operation: DataOperation, letter: str
+) -> None:
+    txn_id, write_id = txns.write(operation, "ds=1")
+    (event,) = txns.commit(txn_id)
+    message = read_message(event)
+    assert event.type == "COMMIT_TXN"
+    assert (message["databases"], message["writeIds"]) == (["db"], [write_id])
+    (left,) = world.records(COMPLETED_TXN_COMPONENTS)
     assert isinstance(left.pop("CTC_TIMESTAMP"), datetime)
     assert left == {
         "CTC_TXNID": txn_id,
@@ -45,120 +43,122 @@ def test_what_a_commit_leaves(world: TxnWorld, operation: DataOperation, letter:
         "CTC_UPDATE_DELETE": letter,
     }
     for table in (TXN_COMPONENTS, HIVE_LOCKS, MIN_HISTORY_LEVEL):
-        assert world.rows(table) == []
-    assert len(world.rows(TXN_TO_WRITE_ID)) == 1
-    assert len(world.rows(WRITE_SET)) == (letter == "Y")
-    assert [row["TXN_STATE"] for row in world.rows(TXNS)] == ["c", "c"]
+        assert world.records(table) == []
+    assert len(world.records(TXN_TO_WRITE_ID)) == 1
+    assert len(world.records(WRITE_SET)) == (letter == "Y")
+    assert [row["TXN_STATE"] for row in world.records(TXNS)] == ["c", "c"]
 
 
-def test_what_an_abort_leaves(world: TxnWorld) -> None:
-    txn_id, write_id = world.write(UPDATE, "ds=1")
-    outcome = world.abort(txn_id, reason=AbortReason.ROLLBACK)
-    assert [(txn.id, txn.written[0].write_id) for txn in outcome.logged] == [(txn_id, write_id)]
-    (component_row,) = world.rows(TXN_COMPONENTS)
+def test_what_an_abort_leaves(world: World, txns: Txns) -> None:
+    txn_id, write_id = txns.write(UPDATE, "ds=1")
+    (event,) = txns.abort(txn_id, reason=AbortReason.ROLLBACK)
+    assert event.type == "ABORT_TXN"
+    assert (read_message(event)["txnid"], read_message(event)["writeIds"]) == (txn_id, [write_id])
+    (component_row,) = world.records(TXN_COMPONENTS)
     assert component_row["TC_WRITEID"] == write_id
-    assert len(world.rows(TXN_TO_WRITE_ID)) == 1
+    assert len(world.records(TXN_TO_WRITE_ID)) == 1
     for table in (COMPLETED_TXN_COMPONENTS, HIVE_LOCKS, MIN_HISTORY_LEVEL, WRITE_SET):
-        assert world.rows(table) == []
-    aborted = world.rows(TXNS)[1]
+        assert world.records(table) == []
+    aborted = world.records(TXNS)[1]
     assert (aborted["TXN_STATE"], aborted["TXN_META_INFO"]) == ("a", "rollback")
 
 
-def test_a_write_that_told_nothing_is_remembered_at_its_abort(world: TxnWorld) -> None:
-    txn_id = world.open_one()
-    world.allocate(txn_id)
-    world.allocate(txn_id, table="locked")
-    world.lock(txn_id, component(table="locked", partition="p=1"))
-    world.abort(txn_id)
-    rows = world.rows(TXN_COMPONENTS)
+def test_a_write_that_told_nothing_is_remembered_at_its_abort(world: World, txns: Txns) -> None:
+    txn_id = txns.open_one()
+    txns.allocate(txn_id)
+    txns.allocate(txn_id, table="locked")
+    txns.lock(txn_id, component(table="locked", partition="p=1"))
+    txns.abort(txn_id)
+    rows = world.records(TXN_COMPONENTS)
     assert sorted((row["TC_TABLE"], row["TC_PARTITION"], row["TC_WRITEID"]) for row in rows) == [
         ("locked", "p=1", 1),
         ("t", None, 1),
     ]
-    world.grow_old()
-    world.open_one()
-    world.grow_old()
-    world.housekeep()
-    assert not world.valid().is_valid(1)
+    txns.grow_old()
+    txns.open_one()
+    txns.grow_old()
+    txns.housekeep()
+    assert not txns.valid().is_valid(1)
 
 
-def test_repeats_and_refusals(world: TxnWorld) -> None:
-    done, undone, _ = world.open(3)
-    world.commit(done)
-    world.abort(undone)
-    assert not world.commit(done).is_event_due
-    assert world.abort(undone).logged == ()
+def test_repeats_and_refusals(txns: Txns) -> None:
+    done, undone, _ = txns.open(3)
+    txns.commit(done)
+    txns.abort(undone)
+    assert txns.commit(done) == ()
+    assert txns.abort(undone) == ()
     with pytest.raises(NoSuchTxnError, match=f"^Transaction txnid:{done} is already committed.$"):
-        world.abort(done)
+        txns.abort(done)
     with pytest.raises(TxnAbortedError, match=f"^Transaction txnid:{undone} already aborted$"):
-        world.commit(undone)
-    for verb in (world.commit, world.abort):
+        txns.commit(undone)
+    for verb in (txns.commit, txns.abort):
         with pytest.raises(NoSuchTxnError, match="^No such transaction txnid:77$"):
             verb(77)
 
 
-def test_a_commit_is_known_after_its_row_was_purged(world: TxnWorld) -> None:
-    txn_id, _ = world.write()
-    world.commit(txn_id)
-    world.commit(world.open_one())  # the last one stays
-    world.grow_old()
-    world.open_one()
-    world.grow_old()
-    world.housekeep()
-    assert txn_id not in {row["TXN_ID"] for row in world.rows(TXNS)}
-    assert not world.commit(txn_id).is_event_due
+def test_a_commit_is_known_after_its_row_was_purged(world: World, txns: Txns) -> None:
+    txn_id, _ = txns.write()
+    txns.commit(txn_id)
+    txns.commit(txns.open_one())  # the last one stays
+    txns.grow_old()
+    txns.open_one()
+    txns.grow_old()
+    txns.housekeep()
+    assert txn_id not in {row["TXN_ID"] for row in world.records(TXNS)}
+    assert txns.commit(txn_id) == ()
     with pytest.raises(NoSuchTxnError, match="already committed"):
-        world.abort(txn_id)
+        txns.abort(txn_id)
 
 
-def test_many_aborts_at_once(world: TxnWorld) -> None:
-    first, second, third = world.open(3)
-    reader = world.open_one(TxnType.READ_ONLY)
-    world.commit(second)
-    outcome = world.abort_many([third, first, second, reader, 777, first])
-    assert [txn.id for txn in outcome.aborted] == [first, third, reader]
-    assert [txn.id for txn in outcome.logged] == [first, third]
+def test_many_aborts_at_once(world: World, txns: Txns) -> None:
+    first, second, third = txns.open(3)
+    reader = txns.open_one(TxnType.READ_ONLY)
+    txns.commit(second)
+    events = txns.abort_many([third, first, second, reader, 777, first])
+    assert [read_message(event)["txnid"] for event in events] == [first, third]
+    states = [row["TXN_STATE"] for row in world.records(TXNS)[1:]]
+    assert states == ["a", "c", "a", "a"]
 
 
-def test_a_reader_leaves_nothing(world: TxnWorld) -> None:
-    reader = world.open_one(TxnType.READ_ONLY)
-    world.lock(reader, component(LockType.SHARED_READ, DataOperation.SELECT))
-    world.lock(reader, component(operation=INSERT))
-    assert not world.commit(reader).is_event_due
+def test_a_reader_leaves_nothing(world: World, txns: Txns) -> None:
+    reader = txns.open_one(TxnType.READ_ONLY)
+    txns.lock(reader, component(LockType.SHARED_READ, DataOperation.SELECT))
+    txns.lock(reader, component(operation=INSERT))
+    assert txns.commit(reader) == ()
     for table in (HIVE_LOCKS, TXN_COMPONENTS, COMPLETED_TXN_COMPONENTS):
-        assert world.rows(table) == []
+        assert world.records(table) == []
 
 
-def test_the_locks_of_a_rebuild_end_with_it(world: TxnWorld) -> None:
-    rebuild = world.open_one(TxnType.MATER_VIEW_REBUILD)
+def test_the_locks_of_a_rebuild_end_with_it(world: World, txns: Txns) -> None:
+    rebuild = txns.open_one(TxnType.MATER_VIEW_REBUILD)
     row = {"MRL_TXN_ID": rebuild, "MRL_DB_NAME": "db", "MRL_TBL_NAME": "v"}
-    world.put(MATERIALIZATION_REBUILD_LOCKS, row | {"MRL_LAST_HEARTBEAT": 0})
-    world.commit(rebuild)
-    assert world.rows(MATERIALIZATION_REBUILD_LOCKS) == []
+    world.put(MATERIALIZATION_REBUILD_LOCKS, **row, MRL_LAST_HEARTBEAT=0)
+    txns.commit(rebuild)
+    assert world.records(MATERIALIZATION_REBUILD_LOCKS) == []
 
 
-def test_dynamic_partitions_replace_their_placeholder(world: TxnWorld) -> None:
-    txn_id = world.open_one()
-    (write_id,) = world.allocate(txn_id)
-    world.lock(
+def test_dynamic_partitions_replace_their_placeholder(world: World, txns: Txns) -> None:
+    txn_id = txns.open_one()
+    (write_id,) = txns.allocate(txn_id)
+    txns.lock(
         txn_id,
         component(operation=INSERT, is_dynamic=True),
         component(operation=UPDATE, is_dynamic=True),
         component(operation=INSERT, is_dynamic=True, table="other"),
     )
-    rows = world.rows(TXN_COMPONENTS)
+    rows = world.records(TXN_COMPONENTS)
     assert sorted((row["TC_TABLE"], row["TC_OPERATION_TYPE"]) for row in rows) == [
         ("other", "i"),
         ("t", "u"),
     ]
-    world.dynamic(txn_id, write_id, "ds=A/hr=1", "ds=B/hr=1", operation=INSERT)
-    rows = [row for row in world.rows(TXN_COMPONENTS) if row["TC_TABLE"] == "t"]
+    txns.dynamic(txn_id, write_id, "ds=A/hr=1", "ds=B/hr=1", operation=INSERT)
+    rows = [row for row in world.records(TXN_COMPONENTS) if row["TC_TABLE"] == "t"]
     assert sorted((row["TC_PARTITION"], row["TC_OPERATION_TYPE"]) for row in rows) == [
         ("ds=A/hr=1", "i"),
         ("ds=B/hr=1", "i"),
     ]
     with pytest.raises(NoSuchTxnError):
-        world.dynamic(4711, 1, "ds=A/hr=1")
+        txns.dynamic(4711, 1, "ds=A/hr=1")
 
 
 @pytest.mark.parametrize(
@@ -176,34 +176,35 @@ def test_dynamic_partitions_replace_their_placeholder(world: TxnWorld) -> None:
     ],
 )
 def test_which_locks_are_writes(
-    world: TxnWorld,
+    world: World,
+    txns: Txns,
     operation: DataOperation | None,
     is_transactional: bool | None,
     tracked: str | None,
 ) -> None:
     one = component(operation=operation, is_transactional=is_transactional)
-    world.lock(world.open_one(), one, one)
-    rows = world.rows(TXN_COMPONENTS)
+    txns.lock(txns.open_one(), one, one)
+    rows = world.records(TXN_COMPONENTS)
     assert [row["TC_OPERATION_TYPE"] for row in rows] == ([tracked] if tracked else [])
 
 
-def test_heartbeats(world: TxnWorld) -> None:
-    first, second, third = world.open(3)
-    world.commit(second)
-    world.abort(third)
-    free = world.lock(0).lock_id
-    world.time.advance_ms(500)
-    _beat(world, first, free)
-    _beat(world)
-    assert world.rows(TXNS)[1]["TXN_LAST_HEARTBEAT"] == world.clock.now_ms()
-    assert world.rows(HIVE_LOCKS)[0]["HL_LAST_HEARTBEAT"] == world.clock.now_ms()
+def test_heartbeats(world: World, txns: Txns) -> None:
+    first, second, third = txns.open(3)
+    txns.commit(second)
+    txns.abort(third)
+    free = txns.lock(0).lock_id
+    world.clock.advance_ms(500)
+    txns.beat(first, free)
+    txns.beat()
+    assert world.records(TXNS)[1]["TXN_LAST_HEARTBEAT"] == world.clock.now_ms()
+    assert world.records(HIVE_LOCKS)[0]["HL_LAST_HEARTBEAT"] == world.clock.now_ms()
     with pytest.raises(NoSuchTxnError, match=f"^No such txn: {second}$"):
-        _beat(world, second)
+        txns.beat(second)
     with pytest.raises(TxnAbortedError, match=f"^Transaction txnid:{third} already aborted$"):
-        _beat(world, third)
+        txns.beat(third)
     with pytest.raises(NoSuchTxnError, match="^No such transaction txnid:99$"):
-        _beat(world, 99)
+        txns.beat(99)
     with pytest.raises(NoSuchLockError, match="^No such lock: lockid:99$"):
-        _beat(world, 0, 99)
-    done = world.do(lambda c: heartbeat.heartbeat_txn_range(world.work(c), TxnId(1), TxnId(5)))
+        txns.beat(0, 99)
+    done = world.metastore.heartbeat_txn_range(TxnId(1), TxnId(5))
     assert (done.aborted, done.missing) == ((third,), (second, 4, 5))

@@ -7,7 +7,7 @@ from hms_bridge.model.lock import DataOperation, LockComponent, LockType
 from hms_bridge.model.target import Scope
 from hms_bridge.txn.lock_rules import BLOCKERS, LockTarget, blocks
 from tests.support.golden import golden_roots
-from tests.support.txn_world import TxnWorld, component
+from tests.support.txns import Txns, component
 
 PLACES = {
     "db": (None, None),
@@ -45,13 +45,13 @@ def test_the_golden_matrix_is_whole() -> None:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("scope", SCOPES)
-def test_second_lock_as_in_hive(world: TxnWorld, scope: str) -> None:
+def test_second_lock_as_in_hive(txns: Txns, scope: str) -> None:
     held_place, requested_place = scope.split("/")
     for row in (row for row in ROWS if row["scope"] == scope):
         for is_zero_wait in (False, True):
-            first, second = world.open(2)
-            assert world.lock(first, _component(held_place, row["held"])).state.name == "ACQUIRED"
-            answer = world.lock(
+            first, second = txns.open(2)
+            assert txns.lock(first, _component(held_place, row["held"])).state.name == "ACQUIRED"
+            answer = txns.lock(
                 second,
                 _component(requested_place, row["requested"]),
                 is_zero_wait_read=is_zero_wait,
@@ -61,7 +61,7 @@ def test_second_lock_as_in_hive(world: TxnWorld, scope: str) -> None:
                 seen += f":{answer.error_message}"
             expected = row["zeroWaitRead" if is_zero_wait else "state"]
             assert _masked(seen) == _masked(expected), row
-            world.abort_many([first, second])
+            txns.abort_many([first, second])
 
 
 @pytest.mark.golden

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, Event
 from time import monotonic, sleep
@@ -15,22 +14,28 @@ import pytest
 from sqlalchemy import Connection, event
 
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXNS, WRITE_SET
+from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import TxnSettings
 from hms_bridge.errors import TxnAbortedError
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import OpenTxnsRequest, TxnState
 from hms_bridge.txn import open_txns
-from tests.support.databases import SERVER_URL, fresh_database
-from tests.support.txn_world import TxnWorld, component
+from hms_bridge.txn.abort import abort_txns
+from tests.support.databases import SERVER_URL
+from tests.support.txns import Txns, component
+from tests.support.world import World
 
 THREADS = 4
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[TxnWorld]:
+def world(tmp_path: Path) -> Iterator[World]:
     """Real time, and the database's own where it has one."""
-    with fresh_database(tmp_path) as database:
-        yield TxnWorld(database, SystemClock())
+    world = World(tmp_path, clock=SystemClock())
+    yield world
+    world.close()
 
 
 def _together(*verbs: Callable[[], Any]) -> list[Any]:
@@ -44,14 +49,14 @@ def _together(*verbs: Callable[[], Any]) -> list[Any]:
         return list(pool.map(run, verbs))
 
 
-def test_no_entry_is_claimed_twice(world: TxnWorld) -> None:
+def test_no_entry_is_claimed_twice(txns: Txns) -> None:
     count = 24
     for number in range(count):
-        world.compact(f"t{number}")
+        txns.compact(f"t{number}")
 
     def work(worker: str) -> list[int]:
         claimed = []
-        while (found := world.claim(worker)) is not None:
+        while (found := txns.claim(worker)) is not None:
             assert found.worker_id == worker
             claimed.append(int(found.id))
         return claimed
@@ -60,43 +65,44 @@ def test_no_entry_is_claimed_twice(world: TxnWorld) -> None:
     assert sorted(one for ids in found for one in ids) == list(range(1, count + 1))
 
 
-def test_one_request_of_many_is_queued(world: TxnWorld) -> None:
-    answers = _together(*(world.compact for _ in range(THREADS)))
+def test_one_request_of_many_is_queued(world: World, txns: Txns) -> None:
+    world.create_table(is_partitioned=True)
+    answers = _together(*(txns.compact for _ in range(THREADS)))
     assert [one.is_accepted for one in answers].count(True) == 1
 
 
-def test_write_ids_have_no_gaps_and_no_doubles(world: TxnWorld) -> None:
-    txns = world.open(THREADS * 5)
+def test_write_ids_have_no_gaps_and_no_doubles(txns: Txns) -> None:
+    ids = txns.open(THREADS * 5)
 
     def work(mine: list[int]) -> list[int]:
-        return [write_id for txn_id in mine for write_id in world.allocate(txn_id)]
+        return [write_id for txn_id in mine for write_id in txns.allocate(txn_id)]
 
-    found = _together(*(lambda n=n: work(txns[n::THREADS]) for n in range(THREADS)))
+    found = _together(*(lambda n=n: work(ids[n::THREADS]) for n in range(THREADS)))
     assert all(ids == sorted(ids) for ids in found)
-    assert sorted(one for ids in found for one in ids) == list(range(1, len(txns) + 1))
+    assert sorted(one for given in found for one in given) == list(range(1, len(ids) + 1))
 
 
-def test_first_write_ids_of_new_tables(world: TxnWorld) -> None:
+def test_first_write_ids_of_new_tables(txns: Txns) -> None:
     """The counter has no row yet, so there is nothing to lock."""
-    txns = world.open(THREADS)
+    ids = txns.open(THREADS)
     for table in ("a", "b", "c"):
-        found = _together(*(lambda t=t, n=table: world.allocate(t, table=n) for t in txns))
+        found = _together(*(lambda t=t, n=table: txns.allocate(t, table=n) for t in ids))
         assert sorted(found) == [[1], [2], [3], [4]]
 
 
-def test_transaction_ids_are_never_shared(world: TxnWorld) -> None:
-    found = _together(*(lambda: [world.open_one() for _ in range(8)] for _ in range(THREADS)))
+def test_transaction_ids_are_never_shared(txns: Txns) -> None:
+    found = _together(*(lambda: [txns.open_one() for _ in range(8)] for _ in range(THREADS)))
     ids = [one for some in found for one in some]
     assert len(set(ids)) == THREADS * 8
 
 
-def test_only_one_of_two_updates_commits(world: TxnWorld) -> None:
+def test_only_one_of_two_updates_commits(txns: Txns) -> None:
     for _ in range(5):
-        rivals = [world.write(DataOperation.UPDATE)[0] for _ in range(THREADS)]
+        rivals = [txns.write(DataOperation.UPDATE)[0] for _ in range(THREADS)]
 
         def commit(txn_id: int) -> bool:
             try:
-                world.commit(txn_id)
+                txns.commit(txn_id)
             except TxnAbortedError:
                 return False
             return True
@@ -104,10 +110,10 @@ def test_only_one_of_two_updates_commits(world: TxnWorld) -> None:
         assert _together(*(lambda t=t: commit(t) for t in rivals)).count(True) == 1
 
 
-def test_one_exclusive_lock_at_a_time(world: TxnWorld) -> None:
+def test_one_exclusive_lock_at_a_time(txns: Txns) -> None:
     exclusive = component(LockType.EXCLUSIVE, DataOperation.NO_TXN)
     for _ in range(5):
-        answers = _together(*(lambda: world.lock(0, exclusive) for _ in range(THREADS)))
+        answers = _together(*(lambda: txns.lock(0, exclusive) for _ in range(THREADS)))
         states = {one.lock_id: one.state for one in answers}
         assert len(states) == THREADS
         assert [states[one] for one in sorted(states)] == [
@@ -115,26 +121,27 @@ def test_one_exclusive_lock_at_a_time(world: TxnWorld) -> None:
             *[LockState.WAITING] * (THREADS - 1),
         ]
         for lock_id in states:
-            world.unlock(lock_id)
+            txns.unlock(lock_id)
 
 
-def test_commit_against_abort(world: TxnWorld) -> None:
+def test_commit_against_abort(world: World, txns: Txns) -> None:
     for _ in range(8):
-        txn_id, write_id = world.write()
+        txn_id, write_id = txns.write()
 
         def commit(one: int = txn_id) -> bool:
             try:
-                return world.commit(one).is_event_due
+                txns.commit(one)
             except TxnAbortedError:
                 return False
+            return True
 
         def abort(one: int = txn_id) -> bool:
-            return bool(world.abort_many([one]).aborted)
+            return bool(world.do(abort_txns, [TxnId(one)]).aborted)
 
         committed, aborted = _together(commit, abort)
         assert committed is not aborted
-        assert world.valid().is_valid(write_id) is committed
-        states = {txn.id: txn.state for txn in world.open_txns().txns}
+        assert txns.valid().is_valid(write_id) is committed
+        states = {txn.id: txn.state for txn in txns.all().txns}
         assert (states.get(txn_id) is TxnState.ABORTED) is aborted
 
 
@@ -142,36 +149,36 @@ def test_commit_against_abort(world: TxnWorld) -> None:
 class TestOpenersInFlight:
     """An opener has its id, but has not committed yet."""
 
-    def _open(self, world: TxnWorld, connection: Connection) -> int:
+    def _open(self, world: World, connection: Connection) -> int:
         request = OpenTxnsRequest(user="u", host="h")
-        (txn_id,) = open_txns.open_txns(world.work(connection), request).ids
+        (txn_id,) = open_txns.open_txns(Work(connection, world.clock, world.settings), request).ids
         return txn_id
 
-    def test_they_count_as_open(self, world: TxnWorld) -> None:
-        with world.database.transaction(write=True) as connection:
+    def test_they_count_as_open(self, world: World, txns: Txns) -> None:
+        with world.engine.transaction(write=True) as connection:
             unseen = self._open(world, connection)
-            later = world.open_one()
+            later = txns.open_one()
             assert later > unseen
-            assert unseen not in {row["TXN_ID"] for row in world.rows(TXNS)}
-            assert {unseen, later} <= {txn.id for txn in world.open_txns().txns}
-            assert not world.snapshot().is_valid(unseen)
-        assert {unseen, later} <= {txn.id for txn in world.open_txns().txns}
+            assert unseen not in {row["TXN_ID"] for row in world.records(TXNS)}
+            assert {unseen, later} <= {txn.id for txn in txns.all().txns}
+            assert not txns.snapshot().is_valid(unseen)
+        assert {unseen, later} <= {txn.id for txn in txns.all().txns}
 
-    def test_one_that_stalls_before_its_id_hides_no_other(self, world: TxnWorld) -> None:
+    def test_one_that_stalls_before_its_id_hides_no_other(self, world: World, txns: Txns) -> None:
         """Its row is as old as its id: an earlier id may still appear until that row is old."""
-        world.settings = replace(world.settings, open_timeout_ms=3000)
+        world.start(txn=TxnSettings(open_timeout_ms=3000))
         timeout_seconds = 3.0
         started, has_drawn = Event(), Event()
 
-        @event.listens_for(world.database.engine, "before_cursor_execute")
+        @event.listens_for(world.engine.engine, "before_cursor_execute")
         def stall(connection: Connection, _cursor: object, statement: str, *_: object) -> None:
-            if re.match('INSERT INTO ["`]TXNS["`]', statement) and connection is stalled:
+            if re.search('INSERT INTO ["`]TXNS["`]', statement) and connection is stalled:
                 started.set()
                 assert has_drawn.wait(30)
 
         with ThreadPoolExecutor(1) as pool:
-            with world.database.transaction(write=True) as connection:
-                with world.database.transaction(write=True) as stalled:
+            with world.engine.transaction(write=True) as connection:
+                with world.engine.transaction(write=True) as stalled:
                     began = monotonic()
                     late = pool.submit(self._open, world, stalled)
                     assert started.wait(30)
@@ -182,50 +189,52 @@ class TestOpenersInFlight:
                     later = late.result(30)
                 assert later > unseen
                 sleep(max(0.0, began + 1.1 * timeout_seconds - monotonic()))
-                listed = {txn.id for txn in world.open_txns().txns}
-                watermark = world.do(lambda c: open_txns.min_open_txn_watermark(world.work(c)))
+                listed = {txn.id for txn in txns.all().txns}
+                watermark = world.metastore.min_open_txn_watermark()
             assert monotonic() - drawn < timeout_seconds, "too busy to tell anything"
         assert {unseen, later} <= listed
         assert watermark <= unseen
 
     @pytest.mark.parametrize("is_compaction", [True, False])
-    def test_conflicting_commits_wait_for_them(self, world: TxnWorld, is_compaction: bool) -> None:
+    def test_conflicting_commits_wait_for_them(
+        self, world: World, txns: Txns, is_compaction: bool
+    ) -> None:
         if is_compaction:
-            world.compact()
-            mine = world.start_compaction(1)
-            world.mark_compacted(mine)
+            txns.compact()
+            mine = txns.start_compaction(1)
+            txns.mark_compacted(mine)
             committing = mine.txn_id
         else:
-            committing, _ = world.write(DataOperation.UPDATE)
+            committing, _ = txns.write(DataOperation.UPDATE)
         with ThreadPoolExecutor(1) as pool:
-            with world.database.transaction(write=True) as connection:
+            with world.engine.transaction(write=True) as connection:
                 unseen = self._open(world, connection)
-                commit = pool.submit(world.commit, committing)
+                commit = pool.submit(txns.commit, committing)
                 with pytest.raises(TimeoutError):
                     commit.result(timeout=0.4)
             commit.result(timeout=30)
-        (row,) = world.rows(COMPACTION_QUEUE if is_compaction else WRITE_SET)
+        (row,) = world.records(COMPACTION_QUEUE if is_compaction else WRITE_SET)
         assert row["CQ_NEXT_TXN_ID" if is_compaction else "WS_COMMIT_ID"] >= unseen
 
 
-def test_readers_see_whole_states_while_others_write(world: TxnWorld) -> None:
+def test_readers_see_whole_states_while_others_write(txns: Txns) -> None:
     """A snapshot never shows a later commit without an earlier one of the same writer."""
 
     def write() -> list[tuple[int, int]]:
         pairs = []
         for _ in range(10):
-            txn_id, write_id = world.write()
-            world.commit(txn_id)
+            txn_id, write_id = txns.write()
+            txns.commit(txn_id)
             pairs.append((txn_id, write_id))
         return pairs
 
     def read() -> list[Any]:
-        return [(world.snapshot(), world.valid()) for _ in range(15)]
+        return [(txns.snapshot(), txns.valid()) for _ in range(15)]
 
     *written, seen = _together(write, write, read)
-    for txns, write_ids in seen:
+    for snapshot, write_ids in seen:
         for pairs in written:
-            in_snapshot = [txns.is_valid(txn_id) for txn_id, _ in pairs]
+            in_snapshot = [snapshot.is_valid(txn_id) for txn_id, _ in pairs]
             assert in_snapshot == sorted(in_snapshot, reverse=True)
             in_list = [write_ids.is_valid(write_id) for _, write_id in pairs]
             assert in_list == sorted(in_list, reverse=True)

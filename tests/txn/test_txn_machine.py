@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -27,8 +29,10 @@ from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnType
 from hms_bridge.txn.lock_rules import LockTarget, blocks
-from tests.support.databases import SERVER_URL, fresh_database
-from tests.support.txn_world import TxnWorld, component
+from tests.support.databases import SERVER_URL
+from tests.support.engines import MEMORY
+from tests.support.txns import component
+from tests.support.world import World
 
 TABLES = ("t", "u")
 PARTITIONS = (None, "p=1", "p=2")
@@ -63,7 +67,9 @@ class TxnMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.stack = ExitStack()
-        self.world = TxnWorld(self.stack.enter_context(fresh_database()))
+        folder = self.stack.enter_context(TemporaryDirectory())
+        self.world = World(Path(folder), url=None if SERVER_URL else MEMORY)
+        self.stack.callback(self.world.close)
         self.model: dict[int, ModelTxn] = {}
         self.locks: dict[int, ModelLock] = {}
         self.writes: dict[tuple[str, int], int] = {}
@@ -82,7 +88,7 @@ class TxnMachine(RuleBasedStateMachine):
     @rule(target=txns, count=st.integers(1, 3), is_reader=st.booleans())
     def open(self, count: int, is_reader: bool):  # type: ignore[no-untyped-def]
         kind = TxnType.READ_ONLY if is_reader else TxnType.DEFAULT
-        ids = self.world.open(count, kind)
+        ids = self.world.txns.open(count, kind)
         assert ids == sorted(ids)
         assert not set(ids) & set(self.model)
         began = self._tick()
@@ -93,9 +99,9 @@ class TxnMachine(RuleBasedStateMachine):
     def allocate(self, txn: int, table: str) -> None:
         model = self.model[txn]
         if model.state != "o" or model.kind is TxnType.READ_ONLY:
-            self._refused(lambda: self.world.allocate(txn, table=table))
+            self._refused(lambda: self.world.txns.allocate(txn, table=table))
             return
-        (write_id,) = self.world.allocate(txn, table=table)
+        (write_id,) = self.world.txns.allocate(txn, table=table)
         known = [
             write for (name, write), owner in self.writes.items() if (name, owner) == (table, txn)
         ]
@@ -121,9 +127,9 @@ class TxnMachine(RuleBasedStateMachine):
         model = self.model[txn]
         one = component(kind, operation, table=table, partition=partition)
         if model.state != "o":
-            self._refused(lambda: self.world.lock(txn, one))
+            self._refused(lambda: self.world.txns.lock(txn, one))
             return
-        answer = self.world.lock(txn, one)
+        answer = self.world.txns.lock(txn, one)
         assert all(answer.lock_id > other for other in self.locks)
         target = LockTarget(kind, Scope("db", table, partition))
         self.locks[answer.lock_id] = ModelLock(txn, target)
@@ -135,7 +141,7 @@ class TxnMachine(RuleBasedStateMachine):
     def check_lock(self, data: st.DataObject) -> None:
         if self.locks:
             lock_id = data.draw(st.sampled_from(sorted(self.locks)))
-            self._expect(lock_id, self.world.check(lock_id))
+            self._expect(lock_id, self.world.txns.check(lock_id))
 
     @rule(data=st.data())
     def unlock(self, data: st.DataObject) -> None:
@@ -143,9 +149,9 @@ class TxnMachine(RuleBasedStateMachine):
             return
         lock_id = data.draw(st.sampled_from(sorted(self.locks)))
         if self.locks[lock_id].is_acquired:
-            self._refused(lambda: self.world.unlock(lock_id))
+            self._refused(lambda: self.world.txns.unlock(lock_id))
         else:
-            self.world.unlock(lock_id)
+            self.world.txns.unlock(lock_id)
             del self.locks[lock_id]
 
     @rule(txn=txns, is_trusting=st.booleans())
@@ -153,14 +159,14 @@ class TxnMachine(RuleBasedStateMachine):
         model = self.model[txn]
         if model.state == "c":
             if not self._is_forgotten(txn):
-                assert not self.world.commit(txn).is_event_due
+                assert self.world.txns.commit(txn) == ()
             return
         if model.state == "a":
-            self._refused(lambda: self.world.commit(txn))
+            self._refused(lambda: self.world.txns.commit(txn))
             return
         is_refused = self._conflicts(txn, is_trusting=is_trusting)
         try:
-            self.world.commit(txn, is_exclusive_write_enabled=is_trusting)
+            self.world.txns.commit(txn, is_exclusive_write_enabled=is_trusting)
         except TxnAbortedError:
             assert is_refused
             self._end(txn, "a")
@@ -171,23 +177,24 @@ class TxnMachine(RuleBasedStateMachine):
     @rule(txn=txns)
     def abort(self, txn: int) -> None:
         if self.model[txn].state == "c":
-            self._refused(lambda: self.world.abort(txn))
+            self._refused(lambda: self.world.txns.abort(txn))
             return
         if self._is_forgotten(txn):
-            self._refused(lambda: self.world.abort(txn))
+            self._refused(lambda: self.world.txns.abort(txn))
             return
         was_open = self.model[txn].state == "o"
-        assert bool(self.world.abort(txn).aborted) is was_open
+        is_logged = was_open and self.model[txn].kind is not TxnType.READ_ONLY
+        assert bool(self.world.txns.abort(txn)) is is_logged
         if was_open:
             self._end(txn, "a")
 
     @rule(milliseconds=st.sampled_from([1, 500, 1001]))
     def wait(self, milliseconds: int) -> None:
-        self.world.time.advance_ms(milliseconds)
+        self.world.clock.advance_ms(milliseconds)
 
     @rule()
     def housekeep(self) -> None:
-        self.world.housekeep()
+        self.world.txns.housekeep()
 
     # what must hold
 
@@ -195,7 +202,7 @@ class TxnMachine(RuleBasedStateMachine):
     def open_and_aborted_are_as_they_are(self) -> None:
         if not hasattr(self, "world"):
             return
-        found = self.world.open_txns()
+        found = self.world.txns.all()
         states = {txn.id: txn.state.value for txn in found.txns}
         writers = {
             one: model for one, model in self.model.items() if model.kind is not TxnType.READ_ONLY
@@ -215,7 +222,7 @@ class TxnMachine(RuleBasedStateMachine):
         if not hasattr(self, "world"):
             return
         for table in TABLES:
-            found = self.world.valid(f"db.{table}")
+            found = self.world.txns.valid(f"db.{table}")
             for (name, write_id), owner in self.writes.items():
                 if name == table:
                     is_committed = self.model[owner].state == "c"
@@ -284,7 +291,7 @@ class TxnMachine(RuleBasedStateMachine):
     def _is_forgotten(self, txn: int) -> bool:
         """Ended, and housekeeping found nothing left of it: refused as unknown."""
         return self.model[txn].state != "o" and all(
-            row["TXN_ID"] != txn for row in self.world.rows(TXNS)
+            row["TXN_ID"] != txn for row in self.world.records(TXNS)
         )
 
     def _refused(self, verb) -> None:  # type: ignore[no-untyped-def]

@@ -7,8 +7,11 @@ from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, WRITE_SET
 from hms_bridge.errors import TxnAbortedError
 from hms_bridge.model.lock import DataOperation, LockComponent, LockType
 from hms_bridge.model.txn import TxnState
+from tests.conformance import objects
+from tests.support.event_messages import read_message
 from tests.support.golden import golden_roots
-from tests.support.txn_world import TxnWorld, component
+from tests.support.txns import Txns, component
+from tests.support.world import World
 
 PARTITIONS = {"none": None, "a": "ds=a/hr=1", "b": "ds=b/hr=1"}
 UPDATE = DataOperation.UPDATE
@@ -31,27 +34,27 @@ def _loses_updates_in_hive(row: dict[str, str]) -> bool:
     return are_changes and row["partitions"] != "a/b" and row["second_commit"] == "committed"
 
 
-def _write(world: TxnWorld, operation: str, partition: str | None, *, dynamic: bool) -> int:
-    txn_id = world.open_one()
-    (write_id,) = world.allocate(txn_id)
+def _write(txns: Txns, operation: str, partition: str | None, *, dynamic: bool) -> int:
+    txn_id = txns.open_one()
+    (write_id,) = txns.allocate(txn_id)
     kind = DataOperation[operation]
     is_placed = partition if not dynamic else None
-    world.lock(txn_id, component(operation=kind, partition=is_placed, is_dynamic=dynamic))
+    txns.lock(txn_id, component(operation=kind, partition=is_placed, is_dynamic=dynamic))
     if dynamic:
         assert partition is not None
-        world.dynamic(txn_id, write_id, partition, operation=kind)
+        txns.dynamic(txn_id, write_id, partition, operation=kind)
     return txn_id
 
 
-def _second_commit(world: TxnWorld, row: dict[str, str]) -> str:
+def _second_commit(txns: Txns, row: dict[str, str]) -> str:
     is_dynamic = row["dynamic"] == "True"
     places = [PARTITIONS[name] for name in row["partitions"].split("/")]
-    first = _write(world, row["first"], places[0], dynamic=is_dynamic)
-    second = _write(world, row["second"], places[1], dynamic=is_dynamic)
+    first = _write(txns, row["first"], places[0], dynamic=is_dynamic)
+    second = _write(txns, row["second"], places[1], dynamic=is_dynamic)
     asked = {"is_exclusive_write_enabled": row["exclWriteEnabled"] == "True"}
-    world.commit(first, **asked)
+    txns.commit(first, **asked)
     try:
-        world.commit(second, **asked)
+        txns.commit(second, **asked)
     except TxnAbortedError as error:
         return f"TxnAbortedException: {error}"
     return "committed"
@@ -63,10 +66,10 @@ def _masked(text: str) -> str:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("first", ["INSERT", "UPDATE", "DELETE"])
-def test_second_commit_as_in_hive_but_no_update_is_lost(world: TxnWorld, first: str) -> None:
+def test_second_commit_as_in_hive_but_no_update_is_lost(txns: Txns, first: str) -> None:
     same = stricter = 0
     for row in (row for row in ROWS if row["first"] == first):
-        seen = _second_commit(world, row)
+        seen = _second_commit(txns, row)
         if _loses_updates_in_hive(row):
             assert "due to a write conflict on db/t" in seen, row
             stricter += 1
@@ -76,67 +79,65 @@ def test_second_commit_as_in_hive_but_no_update_is_lost(world: TxnWorld, first: 
     assert (same, stricter) == {"INSERT": (42, 0)}.get(first, (28, 14))
 
 
-def test_the_refused_transaction_is_aborted_at_once(world: TxnWorld) -> None:
-    first, _ = world.write(UPDATE)
-    second, _ = world.write(UPDATE)
-    world.commit(first)
+def test_the_refused_transaction_is_aborted_at_once(world: World, txns: Txns) -> None:
+    first, _ = txns.write(UPDATE)
+    second, _ = txns.write(UPDATE)
+    txns.commit(first)
     with pytest.raises(TxnAbortedError, match=rf"\[txnid:{second},{second}\] .* u/u"):
-        world.commit(second)
-    assert world.open_txns().txns[0].state is TxnState.ABORTED
-    assert [row["TC_TXNID"] for row in world.rows(TXN_COMPONENTS)] == [second]
-    assert {row["WS_TXNID"] for row in world.rows(WRITE_SET)} == {first}
+        txns.commit(second)
+    assert txns.all().txns[0].state is TxnState.ABORTED
+    assert [row["TC_TXNID"] for row in world.records(TXN_COMPONENTS)] == [second]
+    assert {row["WS_TXNID"] for row in world.records(WRITE_SET)} == {first}
     with pytest.raises(TxnAbortedError, match="already aborted"):
-        world.commit(second)
+        txns.commit(second)
 
 
 @pytest.mark.parametrize("who_commits_first", [0, 1])
 def test_the_later_commit_is_refused_whichever_began_first(
-    world: TxnWorld, who_commits_first: int
+    txns: Txns, who_commits_first: int
 ) -> None:
-    rivals = [world.write(UPDATE)[0] for _ in range(2)]
-    world.commit(rivals[who_commits_first])
+    rivals = [txns.write(UPDATE)[0] for _ in range(2)]
+    txns.commit(rivals[who_commits_first])
     with pytest.raises(TxnAbortedError, match="write conflict"):
-        world.commit(rivals[1 - who_commits_first])
+        txns.commit(rivals[1 - who_commits_first])
 
 
-def test_the_abort_of_a_refused_transaction_is_logged(world: TxnWorld) -> None:
-    first, _ = world.write(UPDATE)
-    second, write_id = world.write(UPDATE)
-    world.commit(first)
-    from hms_bridge.model.txn import CommitTxnRequest
-    from hms_bridge.txn.commit import commit_txn
-
-    outcome = world.do(lambda c: commit_txn(world.work(c), CommitTxnRequest(txn_id=second)))
-    assert not outcome.is_event_due
-    assert outcome.abort is not None
-    assert [(txn.id, txn.written[0].write_id) for txn in outcome.abort.logged] == [
-        (second, write_id)
-    ]
-
-
-def _locked_write(world: TxnWorld, txn_id: int, *components: LockComponent) -> None:
-    world.allocate(txn_id)
-    world.lock(txn_id, *components)
-
-
-def test_who_waited_for_an_exclusive_write_lock_is_not_checked(world: TxnWorld) -> None:
-    first, second = world.open(2)
-    write = component(LockType.EXCL_WRITE, UPDATE)
-    _locked_write(world, first, write)
-    waiting = world.lock(second, write)
-    world.commit(first)
-    assert world.check(waiting.lock_id).name == "ACQUIRED"
-    world.commit(second)
-
-
-def test_who_waited_is_checked_if_it_asks_to_be(world: TxnWorld) -> None:
-    first, second = world.open(2)
-    write = component(LockType.EXCL_WRITE, UPDATE)
-    _locked_write(world, first, write)
-    world.lock(second, write)
-    world.commit(first)
+def test_the_abort_of_a_refused_transaction_is_logged(world: World, txns: Txns) -> None:
+    first, _ = txns.write(UPDATE)
+    second, write_id = txns.write(UPDATE)
+    txns.commit(first)
+    last = world.metastore.get_current_event_id()
     with pytest.raises(TxnAbortedError):
-        world.commit(second, is_exclusive_write_enabled=False)
+        txns.commit(second)
+    (event,) = objects.events_after(world.metastore, last)
+    message = read_message(event)
+    assert event.type == "ABORT_TXN"
+    assert (message["txnid"], message["writeIds"]) == (second, [write_id])
+
+
+def _locked_write(txns: Txns, txn_id: int, *components: LockComponent) -> None:
+    txns.allocate(txn_id)
+    txns.lock(txn_id, *components)
+
+
+def test_who_waited_for_an_exclusive_write_lock_is_not_checked(txns: Txns) -> None:
+    first, second = txns.open(2)
+    write = component(LockType.EXCL_WRITE, UPDATE)
+    _locked_write(txns, first, write)
+    waiting = txns.lock(second, write)
+    txns.commit(first)
+    assert txns.check(waiting.lock_id).name == "ACQUIRED"
+    txns.commit(second)
+
+
+def test_who_waited_is_checked_if_it_asks_to_be(txns: Txns) -> None:
+    first, second = txns.open(2)
+    write = component(LockType.EXCL_WRITE, UPDATE)
+    _locked_write(txns, first, write)
+    txns.lock(second, write)
+    txns.commit(first)
+    with pytest.raises(TxnAbortedError):
+        txns.commit(second, is_exclusive_write_enabled=False)
 
 
 @pytest.mark.parametrize(
@@ -152,42 +153,42 @@ def test_who_waited_is_checked_if_it_asks_to_be(world: TxnWorld) -> None:
     ],
 )
 def test_only_locks_on_all_that_was_changed_spare_the_check(
-    world: TxnWorld, kind: LockType, table: str | None, partition: str | None, commits: bool
+    txns: Txns, kind: LockType, table: str | None, partition: str | None, commits: bool
 ) -> None:
-    first, _ = world.write(UPDATE, partition="p=1")
-    second = world.open_one()
-    (write_id,) = world.allocate(second)
-    world.dynamic(second, write_id, "p=1", operation=UPDATE)
-    world.commit(first)
-    world.lock(second, component(kind, DataOperation.NO_TXN, table=table, partition=partition))
+    first, _ = txns.write(UPDATE, partition="p=1")
+    second = txns.open_one()
+    (write_id,) = txns.allocate(second)
+    txns.dynamic(second, write_id, "p=1", operation=UPDATE)
+    txns.commit(first)
+    txns.lock(second, component(kind, DataOperation.NO_TXN, table=table, partition=partition))
     if commits:
-        world.commit(second)
+        txns.commit(second)
     else:
         with pytest.raises(TxnAbortedError):
-            world.commit(second)
+            txns.commit(second)
 
 
-def test_a_lock_that_only_waits_does_not_spare_the_check(world: TxnWorld) -> None:
-    first, _ = world.write(UPDATE)
-    reader = world.open_one()
-    second = world.open_one()
-    world.allocate(second)
-    world.lock(reader, component(LockType.SHARED_READ, DataOperation.SELECT))
-    world.lock(second, component(LockType.EXCLUSIVE, UPDATE))
-    world.commit(first)
+def test_a_lock_that_only_waits_does_not_spare_the_check(txns: Txns) -> None:
+    first, _ = txns.write(UPDATE)
+    reader = txns.open_one()
+    second = txns.open_one()
+    txns.allocate(second)
+    txns.lock(reader, component(LockType.SHARED_READ, DataOperation.SELECT))
+    txns.lock(second, component(LockType.EXCLUSIVE, UPDATE))
+    txns.commit(first)
     with pytest.raises(TxnAbortedError):
-        world.commit(second)
+        txns.commit(second)
 
 
-def test_who_began_after_the_commit_does_not_conflict(world: TxnWorld) -> None:
-    first, _ = world.write(UPDATE)
-    world.commit(first)
-    second, _ = world.write(UPDATE)
-    world.commit(second)
+def test_who_began_after_the_commit_does_not_conflict(txns: Txns) -> None:
+    first, _ = txns.write(UPDATE)
+    txns.commit(first)
+    second, _ = txns.write(UPDATE)
+    txns.commit(second)
 
 
-def test_other_tables_do_not_conflict(world: TxnWorld) -> None:
-    first, _ = world.write(UPDATE, table="one")
-    second, _ = world.write(UPDATE, table="two")
-    world.commit(first)
-    world.commit(second)
+def test_other_tables_do_not_conflict(txns: Txns) -> None:
+    first, _ = txns.write(UPDATE, table="one")
+    second, _ = txns.write(UPDATE, table="two")
+    txns.commit(first)
+    txns.commit(second)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import collections.abc
 import dataclasses
 import enum
+import pkgutil
 import types
 import typing
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -15,26 +17,23 @@ from hypothesis import strategies as st
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.transport.TTransport import TMemoryBuffer
 
+from hms_bridge import wire
 from hms_bridge.errors import InvalidObjectError, MetaError
 from hms_bridge.model.lock import DataOperation, LockComponent, LockResponse
 from hms_bridge.model.target import Scope
-from hms_bridge.wire import (
-    convert_catalog,
-    convert_compaction,
-    convert_event,
-    convert_function,
-    convert_lock,
-    convert_txn,
-)
+from hms_bridge.wire import convert_catalog, convert_lock
 from hms_bridge.wire.fields import Layout, both_ways
 from hms_bridge.wire.structs import Struct, hive
 
-MODULES = (
-    convert_catalog, convert_compaction, convert_event, convert_function, convert_lock, convert_txn
-)  # fmt: skip
+MODULES = tuple(
+    import_module(f"{wire.__name__}.{module.name}")
+    for module in pkgutil.iter_modules(wire.__path__)
+    if module.name.startswith("convert_")
+)
 
 
 def _layouts() -> dict[str, Layout[Any]]:
+    """By struct: what each room of conversions declares as a table."""
     found = {}
     for module in MODULES:
         for value in vars(module).values():

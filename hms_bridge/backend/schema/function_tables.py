@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, String, Table
+from sqlalchemy import Column, ForeignKey, Index, Integer, String
 
-from hms_bridge.backend.schema.metadata import ID, METADATA, TABLE_OPTIONS
+from hms_bridge.backend.schema.metadata import ID, key, owner, table
 
-FUNCS = Table(
+FUNCS = table(
     "FUNCS",
-    METADATA,
-    Column("FUNC_ID", ID, primary_key=True, autoincrement=False),
+    key("FUNC_ID"),
     Column("CLASS_NAME", String(4000)),
     Column("CREATE_TIME", Integer, nullable=False),
     Column("DB_ID", ID, ForeignKey("DBS.DB_ID"), index=True),
@@ -18,15 +17,12 @@ FUNCS = Table(
     Column("OWNER_NAME", String(128)),
     Column("OWNER_TYPE", String(10)),
     Index("UNIQUEFUNCTION", "FUNC_NAME", "DB_ID", unique=True),
-    **TABLE_OPTIONS,
 )
 
-FUNC_RU = Table(
+FUNC_RU = table(
     "FUNC_RU",
-    METADATA,
-    Column("FUNC_ID", ID, ForeignKey("FUNCS.FUNC_ID"), primary_key=True),
+    owner("FUNC_ID", "FUNCS"),
     Column("RESOURCE_TYPE", Integer, nullable=False),
     Column("RESOURCE_URI", String(4000)),
     Column("INTEGER_IDX", Integer, primary_key=True),
-    **TABLE_OPTIONS,
 )

@@ -61,7 +61,8 @@ class SchemaInfo:
 
 
 def install(database: Database) -> SchemaInfo:
-    """Create what is missing of the schema, its seed rows and its version; idempotent.
+    """Create what is missing of the schema, our indices on Hive's tables among it, its seed rows
+    and its version; idempotent.
 
     Raises BackendError for a database that holds a schema which is too old.
     """
@@ -70,6 +71,7 @@ def install(database: Database) -> SchemaInfo:
         _refuse_old(schema.version, database.name)
     with database.transaction(write=True) as connection:
         TABLES.create_all(connection)
+        _add_indices(connection)
         put_seeds(connection)
     if schema.missing_tables:
         _log.info("%s: made %d tables of the schema", database.name, len(schema.missing_tables))
@@ -202,7 +204,21 @@ def put_seeds(connection: Connection) -> None:
             connection.execute(insert(table).values(row))
 
 
-def _shorten(found: SchemaInfo) -> str:
-    lacking = (*found.missing_tables, *found.missing_columns)
+def _add_indices(connection: Connection) -> None:
+    """Make those of our indices that tables in use lack; nothing where another serves as well."""
+    inspector = inspect(connection)
+    for table in TABLES.sorted_tables:
+        added = [index for index in table.indexes if index.info.get("is_added")]
+        if not added:
+            continue
+        have = [present["column_names"] for present in inspector.get_indexes(table.name)]
+        for index in added:
+            wanted = [column.name for column in index.columns]
+            if not any(names[: len(wanted)] == wanted for names in have):
+                index.create(connection)
+
+
+def _shorten(schema: SchemaInfo) -> str:
+    lacking = (*schema.missing_tables, *schema.missing_columns)
     shown = ", ".join(lacking[:8])
     return shown if len(lacking) <= 8 else f"{shown} and {len(lacking) - 8} more"

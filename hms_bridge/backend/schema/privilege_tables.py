@@ -5,33 +5,40 @@ Nothing here grants or reads them; rows that Hive wrote go when their object doe
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import Column, ForeignKey, SmallInteger, String, Table
 
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, TBLS
-from hms_bridge.backend.schema.metadata import ID, METADATA, TABLE_OPTIONS
+from hms_bridge.backend.schema.metadata import ID, key, table
 
 _NAME = String(128)
 
 
-def _privileges(
-    name: str, key: str, privilege: str, owner: Column[int], *, of_columns: bool
-) -> Table:
-    columns = [Column("COLUMN_NAME", String(767))] if of_columns else []
-    return Table(
-        name,
-        METADATA,
-        Column(key, ID, primary_key=True, autoincrement=False),
-        *columns,
-        Column("CREATE_TIME", ID, nullable=False),
+def grant_columns(time: str = "CREATE_TIME") -> tuple[Column[Any], ...]:
+    """Who granted what to whom, and when."""
+    return (
+        Column(time, ID, nullable=False),
         Column("GRANT_OPTION", SmallInteger, nullable=False),
         Column("GRANTOR", _NAME),
         Column("GRANTOR_TYPE", _NAME),
         Column("PRINCIPAL_NAME", _NAME),
         Column("PRINCIPAL_TYPE", _NAME),
+    )
+
+
+def _privileges(
+    name: str, grant_id: str, privilege: str, owner: Column[int], *, of_columns: bool
+) -> Table:
+    columns = [Column("COLUMN_NAME", String(767))] if of_columns else []
+    return table(
+        name,
+        key(grant_id),
+        *columns,
+        *grant_columns(),
         Column(privilege, _NAME),
         Column(owner.name, ID, ForeignKey(owner), index=True),
         Column("AUTHORIZER", _NAME),
-        **TABLE_OPTIONS,
     )
 
 

@@ -3,18 +3,20 @@ docs/hive/metastore.md §13."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import Column, DateTime, ForeignKey, Index, Integer, String, Table, Text, func
 from sqlalchemy.dialects import mysql
 
 from hms_bridge.backend.schema.metadata import (
+    ADDED,
     BINARY,
     GENERATED_ID,
     ID,
     LETTER,
-    METADATA,
-    TABLE_OPTIONS,
+    key,
+    table,
 )
 from hms_bridge.model.txn import TxnState
 
@@ -24,9 +26,8 @@ _PARTITION = String(767)
 _NAME = String(128)
 _ERROR_TEXT = Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 
-TXNS = Table(
+TXNS = table(
     "TXNS",
-    METADATA,
     Column("TXN_ID", GENERATED_ID, primary_key=True, autoincrement=True),
     Column("TXN_STATE", LETTER, nullable=False),
     Column("TXN_STARTED", ID, nullable=False),
@@ -39,17 +40,18 @@ TXNS = Table(
     Column("TXN_TYPE", Integer),
     # Without AUTOINCREMENT SQLite gives the id of a deleted last row again.
     sqlite_autoincrement=True,
-    **TABLE_OPTIONS,
 )
-# Hive has it since 4.1, and unique, which on InnoDB only makes openers wait for each other.
-Index("TXN_STATE_IDX", TXNS.c.TXN_STATE, TXNS.c.TXN_ID)
+# Not by the name of Hive's since 4.1: its upgrade would find that taken. And not unique as that one
+# is, which on InnoDB only makes openers wait for each other.
+Index("HMSB_TXN_STATE", TXNS.c.TXN_STATE, TXNS.c.TXN_ID, info=ADDED)
 
-TXN_LOCK_TBL = Table("TXN_LOCK_TBL", METADATA, Column("TXN_LOCK", ID, nullable=False),
-                     **TABLE_OPTIONS)  # fmt: skip
+TXN_LOCK_TBL = table(
+    "TXN_LOCK_TBL",
+    Column("TXN_LOCK", ID, nullable=False),
+)
 
-TXN_COMPONENTS = Table(
+TXN_COMPONENTS = table(
     "TXN_COMPONENTS",
-    METADATA,
     Column("TC_TXNID", GENERATED_ID, ForeignKey(TXNS.c.TXN_ID), nullable=False),
     Column("TC_DATABASE", _DATABASE, nullable=False),
     Column("TC_TABLE", _TABLE),
@@ -57,12 +59,10 @@ TXN_COMPONENTS = Table(
     Column("TC_OPERATION_TYPE", LETTER, nullable=False),
     Column("TC_WRITEID", ID),
     Index("TC_TXNID_INDEX", "TC_TXNID"),
-    **TABLE_OPTIONS,
 )
 
-COMPLETED_TXN_COMPONENTS = Table(
+COMPLETED_TXN_COMPONENTS = table(
     "COMPLETED_TXN_COMPONENTS",
-    METADATA,
     Column("CTC_TXNID", ID, nullable=False),
     Column("CTC_DATABASE", _DATABASE, nullable=False),
     Column("CTC_TABLE", _TABLE),
@@ -71,14 +71,12 @@ COMPLETED_TXN_COMPONENTS = Table(
     Column("CTC_WRITEID", ID),
     Column("CTC_UPDATE_DELETE", LETTER, nullable=False),
     Index("COMPLETED_TXN_COMPONENTS_INDEX", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION"),
-    **TABLE_OPTIONS,
 )
 
-HIVE_LOCKS = Table(
+HIVE_LOCKS = table(
     "HIVE_LOCKS",
-    METADATA,
-    Column("HL_LOCK_EXT_ID", ID, primary_key=True, autoincrement=False),
-    Column("HL_LOCK_INT_ID", ID, primary_key=True, autoincrement=False),
+    key("HL_LOCK_EXT_ID"),
+    key("HL_LOCK_INT_ID"),
     Column("HL_TXNID", ID, nullable=False),
     Column("HL_DB", _DATABASE, nullable=False),
     Column("HL_TABLE", _TABLE),
@@ -94,188 +92,153 @@ HIVE_LOCKS = Table(
     Column("HL_BLOCKEDBY_EXT_ID", ID),
     Column("HL_BLOCKEDBY_INT_ID", ID),
     Index("HL_TXNID_INDEX", "HL_TXNID"),
-    **TABLE_OPTIONS,
+    Index("HMSB_LOCKS_OF_TABLE", "HL_DB", "HL_TABLE", info=ADDED),
 )
 
-NEXT_LOCK_ID = Table("NEXT_LOCK_ID", METADATA, Column("NL_NEXT", ID, nullable=False),
-                     **TABLE_OPTIONS)  # fmt: skip
+NEXT_LOCK_ID = table(
+    "NEXT_LOCK_ID",
+    Column("NL_NEXT", ID, nullable=False),
+)
 
-COMPACTION_QUEUE = Table(
+
+def _compaction_columns(prefix: str) -> Iterator[Column[Any]]:
+    """What both the queue and the history have."""
+    for name, kind, is_required in (
+        ("DATABASE", _DATABASE, True),
+        ("TABLE", _TABLE, True),
+        ("PARTITION", _PARTITION, False),
+        ("STATE", LETTER, True),
+        ("TYPE", LETTER, True),
+        ("TBLPROPERTIES", String(2048), False),
+        ("WORKER_ID", _NAME, False),
+        ("ENQUEUE_TIME", ID, False),
+        ("START", ID, False),
+        ("RUN_AS", _NAME, False),
+        ("HIGHEST_WRITE_ID", ID, False),
+        ("META_INFO", BINARY, False),
+        ("HADOOP_JOB_ID", String(32), False),
+        ("ERROR_MESSAGE", _ERROR_TEXT, False),
+        ("NEXT_TXN_ID", ID, False),
+        ("TXN_ID", ID, False),
+        ("COMMIT_TIME", ID, False),
+        ("INITIATOR_ID", _NAME, False),
+        ("INITIATOR_VERSION", _NAME, False),
+        ("WORKER_VERSION", _NAME, False),
+        ("POOL_NAME", _NAME, False),
+        ("NUMBER_OF_BUCKETS", Integer, False),
+        ("ORDER_BY", String(4000), False),
+    ):
+        yield Column(f"{prefix}_{name}", kind, nullable=not is_required)
+
+
+COMPACTION_QUEUE = table(
     "COMPACTION_QUEUE",
-    METADATA,
-    Column("CQ_ID", ID, primary_key=True, autoincrement=False),
-    Column("CQ_DATABASE", _DATABASE, nullable=False),
-    Column("CQ_TABLE", _TABLE, nullable=False),
-    Column("CQ_PARTITION", _PARTITION),
-    Column("CQ_STATE", LETTER, nullable=False),
-    Column("CQ_TYPE", LETTER, nullable=False),
-    Column("CQ_TBLPROPERTIES", String(2048)),
-    Column("CQ_WORKER_ID", _NAME),
-    Column("CQ_ENQUEUE_TIME", ID),
-    Column("CQ_START", ID),
-    Column("CQ_RUN_AS", _NAME),
-    Column("CQ_HIGHEST_WRITE_ID", ID),
-    Column("CQ_META_INFO", BINARY),
-    Column("CQ_HADOOP_JOB_ID", String(32)),
-    Column("CQ_ERROR_MESSAGE", _ERROR_TEXT),
-    Column("CQ_NEXT_TXN_ID", ID),
-    Column("CQ_TXN_ID", ID),
-    Column("CQ_COMMIT_TIME", ID),
-    Column("CQ_INITIATOR_ID", _NAME),
-    Column("CQ_INITIATOR_VERSION", _NAME),
-    Column("CQ_WORKER_VERSION", _NAME),
+    key("CQ_ID"),
+    *_compaction_columns("CQ"),
     Column("CQ_CLEANER_START", ID),
     Column("CQ_RETRY_RETENTION", ID, nullable=False, server_default="0"),
-    Column("CQ_POOL_NAME", _NAME),
-    Column("CQ_NUMBER_OF_BUCKETS", Integer),
-    Column("CQ_ORDER_BY", String(4000)),
-    **TABLE_OPTIONS,
 )
 
-COMPLETED_COMPACTIONS = Table(
+COMPLETED_COMPACTIONS = table(
     "COMPLETED_COMPACTIONS",
-    METADATA,
-    Column("CC_ID", ID, primary_key=True, autoincrement=False),
-    Column("CC_DATABASE", _DATABASE, nullable=False),
-    Column("CC_TABLE", _TABLE, nullable=False),
-    Column("CC_PARTITION", _PARTITION),
-    Column("CC_STATE", LETTER, nullable=False),
-    Column("CC_TYPE", LETTER, nullable=False),
-    Column("CC_TBLPROPERTIES", String(2048)),
-    Column("CC_WORKER_ID", _NAME),
-    Column("CC_ENQUEUE_TIME", ID),
-    Column("CC_START", ID),
+    key("CC_ID"),
+    *_compaction_columns("CC"),
     Column("CC_END", ID),
-    Column("CC_RUN_AS", _NAME),
-    Column("CC_HIGHEST_WRITE_ID", ID),
-    Column("CC_META_INFO", BINARY),
-    Column("CC_HADOOP_JOB_ID", String(32)),
-    Column("CC_ERROR_MESSAGE", _ERROR_TEXT),
-    Column("CC_NEXT_TXN_ID", ID),
-    Column("CC_TXN_ID", ID),
-    Column("CC_COMMIT_TIME", ID),
-    Column("CC_INITIATOR_ID", _NAME),
-    Column("CC_INITIATOR_VERSION", _NAME),
-    Column("CC_WORKER_VERSION", _NAME),
-    Column("CC_POOL_NAME", _NAME),
-    Column("CC_NUMBER_OF_BUCKETS", Integer),
-    Column("CC_ORDER_BY", String(4000)),
     Index("COMPLETED_COMPACTIONS_RES", "CC_DATABASE", "CC_TABLE", "CC_PARTITION"),
-    **TABLE_OPTIONS,
 )
 
-NEXT_COMPACTION_QUEUE_ID = Table("NEXT_COMPACTION_QUEUE_ID", METADATA,
-                                 Column("NCQ_NEXT", ID, nullable=False),
-                                 **TABLE_OPTIONS)  # fmt: skip
+NEXT_COMPACTION_QUEUE_ID = table(
+    "NEXT_COMPACTION_QUEUE_ID",
+    Column("NCQ_NEXT", ID, nullable=False),
+)
 
-AUX_TABLE = Table(
+AUX_TABLE = table(
     "AUX_TABLE",
-    METADATA,
     Column("MT_KEY1", String(128), primary_key=True),
-    Column("MT_KEY2", ID, primary_key=True, autoincrement=False),
+    key("MT_KEY2"),
     Column("MT_COMMENT", String(255)),
-    **TABLE_OPTIONS,
 )
 
-WRITE_SET = Table(
+WRITE_SET = table(
     "WRITE_SET",
-    METADATA,
     Column("WS_DATABASE", _DATABASE, nullable=False),
     Column("WS_TABLE", _TABLE, nullable=False),
     Column("WS_PARTITION", _PARTITION),
     Column("WS_TXNID", ID, nullable=False),
     Column("WS_COMMIT_ID", ID, nullable=False),
     Column("WS_OPERATION_TYPE", LETTER, nullable=False),
-    **TABLE_OPTIONS,
 )
 
-TXN_TO_WRITE_ID = Table(
+TXN_TO_WRITE_ID = table(
     "TXN_TO_WRITE_ID",
-    METADATA,
     Column("T2W_TXNID", ID, nullable=False),
     Column("T2W_DATABASE", _DATABASE, nullable=False),
     Column("T2W_TABLE", _TABLE, nullable=False),
     Column("T2W_WRITEID", ID, nullable=False),
     Index("TBL_TO_TXN_ID_IDX", "T2W_DATABASE", "T2W_TABLE", "T2W_TXNID", unique=True),
     Index("TBL_TO_WRITE_ID_IDX", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID", unique=True),
-    **TABLE_OPTIONS,
+    Index("HMSB_WRITE_IDS_OF_TXN", "T2W_TXNID", info=ADDED),
 )
 
-NEXT_WRITE_ID = Table(
+NEXT_WRITE_ID = table(
     "NEXT_WRITE_ID",
-    METADATA,
     Column("NWI_DATABASE", _DATABASE, nullable=False),
     Column("NWI_TABLE", _TABLE, nullable=False),
     Column("NWI_NEXT", ID, nullable=False),
     Index("NEXT_WRITE_ID_IDX", "NWI_DATABASE", "NWI_TABLE", unique=True),
-    **TABLE_OPTIONS,
 )
 
-MIN_HISTORY_LEVEL = Table(
+MIN_HISTORY_LEVEL = table(
     "MIN_HISTORY_LEVEL",
-    METADATA,
-    Column("MHL_TXNID", ID, primary_key=True, autoincrement=False),
+    key("MHL_TXNID"),
     Column("MHL_MIN_OPEN_TXNID", ID, nullable=False),
     Index("MIN_HISTORY_LEVEL_IDX", "MHL_MIN_OPEN_TXNID"),
-    **TABLE_OPTIONS,
 )
 
-MIN_HISTORY_WRITE_ID = Table(
+MIN_HISTORY_WRITE_ID = table(
     "MIN_HISTORY_WRITE_ID",
-    METADATA,
     Column("MH_TXNID", GENERATED_ID, ForeignKey(TXNS.c.TXN_ID), nullable=False),
     Column("MH_DATABASE", _DATABASE, nullable=False),
     Column("MH_TABLE", _TABLE, nullable=False),
     Column("MH_WRITEID", ID, nullable=False),
-    **TABLE_OPTIONS,
 )
 
-REPL_TXN_MAP = Table(
+REPL_TXN_MAP = table(
     "REPL_TXN_MAP",
-    METADATA,
     Column("RTM_REPL_POLICY", String(256), primary_key=True),
-    Column("RTM_SRC_TXN_ID", ID, primary_key=True, autoincrement=False),
+    key("RTM_SRC_TXN_ID"),
     Column("RTM_TARGET_TXN_ID", ID, nullable=False),
-    **TABLE_OPTIONS,
 )
 
-MATERIALIZATION_REBUILD_LOCKS = Table(
+MATERIALIZATION_REBUILD_LOCKS = table(
     "MATERIALIZATION_REBUILD_LOCKS",
-    METADATA,
-    Column("MRL_TXN_ID", ID, primary_key=True, autoincrement=False),
+    key("MRL_TXN_ID"),
     Column("MRL_DB_NAME", _DATABASE, nullable=False),
     Column("MRL_TBL_NAME", _TABLE, nullable=False),
     Column("MRL_LAST_HEARTBEAT", ID, nullable=False),
-    **TABLE_OPTIONS,
 )
 
-COMPACTION_METRICS_CACHE = Table(
+COMPACTION_METRICS_CACHE = table(
     "COMPACTION_METRICS_CACHE",
-    METADATA,
     Column("CMC_DATABASE", _DATABASE, nullable=False),
     Column("CMC_TABLE", _TABLE, nullable=False),
     Column("CMC_PARTITION", _PARTITION),
     Column("CMC_METRIC_TYPE", _NAME, nullable=False),
     Column("CMC_METRIC_VALUE", Integer, nullable=False),
     Column("CMC_VERSION", Integer, nullable=False),
-    **TABLE_OPTIONS,
 )
 
-SEQUENCE_TABLE = Table(
+SEQUENCE_TABLE = table(
     "SEQUENCE_TABLE",
-    METADATA,
     Column("SEQUENCE_NAME", String(255), primary_key=True),
     Column("NEXT_VAL", ID, nullable=False),
-    **TABLE_OPTIONS,
 )
 
-VERSION = Table(
+VERSION = table(
     "VERSION",
-    METADATA,
-    Column("VER_ID", ID, primary_key=True, autoincrement=False),
+    key("VER_ID"),
     Column("SCHEMA_VERSION", String(127), nullable=False),
     Column("VERSION_COMMENT", String(255), nullable=False),
-    **TABLE_OPTIONS,
 )
 
 SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (

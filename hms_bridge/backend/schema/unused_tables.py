@@ -23,52 +23,39 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from hms_bridge.backend.schema.metadata import ID, METADATA, TABLE_OPTIONS
+from hms_bridge.backend.schema.metadata import ID, key, table
+from hms_bridge.backend.schema.privilege_tables import grant_columns
 
 _NAME = String(128)
 _LONG_NAME = String(256)
 _TYPE = String(767)
 
 
-def _table(name: str, *parts: Column[Any] | Index | UniqueConstraint) -> Table:
-    return Table(name, METADATA, *parts, info={"is_unused": True}, **TABLE_OPTIONS)
+def _unused(name: str, *parts: Column[Any] | Index | UniqueConstraint) -> Table:
+    return table(name, *parts, info={"is_unused": True})
 
 
-def _key(name: str) -> Column[int]:
-    return Column(name, ID, primary_key=True, autoincrement=False)
-
-
-def _grant(key: str, time: str = "CREATE_TIME") -> tuple[Column[Any], ...]:
-    return (
-        _key(key),
-        Column(time, ID, nullable=False),
-        Column("GRANT_OPTION", SmallInteger, nullable=False),
-        Column("GRANTOR", _NAME),
-        Column("GRANTOR_TYPE", _NAME),
-        Column("PRINCIPAL_NAME", _NAME),
-        Column("PRINCIPAL_TYPE", _NAME),
-    )
-
-
-ROLES = _table(
+ROLES = _unused(
     "ROLES",
-    _key("ROLE_ID"),
+    key("ROLE_ID"),
     Column("CREATE_TIME", ID, nullable=False),
     Column("OWNER_NAME", _NAME),
     Column("ROLE_NAME", _NAME),
     UniqueConstraint("ROLE_NAME", name="ROLEENTITYINDEX"),
 )
-ROLE_MAP = _table(
+ROLE_MAP = _unused(
     "ROLE_MAP",
-    *_grant("ROLE_GRANT_ID", "ADD_TIME"),
+    key("ROLE_GRANT_ID"),
+    *grant_columns("ADD_TIME"),
     Column("ROLE_ID", ID, ForeignKey(ROLES.c.ROLE_ID), index=True),
     UniqueConstraint(
         "PRINCIPAL_NAME", "ROLE_ID", "GRANTOR", "GRANTOR_TYPE", name="USERROLEMAPINDEX"
     ),
 )
-GLOBAL_PRIVS = _table(
+GLOBAL_PRIVS = _unused(
     "GLOBAL_PRIVS",
-    *_grant("USER_GRANT_ID"),
+    key("USER_GRANT_ID"),
+    *grant_columns(),
     Column("USER_PRIV", _NAME),
     Column("AUTHORIZER", _NAME),
     UniqueConstraint(
@@ -77,7 +64,7 @@ GLOBAL_PRIVS = _table(
     ),
 )  # fmt: skip
 
-DATACONNECTORS = _table(
+DATACONNECTORS = _unused(
     "DATACONNECTORS",
     Column("NAME", _NAME, primary_key=True),
     Column("TYPE", String(32), nullable=False),
@@ -87,15 +74,16 @@ DATACONNECTORS = _table(
     Column("OWNER_TYPE", String(10)),
     Column("CREATE_TIME", Integer, nullable=False),
 )
-DATACONNECTOR_PARAMS = _table(
+DATACONNECTOR_PARAMS = _unused(
     "DATACONNECTOR_PARAMS",
     Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), primary_key=True),
     Column("PARAM_KEY", String(180), primary_key=True),
     Column("PARAM_VALUE", String(4000)),
 )
-DC_PRIVS = _table(
+DC_PRIVS = _unused(
     "DC_PRIVS",
-    *_grant("DC_GRANT_ID"),
+    key("DC_GRANT_ID"),
+    *grant_columns(),
     Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), index=True),
     Column("DC_PRIV", _NAME),
     Column("AUTHORIZER", _NAME),
@@ -105,9 +93,9 @@ DC_PRIVS = _table(
     ),
 )  # fmt: skip
 
-WM_RESOURCEPLAN = _table(
+WM_RESOURCEPLAN = _unused(
     "WM_RESOURCEPLAN",
-    _key("RP_ID"),
+    key("RP_ID"),
     Column("NAME", _NAME, nullable=False),
     Column("NS", _NAME),
     Column("QUERY_PARALLELISM", Integer),
@@ -115,9 +103,9 @@ WM_RESOURCEPLAN = _table(
     Column("DEFAULT_POOL_ID", ID),  # of WM_POOL, which refers to this table
     UniqueConstraint("NS", "NAME", name="UNIQUE_WM_RESOURCEPLAN"),
 )
-WM_POOL = _table(
+WM_POOL = _unused(
     "WM_POOL",
-    _key("POOL_ID"),
+    key("POOL_ID"),
     Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
     Column("PATH", String(1024), nullable=False),
     Column("ALLOC_FRACTION", Double),
@@ -125,9 +113,9 @@ WM_POOL = _table(
     Column("SCHEDULING_POLICY", String(1024)),
     UniqueConstraint("RP_ID", "PATH", name="UNIQUE_WM_POOL"),
 )
-WM_TRIGGER = _table(
+WM_TRIGGER = _unused(
     "WM_TRIGGER",
-    _key("TRIGGER_ID"),
+    key("TRIGGER_ID"),
     Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
     Column("NAME", _NAME, nullable=False),
     Column("TRIGGER_EXPRESSION", String(1024)),
@@ -135,17 +123,15 @@ WM_TRIGGER = _table(
     Column("IS_IN_UNMANAGED", SmallInteger, nullable=False, server_default="0"),
     UniqueConstraint("RP_ID", "NAME", name="UNIQUE_WM_TRIGGER"),
 )
-WM_POOL_TO_TRIGGER = _table(
+WM_POOL_TO_TRIGGER = _unused(
     "WM_POOL_TO_TRIGGER",
-    Column("POOL_ID", ID, ForeignKey(WM_POOL.c.POOL_ID), primary_key=True, autoincrement=False),
+    Column("POOL_ID", ID, ForeignKey(WM_POOL.c.POOL_ID), primary_key=True),
     Column(
-        "TRIGGER_ID", ID, ForeignKey(WM_TRIGGER.c.TRIGGER_ID), primary_key=True,
-        autoincrement=False,
-    ),
+        "TRIGGER_ID", ID, ForeignKey(WM_TRIGGER.c.TRIGGER_ID), primary_key=True),
 )  # fmt: skip
-WM_MAPPING = _table(
+WM_MAPPING = _unused(
     "WM_MAPPING",
-    _key("MAPPING_ID"),
+    key("MAPPING_ID"),
     Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
     Column("ENTITY_TYPE", _NAME, nullable=False),
     Column("ENTITY_NAME", _NAME, nullable=False),
@@ -154,9 +140,9 @@ WM_MAPPING = _table(
     UniqueConstraint("RP_ID", "ENTITY_TYPE", "ENTITY_NAME", name="UNIQUE_WM_MAPPING"),
 )
 
-SCHEDULED_QUERIES = _table(
+SCHEDULED_QUERIES = _unused(
     "SCHEDULED_QUERIES",
-    _key("SCHEDULED_QUERY_ID"),
+    key("SCHEDULED_QUERY_ID"),
     Column("CLUSTER_NAMESPACE", _LONG_NAME),
     Column("ENABLED", Boolean, nullable=False),
     Column("NEXT_EXECUTION", Integer),
@@ -166,9 +152,9 @@ SCHEDULED_QUERIES = _table(
     Column("USER", _LONG_NAME),
     Column("ACTIVE_EXECUTION_ID", ID),
 )
-SCHEDULED_EXECUTIONS = _table(
+SCHEDULED_EXECUTIONS = _unused(
     "SCHEDULED_EXECUTIONS",
-    _key("SCHEDULED_EXECUTION_ID"),
+    key("SCHEDULED_EXECUTION_ID"),
     Column("END_TIME", Integer),
     Column("ERROR_MESSAGE", String(2000)),
     Column("EXECUTOR_QUERY_ID", _LONG_NAME),
@@ -179,9 +165,9 @@ SCHEDULED_EXECUTIONS = _table(
     Index("IDX_SCHEDULED_EX_LAST_UPDATE", "LAST_UPDATE_TIME"),
     Index("IDX_SCHEDULED_EX_SQ_ID", "SCHEDULED_QUERY_ID"),
 )
-REPLICATION_METRICS = _table(
+REPLICATION_METRICS = _unused(
     "REPLICATION_METRICS",
-    _key("RM_SCHEDULED_EXECUTION_ID"),
+    key("RM_SCHEDULED_EXECUTION_ID"),
     Column("RM_POLICY", _LONG_NAME, nullable=False),
     Column("RM_DUMP_EXECUTION_ID", ID, nullable=False),
     Column("RM_METADATA", String(4000)),
@@ -192,26 +178,26 @@ REPLICATION_METRICS = _table(
     Index("DUMP_IDX", "RM_DUMP_EXECUTION_ID"),
 )
 
-TYPES = _table(
+TYPES = _unused(
     "TYPES",
-    _key("TYPES_ID"),
+    key("TYPES_ID"),
     Column("TYPE_NAME", _NAME),
     Column("TYPE1", _TYPE),
     Column("TYPE2", _TYPE),
     UniqueConstraint("TYPE_NAME", name="UNIQUE_TYPE"),
 )
-TYPE_FIELDS = _table(
+TYPE_FIELDS = _unused(
     "TYPE_FIELDS",
-    Column("TYPE_NAME", ID, ForeignKey(TYPES.c.TYPES_ID), primary_key=True, autoincrement=False),
+    Column("TYPE_NAME", ID, ForeignKey(TYPES.c.TYPES_ID), primary_key=True),
     Column("COMMENT", _LONG_NAME),
     Column("FIELD_NAME", _NAME, primary_key=True),
     Column("FIELD_TYPE", _TYPE, nullable=False),
     Column("INTEGER_IDX", ID, nullable=False),
     Index("TYPE_FIELDS_N49", "TYPE_NAME"),
 )
-PARTITION_EVENTS = _table(
+PARTITION_EVENTS = _unused(
     "PARTITION_EVENTS",
-    _key("PART_NAME_ID"),
+    key("PART_NAME_ID"),
     Column("CAT_NAME", _LONG_NAME),
     Column("DB_NAME", _NAME),
     Column("EVENT_TIME", ID, nullable=False),
@@ -220,32 +206,32 @@ PARTITION_EVENTS = _table(
     Column("TBL_NAME", _LONG_NAME),
     Index("PARTITIONEVENTINDEX", "PARTITION_NAME"),
 )
-MASTER_KEYS = _table(
+MASTER_KEYS = _unused(
     "MASTER_KEYS",
     Column("KEY_ID", Integer, primary_key=True, autoincrement=True),
     Column("MASTER_KEY", _TYPE),
 )
-DELEGATION_TOKENS = _table(
+DELEGATION_TOKENS = _unused(
     "DELEGATION_TOKENS",
     Column("TOKEN_IDENT", _TYPE, primary_key=True),
     Column("TOKEN", _TYPE),
 )
-METASTORE_DB_PROPERTIES = _table(
+METASTORE_DB_PROPERTIES = _unused(
     "METASTORE_DB_PROPERTIES",
     Column("PROPERTY_KEY", String(255), primary_key=True),
     Column("PROPERTY_VALUE", String(1000), nullable=False),
     Column("DESCRIPTION", String(1000)),
     Column("PROPERTYCONTENT", LargeBinary),
 )
-RUNTIME_STATS = _table(
+RUNTIME_STATS = _unused(
     "RUNTIME_STATS",
-    _key("RS_ID"),
+    key("RS_ID"),
     Column("CREATE_TIME", ID, nullable=False),
     Column("WEIGHT", ID, nullable=False),
     Column("PAYLOAD", LargeBinary),
     Index("IDX_RUNTIME_STATS_CREATE_TIME", "CREATE_TIME"),
 )
-NUCLEUS_TABLES = _table(
+NUCLEUS_TABLES = _unused(
     "NUCLEUS_TABLES",
     Column("CLASS_NAME", _NAME, primary_key=True),
     Column("TABLE_NAME", _NAME, nullable=False),

@@ -4,7 +4,7 @@ questions that are passed in."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.model.event import EventType
@@ -20,7 +20,7 @@ _DUMPED_PREFIX = "EVENT_"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Doubts:
+class ConstraintContext:
     """What else decides about a constraint. ``passed_kinds``: of events that the replica does
     without. ``change_of``: what the source did since to another table, by its name; None for
     nothing. ``has_key``: whether the target has what a foreign key refers to."""
@@ -31,18 +31,6 @@ class Doubts:
     has_key: Callable[[Sequence[ColumnConstraint]], bool]
 
 
-def on_target(
-    constraints: Iterable[ColumnConstraint], source: str, target: str
-) -> tuple[ColumnConstraint, ...]:
-    """What refers to the source's database refers to the target's there, as a load has it."""
-    return tuple(
-        constraint
-        if constraint.refers_to is None or constraint.refers_to.database_name != source
-        else replace(constraint, refers_to=replace(constraint.refers_to, database_name=target))
-        for constraint in constraints
-    )
-
-
 def constraints_definition(constraints: Iterable[ColumnConstraint]) -> Definition:
     """A text of each, by name. The name of the key that a foreign key refers to follows from its
     columns and is not compared."""
@@ -50,33 +38,35 @@ def constraints_definition(constraints: Iterable[ColumnConstraint]) -> Definitio
 
 
 def excused(
-    source: Iterable[ColumnConstraint], replica: Iterable[ColumnConstraint], doubts: Doubts
+    source: Iterable[ColumnConstraint],
+    replica: Iterable[ColumnConstraint],
+    context: ConstraintContext,
 ) -> Mapping[str, tuple[Verdict, str]]:
     """Of the constraints that are not the same those that need not be, and why."""
     ours, theirs = _by_name(source), _by_name(replica)
-    found: dict[str, tuple[Verdict, str]] = {}
+    excuses: dict[str, tuple[Verdict, str]] = {}
     unequal = differing(constraints_definition(source), constraints_definition(replica))
     for what, _, _ in unequal:
-        reason = _reason(ours.get(what, ()), theirs.get(what, ()), doubts)
+        reason = _reason(ours.get(what, ()), theirs.get(what, ()), context)
         if reason is not None:
-            found[what] = reason
-    return found
+            excuses[what] = reason
+    return excuses
 
 
 def _reason(
-    ours: Sequence[ColumnConstraint], theirs: Sequence[ColumnConstraint], doubts: Doubts
+    ours: Sequence[ColumnConstraint], theirs: Sequence[ColumnConstraint], context: ConstraintContext
 ) -> tuple[Verdict, str] | None:
     kinds = {constraint.kind for constraint in (*ours, *theirs)}
-    if _are_passed(kinds, doubts.passed_kinds):
+    if _are_passed(kinds, context.passed_kinds):
         return Verdict.NOT_COMPARED, f"the replica does without, by {SETTING}"
-    for table in _referred_tables((*ours, *theirs), doubts.database):
-        # A table that goes takes foreign keys to it along, and no event tells of those.
-        change = doubts.change_of(table)
+    for table in _referred_tables((*ours, *theirs), context.database):
+        # A table that goes takes foreign keys to it along, and those have no event.
+        change = context.change_of(table)
         if change is not None:
             why = f"{table}, to which it refers, changed since, by {change}; load, compare again"
             return Verdict.UNDECIDED, why
     referred = ours[0].refers_to if ours and not theirs else None
-    if referred is not None and not doubts.has_key(ours):
+    if referred is not None and not context.has_key(ours):
         where = f"{referred.database_name}.{referred.table_name}"
         return Verdict.NOT_COMPARED, f"{where} has no such key there, so a load leaves it out"
     return None
@@ -86,8 +76,8 @@ def _are_passed(kinds: Collection[ConstraintKind], passed: Collection[str]) -> b
     if CONSTRAINTS in passed or not _DROPPED.isdisjoint(passed):
         return True
     dumped = {name for name, kind in ADDED.items() if kind in kinds}
-    told = {name.removeprefix(_DUMPED_PREFIX) for name in dumped}
-    return not (dumped | told).isdisjoint(passed)
+    plain = {name.removeprefix(_DUMPED_PREFIX) for name in dumped}
+    return not (dumped | plain).isdisjoint(passed)
 
 
 def _referred_tables(constraints: Iterable[ColumnConstraint], database: str) -> Iterator[str]:
@@ -100,10 +90,10 @@ def _referred_tables(constraints: Iterable[ColumnConstraint], database: str) -> 
 def _by_name(
     constraints: Iterable[ColumnConstraint],
 ) -> dict[str, tuple[ColumnConstraint, ...]]:
-    found: dict[str, list[ColumnConstraint]] = {}
+    by_name: dict[str, list[ColumnConstraint]] = {}
     for constraint in sorted(constraints, key=lambda column: column.position):
-        found.setdefault(f"constraint {constraint.name.lower()}", []).append(constraint)
-    return {name: tuple(columns) for name, columns in found.items()}
+        by_name.setdefault(f"constraint {constraint.name.lower()}", []).append(constraint)
+    return {name: tuple(columns) for name, columns in by_name.items()}
 
 
 def _text(columns: Sequence[ColumnConstraint]) -> str:

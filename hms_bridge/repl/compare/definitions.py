@@ -10,7 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from hms_bridge.model.catalog import Column, Database, Partition, SortColumn, Storage, Table
-from hms_bridge.model.properties import DO_NOT_UPDATE
+from hms_bridge.model.properties import (
+    DO_NOT_UPDATE,
+    ERASURE_CODED_COUNT,
+    FILE_BYTES,
+    FILE_COUNT,
+    LAST_DDL_TIME,
+    ROW_BYTES,
+    ROW_COUNT,
+    STATISTICS_BY,
+)
 from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.repl.target_objects import replicated_parameters
 
@@ -20,14 +29,14 @@ Definition = Mapping[str, str]
 IGNORED_PROPERTIES: Final[Mapping[str, str]] = {
     ACCURATE: "a replica trusts no statistics that it did not count",
     DO_NOT_UPDATE: "asks the metastore to count no files, which a load does for itself",
-    "STATS_GENERATED": "who counted the statistics",
-    "STATS_GENERATED_VIA_STATS_TASK": "who counted the statistics",
-    "numFiles": "counts files, which a compaction changes",
-    "numFilesErasureCoded": "counts files, which a compaction changes",
-    "numRows": "is counted by each side's own writers",
-    "rawDataSize": "is counted by each side's own writers",
-    "totalSize": "counts bytes, which a compaction changes",
-    "transient_lastDdlTime": "when each side changed it",
+    STATISTICS_BY: "who counted the statistics",
+    f"{STATISTICS_BY}_VIA_STATS_TASK": "who counted the statistics",
+    FILE_COUNT: "counts files, which a compaction changes",
+    ERASURE_CODED_COUNT: "counts files, which a compaction changes",
+    ROW_COUNT: "is counted by each side's own writers",
+    ROW_BYTES: "is counted by each side's own writers",
+    FILE_BYTES: "counts bytes, which a compaction changes",
+    LAST_DDL_TIME: "when each side changed it",
     "last_modified_by": "who changed it there",
     "last_modified_time": "when each side changed it",
     "path": "where Spark noted the place, which is each side's own",
@@ -84,7 +93,7 @@ def differing(
 
 
 def _storage(storage: Storage, table: Table) -> dict[str, str]:
-    """Of full ACID tables some metastores tell less: nothing uses the rest (Hive 4:
+    """Of full ACID tables some metastores answer less: nothing uses the rest (Hive 4:
     ObjectStore.convertToStorageDescriptor)."""
     compared = {
         "columns": _columns(storage.columns),

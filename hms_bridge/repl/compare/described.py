@@ -39,6 +39,15 @@ class Finding:
     why: str = ""
 
 
+def different(
+    what: str, source: str | None, replica: str | None, table: str | None = None
+) -> Finding:
+    """A difference between both sides of a table, or of the database."""
+    return Finding(
+        verdict=Verdict.DIFFERENT, table=table, what=what, source=source, replica=replica
+    )
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundDirectory:
     """A base or delta that a snapshot reads. ``name`` is without a compaction's transaction.
@@ -156,7 +165,7 @@ class CompareReport:
 
     @property
     def exit_code(self) -> int:
-        """2 for a difference; else 3 if something can be told only later; else 0."""
+        """2 for a difference; else 3 if something can be decided only later; else 0."""
         if self.of(Verdict.DIFFERENT):
             return 2
         return 3 if self.of(Verdict.UNDECIDED) else 0

@@ -12,7 +12,7 @@ from hms_bridge.model.counted import counted
 from hms_bridge.model.event import EventType
 from hms_bridge.model.function import Function, Resource
 from hms_bridge.repl.compare.definitions import differing
-from hms_bridge.repl.compare.described import Finding, Verdict
+from hms_bridge.repl.compare.described import Finding, Verdict, different
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.layout import FUNCTIONS
 from hms_bridge.repl.format.passed_kinds import SETTING
@@ -46,39 +46,30 @@ class FunctionComparison:
         ours = {function.name.lower(): function for function in source}
         theirs = {function.name.lower(): function for function in replica}
         for name in sorted(ours.keys() | theirs.keys()):
-            found = tuple(self._of_one(name, ours.get(name), theirs.get(name)))
-            yield from found and self._weighed(name, found)
+            findings = tuple(self._of_one(name, ours.get(name), theirs.get(name)))
+            yield from findings and self._weighed(name, findings)
 
     def _of_one(
         self, name: str, source: Function | None, replica: Function | None
     ) -> Iterator[Finding]:
         what = f"function {name}"
         if source is None or replica is None:
-            yield Finding(
-                verdict=Verdict.DIFFERENT,
-                what=what,
-                source="missing" if source is None else "there",
-                replica="missing" if replica is None else "there",
-            )
+            here, there = ("missing" if side is None else "there" for side in (source, replica))
+            yield different(what, here, there)
             return
         ours, theirs = self._definitions(source, replica)
         unequal = tuple(differing(ours, theirs))
         for part, of_source, of_replica in unequal:
-            yield Finding(
-                verdict=Verdict.DIFFERENT,
-                what=f"{what}: {part}",
-                source=of_source,
-                replica=of_replica,
-            )
+            yield different(f"{what}: {part}", of_source, of_replica)
         if not unequal:
             files = len(source.resources)
             looked_at = ["class", "owner", *([counted(files, "file")] if files else [])]
             yield Finding(verdict=Verdict.EQUAL, what=f"{what}: {', '.join(looked_at)}")
 
-    def _weighed(self, name: str, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    def _weighed(self, name: str, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
         """What may differ makes one finding."""
-        if all(finding.verdict is Verdict.EQUAL for finding in found):
-            return found
+        if all(finding.verdict is Verdict.EQUAL for finding in findings):
+            return findings
         what = f"function {name}"
         change = self.change_of(name)
         if not _KINDS.isdisjoint(self.passed_kinds):
@@ -90,7 +81,7 @@ class FunctionComparison:
                 f"{change}; load, compare again"
             )
             return (Finding(verdict=Verdict.UNDECIDED, what=what, why=why),)
-        return found
+        return findings
 
     def _definitions(
         self, source: Function, replica: Function

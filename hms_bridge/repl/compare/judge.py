@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 
 from hms_bridge.model.counted import counted
 from hms_bridge.repl.compare.definitions import Definition, differing
@@ -15,10 +16,12 @@ from hms_bridge.repl.compare.described import (
     FoundFile,
     Verdict,
 )
-from hms_bridge.repl.compare.layout import FilePair, unequal_files
-from hms_bridge.repl.compare.seen_write_ids import ids_text, seen_on_one_side, seen_text
+from hms_bridge.repl.compare.layout import unequal_files
+from hms_bridge.repl.compare.seen_write_ids import seen_on_one_side, seen_text
+from hms_bridge.repl.whole_lists import ids_text
 from hms_bridge.rows.row_sum import SeenRows
 
+_STRAY_WHY = "no writer of ACID tables names a file so, and no reader opens it"
 _LAID_OUT_WHY = "a compaction may be why; --rows tells whether the rows are the same"
 
 
@@ -28,25 +31,25 @@ def judge(
     """All findings on a table, and how much was compared; one finding says that all of it is equal
     if nothing is different or undecided."""
     common = sorted(source.places.keys() & replica.places.keys())
+    whole = _Judged(name)
     findings = [
-        *_definitions(name, None, source.definition, replica.definition),
-        *_constraints(name, source, replica, circumstances),
+        *_definitions(whole, source.definition, replica.definition),
+        *_constraints(whole, source, replica, circumstances),
         *_missing_partitions(name, source, replica, circumstances),
     ]
     for part in common:  # "" is a table without partitions
-        findings += _place(name, part or None, source.places[part], replica.places[part])
-        findings += _statistics(
-            name, part or None, source.places[part], replica.places[part], circumstances
-        )
+        at, places = _Judged(name, part or None), (source.places[part], replica.places[part])
+        findings += _place(at, *places)
+        findings += _statistics(at, *places, circumstances)
     # Last: what the files say decides what an id means whose end nobody remembers.
-    findings += _write_ids(name, source, replica, circumstances, findings)
+    findings += _write_ids(whole, source, replica, circumstances, findings)
     compared = _compared(source, common)
     is_equal = not any(
         finding.verdict in (Verdict.DIFFERENT, Verdict.UNDECIDED) for finding in findings
     )
     if is_equal:
         what = _what_is_equal(source, common, compared)
-        findings.insert(0, Finding(verdict=Verdict.EQUAL, table=name, what=what))
+        findings.insert(0, whole.finding(what, verdict=Verdict.EQUAL))
     return tuple(findings), compared
 
 
@@ -81,91 +84,85 @@ def _what_is_equal(source: DescribedTable, common: list[str], compared: Compared
     return ", ".join(parts)
 
 
-def _definitions(
-    table: str, partition: str | None, source: Definition, replica: Definition
-) -> Iterator[Finding]:
-    for what, ours, theirs in differing(source, replica):
-        yield Finding(
-            verdict=Verdict.DIFFERENT,
-            table=table,
-            partition=partition,
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Where something was looked at: a table, or one of its partitions."""
+
+    table: str
+    partition: str | None = None
+
+    def finding(
+        self,
+        what: str,
+        source: str | None = None,
+        replica: str | None = None,
+        verdict: Verdict = Verdict.DIFFERENT,
+        why: str = "",
+    ) -> Finding:
+        return Finding(
+            verdict=verdict,
+            table=self.table,
+            partition=self.partition,
             what=what,
-            source=ours,
-            replica=theirs,
+            source=source,
+            replica=replica,
+            why=why,
         )
+
+    def unless(
+        self, why: str | None, what: str, source: str | None, replica: str | None
+    ) -> Finding:
+        """A difference; undecided where the source did since what may explain it."""
+        if why is None:
+            return self.finding(what, source, replica)
+        return self.finding(what, source, replica, Verdict.UNDECIDED, why)
+
+
+def _definitions(at: _Judged, source: Definition, replica: Definition) -> Iterator[Finding]:
+    return (at.finding(*difference) for difference in differing(source, replica))
 
 
 def _constraints(
-    table: str, source: DescribedTable, replica: DescribedTable, circumstances: Circumstances
+    at: _Judged, source: DescribedTable, replica: DescribedTable, circumstances: Circumstances
 ) -> Iterator[Finding]:
     for what, ours, theirs in differing(source.constraints, replica.constraints):
         verdict, why = circumstances.excused.get(what, (Verdict.DIFFERENT, ""))
-        yield Finding(verdict=verdict, table=table, what=what, source=ours, replica=theirs, why=why)
+        yield at.finding(what, ours, theirs, verdict, why)
 
 
 def _missing_partitions(
     table: str, source: DescribedTable, replica: DescribedTable, circumstances: Circumstances
 ) -> Iterator[Finding]:
     for part in sorted(source.places.keys() ^ replica.places.keys()):
-        changed = circumstances.changed_partitions.get(part)
-        yield Finding(
-            verdict=Verdict.DIFFERENT if changed is None else Verdict.UNDECIDED,
-            table=table,
-            partition=part,
-            what="partition",
-            source="there" if part in source.places else "missing",
-            replica="there" if part in replica.places else "missing",
-            why="" if changed is None else f"the source made it since: {changed}",
-        )
+        change = circumstances.changed_partitions.get(part)
+        why = None if change is None else f"the source made it since: {change}"
+        sides = _presence(part, source.places), _presence(part, replica.places)
+        yield _Judged(table, part).unless(why, "partition", *sides)
 
 
-def _place(
-    table: str, partition: str | None, source: DescribedPlace, replica: DescribedPlace
-) -> Iterator[Finding]:
-    yield from _definitions(table, partition, source.definition, replica.definition)
-    yield from _files(table, partition, source, replica)
+def _presence(name: str, names: Container[str]) -> str:
+    return "there" if name in names else "missing"
+
+
+def _place(at: _Judged, source: DescribedPlace, replica: DescribedPlace) -> Iterator[Finding]:
+    yield from _definitions(at, source.definition, replica.definition)
+    yield from _files(at, source, replica)
     for path in sorted({*source.strays, *replica.strays}):
-        yield Finding(
-            verdict=Verdict.NOT_COMPARED,
-            table=table,
-            partition=partition,
-            what=f"file {path}",
-            source="there" if path in source.strays else "missing",
-            replica="there" if path in replica.strays else "missing",
-            why="no writer of ACID tables names a file so, and no reader opens it",
-        )
-    yield from _rows(table, partition, source, replica)
+        sides = _presence(path, source.strays), _presence(path, replica.strays)
+        yield at.finding(f"file {path}", *sides, Verdict.NOT_COMPARED, _STRAY_WHY)
+    yield from _rows(at, source, replica)
 
 
-def _rows(
-    table: str, partition: str | None, source: DescribedPlace, replica: DescribedPlace
-) -> Iterator[Finding]:
+def _rows(at: _Judged, source: DescribedPlace, replica: DescribedPlace) -> Iterator[Finding]:
     if source.fault or replica.fault:
-        yield Finding(
-            verdict=Verdict.DIFFERENT,
-            table=table,
-            partition=partition,
-            what="rows",
-            source=source.fault or "can be read",
-            replica=replica.fault or "can be read",
-        )
+        sides = source.fault or "can be read", replica.fault or "can be read"
+        yield at.finding("rows", *sides)
     elif source.unread or replica.unread:
-        yield Finding(
-            verdict=Verdict.UNDECIDED,
-            table=table,
-            partition=partition,
-            what="files and rows",
-            why=source.unread or replica.unread,
-        )
+        why = source.unread or replica.unread
+        yield at.finding("files and rows", verdict=Verdict.UNDECIDED, why=why)
     elif source.rows is not None and replica.rows is not None and source.rows != replica.rows:
-        yield Finding(
-            verdict=Verdict.DIFFERENT,
-            table=table,
-            partition=partition,
-            what="rows",
-            source=_rows_text(source.rows, replica.rows),
-            replica=_rows_text(replica.rows, source.rows),
-        )
+        sides = _rows_text(source.rows, replica.rows), _rows_text(replica.rows, source.rows)
+        yield at.finding("rows", *sides)
 
 
 def _rows_text(seen: SeenRows, other: SeenRows) -> str:
@@ -174,58 +171,29 @@ def _rows_text(seen: SeenRows, other: SeenRows) -> str:
 
 
 def _statistics(
-    table: str,
-    partition: str | None,
-    source: DescribedPlace,
-    replica: DescribedPlace,
-    circumstances: Circumstances,
+    at: _Judged, source: DescribedPlace, replica: DescribedPlace, circumstances: Circumstances
 ) -> Iterator[Finding]:
-    changed = circumstances.changed_statistics
-    for what, ours, theirs in differing(source.statistics, replica.statistics):
-        yield Finding(
-            verdict=Verdict.DIFFERENT if changed is None else Verdict.UNDECIDED,
-            table=table,
-            partition=partition,
-            what=what,
-            source=ours,
-            replica=theirs,
-            why="" if changed is None else f"the source changed them since, by {changed}",
-        )
+    change = circumstances.changed_statistics
+    why = None if change is None else f"the source changed them since, by {change}"
+    for difference in differing(source.statistics, replica.statistics):
+        yield at.unless(why, *difference)
 
 
-def _files(
-    table: str, partition: str | None, source: DescribedPlace, replica: DescribedPlace
-) -> Iterator[Finding]:
+def _files(at: _Judged, source: DescribedPlace, replica: DescribedPlace) -> Iterator[Finding]:
     """A layout of its own is worth a line only where the rows were not read."""
     if source.found is None or replica.found is None:
         return
     pairs = unequal_files(source.found, replica.found)
     for pair in pairs:
         if not pair.is_explained:
-            yield _file(table, partition, pair)
+            file = pair.source or pair.replica
+            what = f"file {file.path if file else ''}"
+            yield at.finding(what, _file_text(pair.source), _file_text(pair.replica))
     laid_out = [pair for pair in pairs if pair.is_explained]
     if laid_out and (source.rows is None or replica.rows is None):
-        yield Finding(
-            verdict=Verdict.LAID_OUT,
-            table=table,
-            partition=partition,
-            what="files",
-            source=counted(sum(pair.source is not None for pair in laid_out), "file"),
-            replica=counted(sum(pair.replica is not None for pair in laid_out), "file"),
-            why=_LAID_OUT_WHY,
-        )
-
-
-def _file(table: str, partition: str | None, pair: FilePair) -> Finding:
-    file = pair.source or pair.replica
-    return Finding(
-        verdict=Verdict.DIFFERENT,
-        table=table,
-        partition=partition,
-        what=f"file {file.path if file else ''}",
-        source=_file_text(pair.source),
-        replica=_file_text(pair.replica),
-    )
+        ours = counted(sum(pair.source is not None for pair in laid_out), "file")
+        theirs = counted(sum(pair.replica is not None for pair in laid_out), "file")
+        yield at.finding("files", ours, theirs, Verdict.LAID_OUT, _LAID_OUT_WHY)
 
 
 def _file_text(file: FoundFile | None) -> str:
@@ -236,33 +204,22 @@ def _file_text(file: FoundFile | None) -> str:
 
 
 def _write_ids(
-    table: str,
+    at: _Judged,
     source: DescribedTable,
     replica: DescribedTable,
     circumstances: Circumstances,
     findings: list[Finding],
 ) -> Iterator[Finding]:
     """An id whose end nobody remembers says nothing by itself: what was aborted and cleaned up is
-    listed nowhere. Files or rows tell whether there is something under it."""
+    listed nowhere. Files or rows show whether there is something under it."""
     ours, theirs = source.write_ids, replica.write_ids
     if ours is None or theirs is None:
         return
     unlike = seen_on_one_side(ours, theirs)
     known = [write_id for write_id in unlike if write_id not in circumstances.forgotten]
+    sides = seen_text(ours), seen_text(theirs)
     if known:
-        yield Finding(
-            verdict=Verdict.DIFFERENT,
-            table=table,
-            what=f"write ids {ids_text(known)}",
-            source=seen_text(ours),
-            replica=seen_text(theirs),
-        )
+        yield at.finding(f"write ids {ids_text(known)}", *sides)
     elif unlike and any(finding.verdict is Verdict.LAID_OUT for finding in findings):
-        yield Finding(
-            verdict=Verdict.UNDECIDED,
-            table=table,
-            what=f"write ids {ids_text(unlike)}",
-            source=seen_text(ours),
-            replica=seen_text(theirs),
-            why="one side knows no more whether they were committed; --rows tells",
-        )
+        why = "one side knows no more whether they were committed; --rows tells"
+        yield at.finding(f"write ids {ids_text(unlike)}", *sides, Verdict.UNDECIDED, why)

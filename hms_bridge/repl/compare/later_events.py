@@ -1,4 +1,4 @@
-"""What happened to a database after an event, as its log tells: for a source that has gone on.
+"""What happened to a database after an event, as its log says: for a source that has gone on.
 
 Definitions are as they are now, so what changed them since makes a table undecided. Rows are not:
 write ids that were committed since can be left out.
@@ -31,10 +31,8 @@ from hms_bridge.repl.format.event_payload import (
     CommitTxnPayload,
     OpenTxnPayload,
     Payload,
-    message_json,
 )
-from hms_bridge.repl.format.passed_kinds import is_harmless_compaction
-from hms_bridge.wire.object_json import partition_from_json, table_from_json
+from hms_bridge.repl.format.stored_message import is_harmless_compaction
 
 _OF_FUNCTIONS = frozenset({EventType.CREATE_FUNCTION.value, EventType.DROP_FUNCTION.value})
 _OF_STATISTICS = frozenset(
@@ -56,16 +54,12 @@ class _Change:
 
     event_id: EventId
     what: str
-    table: str
+    table: str = ""
     partitions: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _LastEvent:
-    """The last that something is told of."""
-
-    event_id: EventId
-    what: str
+    @property
+    def text(self) -> str:
+        return f"event {self.event_id} ({self.what})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +80,7 @@ class _Commit:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LaterWriteIds:
     """By table: ``given`` after the event, or before it and ``committed`` after it.
-    ``unknown_txns`` committed after it too, and the log tells not any more what they wrote."""
+    ``unknown_txns`` committed after it too, and the log has not any more what they wrote."""
 
     given: Mapping[str, frozenset[WriteId]] = field(default_factory=dict)
     committed: Mapping[str, frozenset[WriteId]] = field(default_factory=dict)
@@ -106,8 +100,8 @@ class LaterEvents:
         self._after = self.until = after
         self._names = TableNames(store, database, after)
         self._changes: list[_Change] = []
-        self._functions: dict[str, _LastEvent] = {}
-        self._statistics: dict[str, _LastEvent] = {}
+        self._functions: dict[str, _Change] = {}
+        self._statistics: dict[str, _Change] = {}
         self._opened: set[TxnId] = set()
         self._allocations: dict[TxnId, list[_Allocation]] = {}
         self._commits: list[_Commit] = []
@@ -133,26 +127,26 @@ class LaterEvents:
     def table_change(self, table: str, after: EventId) -> str | None:
         """What last changed the definition of a table, or of the database (""), as a text; None
         for nothing."""
-        found = [
+        changes = [
             change
             for change in self._changes
             if change.event_id > after and change.table == table and not change.partitions
         ]
-        return f"event {found[-1].event_id} ({found[-1].what})" if found else None
+        return changes[-1].text if changes else None
 
     def function_change(self, name: str, after: EventId) -> str | None:
         """What last made or dropped a function, as a text; None for nothing."""
-        return _told_after(self._functions.get(name.lower()), after)
+        return _if_after(self._functions.get(name.lower()), after)
 
     def statistics_change(self, table: str, after: EventId) -> str | None:
         """What last changed column statistics of a table or its partitions, as a text; None for
         nothing."""
-        return _told_after(self._statistics.get(table), after)
+        return _if_after(self._statistics.get(table), after)
 
     def partition_changes(self, table: str, after: EventId) -> Mapping[str, str]:
         """Partitions that were added since, by name, with the event as a text."""
         return {
-            name: f"event {change.event_id} ({change.what})"
+            name: change.text
             for change in self._changes
             if change.event_id > after and change.table == table
             for name in change.partitions
@@ -214,21 +208,19 @@ class LaterEvents:
                 )
 
     def _note(self, event: NotificationEvent) -> None:
-        where = f"event {event.id} ({event.type})"
         # Transactions are of no database; of everything else only the database's own counts.
         if event.type == EventType.ALLOC_WRITE_ID.value:
-            self._allocate(event.id, AllocWriteIdPayload.parse(message_json(event), where))
+            self._allocate(event.id, AllocWriteIdPayload.of(event))
         elif event.type == EventType.OPEN_TXN.value:
-            self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
+            self._opened.update(OpenTxnPayload.of(event).txn_ids)
         elif event.type == EventType.COMMIT_TXN.value:
-            commit = CommitTxnPayload.parse(message_json(event), where)
+            commit = CommitTxnPayload.of(event)
             self._commits.append(_Commit(event_id=event.id, txn_id=commit.txn_id))
         elif (function := function_of(event)) is not None:
-            last = _LastEvent(event_id=event.id, what=event.type)
-            self._functions[function.lower()] = last
+            self._functions[function.lower()] = _Change(event_id=event.id, what=event.type)
         elif event.type in _OF_STATISTICS:
-            told = _LastEvent(event_id=event.id, what=event.type)
-            self._statistics[(event.table_name or "").lower()] = told
+            table = (event.table_name or "").lower()
+            self._statistics[table] = _Change(event_id=event.id, what=event.type)
         elif is_of(event, self._database):
             self._changes += _changes(event)
 
@@ -246,7 +238,7 @@ def _changes(event: NotificationEvent) -> Iterator[_Change]:
         for added in foreign_keys(event):
             yield _Change(event_id=event.id, what=event.type, table=added.table_name.lower())
         return
-    payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
+    payload = Payload.of(event)
     table = (event.table_name or "").lower()
     if is_rebalance:
         table = payload.text("tableName").lower()
@@ -256,26 +248,22 @@ def _changes(event: NotificationEvent) -> Iterator[_Change]:
     elif event.type == EventType.ALTER_PARTITION.value and _is_same_partition(payload):
         return
     elif event.type == EventType.ADD_PARTITION.value:
-        columns = table_from_json(payload.text("tableObjJson")).partition_columns
+        columns = payload.table().partition_columns
         names = tuple(
-            partition_name(columns, partition_from_json(text).values)
-            for text in _there(payload.texts("partitionListJson"))
+            partition_name(columns, partition.values) for partition in payload.partitions()
         )
         yield _Change(event_id=event.id, what=event.type, table=table, partitions=names)
     else:
         yield _Change(event_id=event.id, what=event.type, table=table)
 
 
-def _told_after(change: _LastEvent | None, after: EventId) -> str | None:
-    if change is None or change.event_id <= after:
-        return None
-    return f"event {change.event_id} ({change.what})"
+def _if_after(change: _Change | None, after: EventId) -> str | None:
+    return change.text if change is not None and change.event_id > after else None
 
 
 def _altered_table(event: NotificationEvent, payload: Payload) -> Iterator[_Change]:
     """Both names of a renamed one; nothing where only statistics were noted."""
-    before = table_from_json(payload.text("tableObjBeforeJson"))
-    after = table_from_json(payload.text("tableObjAfterJson"))
+    before, after = payload.altered_tables()
     is_same = before.full_name == after.full_name and (
         table_definition(before) == table_definition(after)
     )
@@ -286,15 +274,10 @@ def _altered_table(event: NotificationEvent, payload: Payload) -> Iterator[_Chan
 
 
 def _is_same_partition(payload: Payload) -> bool:
-    if "partitionObjBeforeJson" not in payload.fields or payload.is_true("isTruncateOp"):
+    altered, table = payload.altered_partitions(), payload.table()
+    if altered is None or payload.is_true("isTruncateOp"):
         return False
-    before = partition_from_json(payload.text("partitionObjBeforeJson"))
-    after = partition_from_json(payload.text("partitionObjAfterJson"))
-    table = table_from_json(payload.text("tableObjJson"))
+    before, after = altered
     return before.values == after.values and (
         partition_definition(before, table) == partition_definition(after, table)
     )
-
-
-def _there(texts: Iterable[str | None]) -> Iterator[str]:
-    return (text for text in texts if text)

@@ -1,4 +1,4 @@
-"""Whether two sets of files hold the same, as far as names, lengths and checksums tell. Pure.
+"""Whether two sets of files hold the same, as far as names, lengths and checksums show. Pure.
 
 Compactions of one side alone make other directories of the same rows. What a writer made is the
 same file on both sides, or it was taken up by a compaction: then a directory of the other side,
@@ -85,7 +85,7 @@ def _took_up(file: FoundFile, across: FoundFiles, only_across: Sequence[FoundDir
         return False
     if made.is_ahead:
         return True
-    has_originals = any(found.directory is None for found in across.files)
+    has_originals = any(known_file.directory is None for known_file in across.files)
     return (has_originals and made.name.is_base) or any(
         _overlap(made.name, directory.name) for directory in only_across
     )

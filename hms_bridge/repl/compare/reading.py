@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
 from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.listing import ListedDirectory, ListedFile
@@ -19,8 +18,8 @@ from hms_bridge.model.ids import NO_TXN
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.repl.compare.described import FoundDirectory, FoundFile, FoundFiles
-from hms_bridge.repl.dump.table_files import TableSnapshot, is_plain_data
-from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.dump.table_files import TableSnapshot
+from hms_bridge.repl.format.data_tree import plain_files
 from hms_bridge.rows.reader import Projection, SnapshotReader, has_raw_rows
 from hms_bridge.rows.row_sum import SeenRows, added_up, value_sums
 from hms_bridge.rows.scan import row_type
@@ -84,9 +83,7 @@ def look(resolver: Resolver, snapshot: TableSnapshot, location: str) -> ReadPlac
 
 
 def _look_at_plain(root: Location) -> ReadPlace:
-    listed = [
-        file for file in list_data(root) if file.kind is FileKind.FILE and is_plain_data(file.path)
-    ]
+    listed = plain_files(root)
     return ReadPlace(
         root=root,
         found=FoundFiles(
@@ -113,7 +110,7 @@ def _file(file: ListedFile, directory: FoundDirectory) -> FoundFile:
 
 
 def _directory(listed: ListedDirectory, write_ids: ValidWriteIdList) -> FoundDirectory:
-    """A delta without a statement may be a compactor's: what a load copied tells no more of it."""
+    """A delta without a statement may be a compactor's: what a load copied has no more of it."""
     name = listed.name
     is_wide = not name.is_base and name.statement_id is None
     return FoundDirectory(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 
-from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock
 from hms_bridge.errors import NoSuchObjectError, ReplError
@@ -15,45 +13,19 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import CHECKPOINT
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.definitions import database_definition, differing
-from hms_bridge.repl.compare.described import Compared, CompareReport, Finding, Verdict
+from hms_bridge.repl.compare.described import Compared, CompareReport, Finding, Verdict, different
 from hms_bridge.repl.compare.functions import FunctionComparison
 from hms_bridge.repl.compare.later_events import LaterEvents
-from hms_bridge.repl.compare.table_comparison import Depth, Sides, TableComparison
+from hms_bridge.repl.compare.table_comparison import CompareRequest, Sides, TableComparison
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.origin import require_reached, require_same_log
 from hms_bridge.repl.format.directories import list_dumps
-from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import last_event_of, noted_scope
+from hms_bridge.repl.storage import explained_refusals
+from hms_bridge.repl.target_objects import known_scope, last_event_of
 
 _TRIES = 3
 """How often a table is looked at again that a load changes meanwhile."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CompareRequest:
-    """What to compare. ``root``: where the source's dumps are, one of which may show that its log
-    is another one. ``tables`` empty: all. ``passed_kinds``: of events that the replica does without
-    (``hms.bridge.repl.passed.kinds``)."""
-
-    root: str
-    source_database: str
-    target_database: str | None = None
-    tables: tuple[str, ...] = ()
-    depth: Depth = field(default_factory=Depth)
-    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
-    user: str = "hms-bridge"
-    host: str = "localhost"
-
-    @property
-    def source_name(self) -> str:
-        """The source's database, as metastores spell it."""
-        return self.source_database.lower()
-
-    @property
-    def target_name(self) -> str:
-        """The replica's database, as metastores spell it."""
-        return (self.target_database or self.source_database).lower()
 
 
 class ReplCompare:
@@ -78,13 +50,13 @@ class ReplCompare:
         """Compare now. Raises NoSuchObjectError for a database that is not there, EventGapError for
         a source whose log is not the one that was replicated or does not go back far enough,
         ReplError for a replica into which nothing was loaded or for tables that no side has."""
-        try:
+        with explained_refusals(
+            lambda error: (
+                f"{request.source_database} cannot be compared: {error}. The files of "
+                "both sides must be readable from here; mend that, then compare again"
+            )
+        ):
             return self._run(request)
-        except (OSError, ChangeManagerError) as error:
-            raise ReplError(
-                f"{request.source_database} cannot be compared: {error}. The files of both sides "
-                "must be readable from here; mend that, then compare again"
-            ) from error
 
     def _run(self, request: CompareRequest) -> CompareReport:
         stands_at = self._require_comparable(request)
@@ -114,10 +86,8 @@ class ReplCompare:
     def _scope(self, request: CompareRequest) -> ReplScope:
         """The tables that the replica has, as its loads noted; else what was dumped last."""
         target = self._target.get_database(request.target_name)
-        noted = noted_scope(target.parameters, request.source_name)
         dumps = list_dumps(self._resolve, request.root, request.source_name)
-        dumped = (dump.metadata.scope for dump in dumps if dump.metadata is not None)
-        return noted or next(dumped, None) or ReplScope(database_name=request.source_name)
+        return known_scope(target.parameters, request.source_name, dumps)
 
     def _require_comparable(self, request: CompareRequest) -> EventId:
         """The event that the replica stands at."""
@@ -165,10 +135,7 @@ class ReplCompare:
                 why=_changed_since(changed or "a load"),
             )
             return
-        for what, of_source, of_replica in unequal:
-            yield Finding(
-                verdict=Verdict.DIFFERENT, what=what, source=of_source, replica=of_replica
-            )
+        yield from (different(*difference) for difference in unequal)
 
     def _functions(self, request: CompareRequest, log: LaterEvents) -> tuple[Finding, ...]:
         stands_at = self._stands_at(request)
@@ -212,18 +179,14 @@ class ReplCompare:
             target=self._target,
             resolve=self._resolve,
             clock=self._clock,
-            source_database=request.source_name,
-            target_database=request.target_name,
-            passed_kinds=request.passed_kinds,
-            user=request.user,
-            host=request.host,
+            request=request,
         )
         for _ in range(_TRIES):
             stands_at = self._stands_at(request)
             newest = self._target.get_current_event_id()
             here = LaterEvents(self._target, request.target_name, newest)
             try:
-                outcome = TableComparison(sides, log, stands_at, request.depth).run(name)
+                outcome = TableComparison(sides, log, stands_at).run(name)
             except (FileNotFoundError, NoSuchObjectError):
                 continue
             log.read_on()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
-from itertools import islice
 
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
-
-_NAMED_MAX = 20
+from hms_bridge.repl.whole_lists import ids_text
 
 
 def seen_at_event(
@@ -52,16 +50,6 @@ def seen_text(write_ids: ValidWriteIdList) -> str:
     )
     without = f" without {ids_text(hidden)}" if hidden else ""
     return f"up to {end}{without}"
-
-
-def ids_text(ids: Collection[int]) -> str:
-    """The first of them, and how many more."""
-    shown = ", ".join(str(number) for number in _first(ids))
-    return shown if len(ids) <= _NAMED_MAX else f"{shown} and {len(ids) - _NAMED_MAX} more"
-
-
-def _first(ids: Iterable[int]) -> Iterable[int]:
-    return islice(ids, _NAMED_MAX)
 
 
 def _highest(write_ids: ValidWriteIdList) -> int:

@@ -18,12 +18,12 @@ def column_statistics(
 ) -> Mapping[str, Definition]:
     """Those of the engine hive, by partition name ("": a table without), then by column; nothing
     where there are none. When they were made, and what only their writers read, is left out."""
-    found: dict[str, Definition] = {}
-    for told in _objects(store, table, partitions):
-        found[told.partition_name or ""] = {
-            f"statistics of {column.column}": _text(column) for column in told.columns
+    definitions: dict[str, Definition] = {}
+    for statistics in _objects(store, table, partitions):
+        definitions[statistics.partition_name or ""] = {
+            f"statistics of {column.column}": _text(column) for column in statistics.columns
         }
-    return found
+    return definitions
 
 
 def _objects(

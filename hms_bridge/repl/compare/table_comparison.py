@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock
-from hms_bridge.errors import AcidFormatError, NoSuchObjectError, NotEnoughHistoryError
+from hms_bridge.errors import AcidFormatError, NotEnoughHistoryError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Storage, Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import EventId, WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.compare.constraints import (
-    Doubts,
+    ConstraintContext,
     constraints_definition,
     excused,
-    on_target,
 )
 from hms_bridge.repl.compare.definitions import partition_definition, table_definition
 from hms_bridge.repl.compare.described import (
@@ -28,20 +27,23 @@ from hms_bridge.repl.compare.described import (
     DescribedTable,
     Finding,
     Verdict,
+    different,
 )
 from hms_bridge.repl.compare.judge import judge
 from hms_bridge.repl.compare.later_events import LaterEvents
 from hms_bridge.repl.compare.reading import ReadPlace, look, sum_rows, with_checksums
-from hms_bridge.repl.compare.seen_write_ids import ids_text, seen_at_event, seen_on_one_side
+from hms_bridge.repl.compare.seen_write_ids import seen_at_event, seen_on_one_side
 from hms_bridge.repl.compare.statistics import column_statistics
 from hms_bridge.repl.dump.external import partitions_of
 from hms_bridge.repl.dump.read_txn import open_read_txn
 from hms_bridge.repl.dump.table_files import TableSnapshot
 from hms_bridge.repl.file_pool import FilePool
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.load.constraints import has_key
 from hms_bridge.repl.load.write_id_owner import has_no_owner
-from hms_bridge.repl.target_objects import last_event_of
-from hms_bridge.repl.whole_lists import whole_lists
+from hms_bridge.repl.lookup import if_there
+from hms_bridge.repl.target_objects import last_event_of, on_target
+from hms_bridge.repl.whole_lists import ids_text, whole_lists
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,19 +58,40 @@ class Depth:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CompareRequest:
+    """What to compare. ``root``: where the source's dumps are, one of which may show that its log
+    is another one. ``tables`` empty: all. ``passed_kinds``: of events that the replica does without
+    (``hms.bridge.repl.passed.kinds``)."""
+
+    root: str
+    source_database: str
+    target_database: str | None = None
+    tables: tuple[str, ...] = ()
+    depth: Depth = field(default_factory=Depth)
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
+    user: str = "hms-bridge"
+    host: str = "localhost"
+
+    @property
+    def source_name(self) -> str:
+        """The source's database, as metastores spell it."""
+        return self.source_database.lower()
+
+    @property
+    def target_name(self) -> str:
+        """The replica's database, as metastores spell it."""
+        return (self.target_database or self.source_database).lower()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Sides:
-    """Both metastores, the databases there, and who reads. ``passed_kinds``: of events that the
-    replica does without."""
+    """Both metastores, and what is compared there."""
 
     source: Metastore
     target: Metastore
     resolve: Resolver
     clock: Clock
-    source_database: str
-    target_database: str
-    passed_kinds: frozenset[str]
-    user: str
-    host: str
+    request: CompareRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,11 +132,11 @@ _Constraints = tuple[ColumnConstraint, ...]
 class TableComparison:
     """Compares tables as the source had them at an event."""
 
-    def __init__(self, sides: Sides, log: LaterEvents, event_id: EventId, depth: Depth) -> None:
+    def __init__(self, sides: Sides, log: LaterEvents, event_id: EventId) -> None:
         self._sides = sides
+        self._request = sides.request
         self._log = log
         self._event_id = event_id
-        self._depth = depth
 
     def run(self, name: str) -> tuple[tuple[Finding, ...], Compared] | None:
         """The findings on a table, and how much was compared; None if the replica's is of a later
@@ -121,8 +144,8 @@ class TableComparison:
 
         Raises FileNotFoundError and NoSuchObjectError for what vanishes meanwhile.
         """
-        source = _find(self._sides.source, self._sides.source_database, name)
-        replica = _find(self._sides.target, self._sides.target_database, name)
+        source = if_there(self._sides.source.get_table, self._request.source_name, name)
+        replica = if_there(self._sides.target.get_table, self._request.target_name, name)
         if source is None or replica is None:
             return tuple(_one_sided(name, source, replica)), Compared()
         if source.is_materialized_view:
@@ -131,14 +154,13 @@ class TableComparison:
             return None
         with ExitStack() as stack:
             # Before anything is listed: cleaners wait for readers that are registered (I3).
+            user, host = self._request.user, self._request.host
             for metastore, table in (
                 (self._sides.source, source),
                 (self._sides.target, replica),
             ):
                 reader = stack.enter_context(
-                    open_read_txn(
-                        metastore, self._sides.clock, user=self._sides.user, host=self._sides.host
-                    )
+                    open_read_txn(metastore, self._sides.clock, user=user, host=host)
                 )
                 if table.is_transactional:
                     reader.register([table.full_name])
@@ -170,10 +192,10 @@ class TableComparison:
         replica_side = _side(self._sides.target, theirs)
         places = self._places(source_side, replica_side)
         of_source, of_replica = self._constraints(source, replica)
-        if self._depth.has_statistics:
+        if self._request.depth.has_statistics:
             places = _with_statistics(source_side, replica_side, places)
         self._log.read_on()  # a partition may have come since
-        excuses = excused(of_source, of_replica, self._doubts())
+        excuses = excused(of_source, of_replica, self._constraint_context())
         described_source = _described(
             source_side, {part: pair[0] for part, pair in places.items()}, of_source
         )
@@ -196,12 +218,12 @@ class TableComparison:
         sides = self._sides
         ours = sides.source.get_constraints(source.database_name, source.name)
         theirs = sides.target.get_constraints(replica.database_name, replica.name)
-        return on_target(ours, sides.source_database, sides.target_database), tuple(theirs)
+        return on_target(ours, source.database_name, replica.database_name), tuple(theirs)
 
-    def _doubts(self) -> Doubts:
-        return Doubts(
-            database=self._sides.target_database,
-            passed_kinds=self._sides.passed_kinds,
+    def _constraint_context(self) -> ConstraintContext:
+        return ConstraintContext(
+            database=self._request.target_name,
+            passed_kinds=self._request.passed_kinds,
             change_of=lambda table: self._log.table_change(table, self._event_id),
             has_key=lambda wanted: has_key(self._sides.target, wanted),
         )
@@ -230,7 +252,7 @@ class TableComparison:
         has_own = all(
             place.root.volume.capabilities.has_native_checksum for place in (ours, theirs)
         )
-        if self._depth.has_checksums or has_own:
+        if self._request.depth.has_checksums or has_own:
             ours = with_checksums(ours)
             theirs = with_checksums(theirs, ours.found)
         return ours, theirs
@@ -255,7 +277,7 @@ class TableComparison:
         if isinstance(read, _NotListed):
             return replace(place, unread=read.unread, fault=read.fault)
         place = replace(place, found=read.found, strays=read.strays)
-        if read.plan is None or not (can_be_read and self._depth.has_rows):
+        if read.plan is None or not (can_be_read and self._request.depth.has_rows):
             return place
         try:
             return replace(place, rows=sum_rows(read, side.snapshot))
@@ -267,29 +289,17 @@ class TableComparison:
         if table.is_external:
             why = "the files of an external table are somebody else's"
             yield _not_compared(table.name, "files and rows", why)
-        elif not (table.is_full_acid or table.is_any_view) and self._depth.has_rows:
+        elif not (table.is_full_acid or table.is_any_view) and self._request.depth.has_rows:
             why = "rows without ROW__ID are not read; --checksums compares their files' bytes"
             yield _not_compared(table.name, "rows", why)
-
-
-def _find(metastore: Metastore, database: str, name: str) -> Table | None:
-    try:
-        return metastore.get_table(database, name)
-    except NoSuchObjectError:
-        return None
 
 
 def _one_sided(name: str, source: Table | None, replica: Table | None) -> Iterator[Finding]:
     if source is not None and source.is_materialized_view:
         yield _not_compared(name, "table", "dumps leave materialized views out")
     elif source is not replica:
-        yield Finding(
-            verdict=Verdict.DIFFERENT,
-            table=name,
-            what="table",
-            source=source.type if source else "missing",
-            replica=replica.type if replica else "missing",
-        )
+        ours, theirs = (table.type if table else "missing" for table in (source, replica))
+        yield different("table", ours, theirs, table=name)
 
 
 def _not_compared(table: str, what: str, why: str) -> Finding:

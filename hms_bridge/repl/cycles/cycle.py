@@ -20,7 +20,7 @@ from hms_bridge.repl.load.repl_load import ReplLoad
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenCycle:
     """Both sides of a policy, at hand. ``release`` lets the purge have what loaded dumps held;
-    ``given_up`` tells what the purge has given up of it, with what to do."""
+    ``given_up`` says what the purge has given up of it, with what to do."""
 
     dumper: ReplDump
     loader: ReplLoad
@@ -87,7 +87,7 @@ def cycle_result(directory: str | None, loads: Sequence[LoadReport]) -> CycleRes
         dump_directory=directory,
         until_event_id=last.last_event_id,
         event_count=sum(sum(load.events.values()) for load in loads),
-        file_count=sum(load.copied.source_files + load.copied.archive_files for load in loads),
+        file_count=sum(load.copied.copied_files for load in loads),
         byte_count=sum(load.copied.bytes for load in loads),
     )
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 from hms_bridge.errors import ConfigError
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
-from hms_bridge.repl.format.untrusted import checked_name
+from hms_bridge.repl.format.untrusted import given_name
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET = re.compile(r"password|secret", re.IGNORECASE)
@@ -29,11 +29,11 @@ def format_policies(policies: Sequence[ReplicationPolicy]) -> str:
 def parse_policies(text: str, place: str) -> tuple[ReplicationPolicy, ...]:
     """Raises ConfigError, with ``place`` (a file), for what is no such text."""
     try:
-        found = tomllib.loads(text)
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{place} is no TOML: {error}") from error
-    entries = found.pop("policy", None)
-    if found or not isinstance(entries, list) or not entries:
+    entries = content.pop("policy", None)
+    if content or not isinstance(entries, list) or not entries:
         raise ConfigError(f"{place}: write a [[policy]] for each policy, and nothing else")
     policies = tuple(_parsed(entry, f"{place}, policy {at}") for at, entry in enumerate(entries, 1))
     names = [policy.name for policy in policies]
@@ -72,7 +72,7 @@ def _checked(side: PolicySide) -> PolicySide:
     for key, value in side.settings.items():
         if _SECRET.search(key) and not _VARIABLE.fullmatch(value):
             raise _clear_text(key)
-    return replace(side, database=checked_name(side.database, "database"))
+    return replace(side, database=given_name(side.database, "database"))
 
 
 def _require_no_password(url: str) -> None:

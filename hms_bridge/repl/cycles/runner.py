@@ -45,7 +45,7 @@ class CycleWork(Protocol):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Runner:
     """``metastore`` and ``store`` are of one database, where policies are kept. ``open_cycle``
-    opens both sides of a policy anew for each attempt. ``tell`` hears what people should know."""
+    opens both sides of a policy anew for each attempt. ``say`` prints what people should know."""
 
     metastore: Metastore
     store: PolicyStore
@@ -55,7 +55,7 @@ class Runner:
     host: str
     lease: LeaseRules
     rules: RunRules = RunRules()
-    tell: Callable[[str], None] = lambda _: None
+    say: Callable[[str], None] = lambda _: None
 
     def run(self, policy: ReplicationPolicy) -> CycleResult:
         """One cycle, which history keeps whatever becomes of it. A failure is a result.
@@ -63,14 +63,7 @@ class Runner:
         Raises BusyError while another process has a cycle of the policy, and what keeping history
         raises.
         """
-        wanted = LeaseRequest(
-            kind=LeaseKind.RUN,
-            database_name=policy.name,
-            user=self.user,
-            host=self.host,
-            rules=self.lease,
-            on_waiting=self.tell,
-        )
+        wanted = LeaseRequest.of(self, LeaseKind.RUN, policy.name, self.say)
         with held_lease(self.metastore, self.clock, wanted):
             number = self.store.begin_cycle(policy.name, self.host)
             result = CycleResult(outcome=CycleOutcome.INTERRUPTED)
@@ -87,7 +80,7 @@ class Runner:
             wait=wait_exponential(rules.first_wait_seconds, rules.wait_seconds_max),
             retry=retry_if_exception(may_pass),
             sleep=self.clock.sleep_seconds,
-            before_sleep=lambda state: self.tell(
+            before_sleep=lambda state: self.say(
                 f"{policy.name}: {state.outcome.exception() if state.outcome else ''}; "
                 f"attempt {state.attempt_number + 1} of {rules.attempts_max} follows"
             ),

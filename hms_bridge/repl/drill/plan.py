@@ -13,8 +13,8 @@ from hms_bridge.repl.compare.described import CompareReport
 from hms_bridge.repl.compare.table_comparison import Depth
 from hms_bridge.repl.dump.plan import DumpRequest
 from hms_bridge.repl.format.chain import Chain
+from hms_bridge.repl.format.verify import VerifyReport
 from hms_bridge.repl.load.plan import LoadRequest
-from hms_bridge.repl.verify import VerifyReport
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +52,7 @@ class DrillPlan:
     bootstrap dump is made there. ``reason`` says why that. ``last_event_id``: where the newest dump
     of the replication ends, loaded or not; ``scope``: what that is of. ``left_behind``: of a drill
     that died, and goes first. ``file_count`` and ``byte_count`` are None where only the dump to be
-    made will tell."""
+    made will show."""
 
     kind: DrillKind
     reason: str
@@ -71,7 +71,7 @@ class DrillReport:
     """What a drill found.
 
     ``rpo_seconds``: how old the oldest change of the source was that no finished dump had when the
-    drill began, 0 if they had all; None where the event log does not tell any more.
+    drill began, 0 if they had all; None where the event log does not reach back.
     ``rto_seconds``: from the first look at the dumps until all of them were loaded.
     ``dump_seconds``: None unless a dump was made for it.
     """

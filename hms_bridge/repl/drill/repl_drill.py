@@ -7,9 +7,8 @@ marks its dump, and a dump that is made for the drill moves no pin of the way fr
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
@@ -19,7 +18,8 @@ from hms_bridge.errors import EventGapError, HmsBridgeError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.compare.described import CompareReport
-from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
+from hms_bridge.repl.compare.repl_compare import ReplCompare
+from hms_bridge.repl.compare.table_comparison import CompareRequest
 from hms_bridge.repl.drill.plan import (
     DrillKind,
     DrillPlan,
@@ -46,26 +46,19 @@ from hms_bridge.repl.format.chain import Chain, newest_chain
 from hms_bridge.repl.format.directories import DumpDirectory, list_dumps, newest_finished
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.reader import DumpReader
+from hms_bridge.repl.format.verify import VerifyReport, verify_dump
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.load.plan import LoadReport
 from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.pins import DumpPins
-from hms_bridge.repl.verify import VerifyReport, verify_dump
+from hms_bridge.repl.storage import explained_refusals
 
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Loaded:
-    """The loads of a drill, and how long they took together."""
-
-    reports: tuple[LoadReport, ...]
-    seconds: float
-
-
 class ReplDrill:
-    """Drills between two metastores. ``new_name`` names dumps and the places of drills; ``tell``
-    hears what is done. Without a ``manifest`` a dump that is made pins nothing."""
+    """Drills between two metastores. ``new_name`` names dumps and the places of drills; ``say``
+    is given what is done. Without a ``manifest`` a dump that is made pins nothing."""
 
     def __init__(
         self,
@@ -76,7 +69,7 @@ class ReplDrill:
         source: Metastore,
         target: Metastore,
         manifest: ArchiveManifest | None = None,
-        tell: Callable[[str], None] = lambda _: None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._resolve = resolve
         self._clock = clock
@@ -84,19 +77,19 @@ class ReplDrill:
         self._source = source
         self._target = target
         self._manifest = manifest
-        self._tell = tell
+        self._say = say
 
     def plan(self, request: DrillRequest) -> DrillPlan:
         """Look what is kept. Changes nothing. Raises ReplError where nothing was ever dumped, or
         the scratch database is none of a drill's."""
-        with _told(request):
+        with explained_refusals(_unended(request)):
             return self._plan(request)
 
     def run(self, plan: DrillPlan) -> DrillReport:
         """Carry a plan out. Raises BusyError while another drill of the scratch database is at
         work, ReplError if dumps have come or gone since the plan, and what dump, load and compare
         raise. What the drill made is removed then, too."""
-        with _told(plan.request):
+        with explained_refusals(_unended(plan.request)):
             return self._alone(plan)
 
     def _plan(self, request: DrillRequest) -> DrillPlan:
@@ -132,19 +125,12 @@ class ReplDrill:
         )
 
     def _alone(self, plan: DrillPlan) -> DrillReport:
-        load = plan.request.load
-        wanted = LeaseRequest(
-            kind=LeaseKind.DRILL,
-            database_name=plan.scratch.database,
-            user=load.user,
-            host=load.host,
-            rules=load.lease,
-            on_waiting=self._tell,
-        )
+        load, scratch = plan.request.load, plan.scratch.database
+        wanted = LeaseRequest.of(load, LeaseKind.DRILL, scratch, self._say)
         with held_lease(self._target, self._clock, wanted) as lease:
             self._require_as_planned(plan)
             if plan.left_behind is not None:
-                self._tell(f"removing what a drill left in database {plan.left_behind.database}")
+                self._say(f"removing what a drill left in database {plan.left_behind.database}")
                 self._remove(plan.request, plan.left_behind)
             make_scratch(self._target, plan.scratch)
             try:
@@ -169,23 +155,20 @@ class ReplDrill:
         began_ms = steady_ms(self._clock)
         made = self._dump(plan) if plan.kind is DrillKind.BOOTSTRAP else None
         dump_seconds = None if made is None else self._seconds_since(began_ms)
-        loaded = self._load(plan, lease)
+        loads, load_seconds = self._load(plan, lease)
         lease.check()
         began_ms = steady_ms(self._clock)
         compared = self._compare(plan)
         return DrillReport(
             plan=plan,
             rpo_seconds=rpo_seconds,
-            rto_seconds=loaded.seconds,
+            rto_seconds=load_seconds,
             dump_seconds=dump_seconds,
             compare_seconds=self._seconds_since(began_ms),
-            dump_count=len(loaded.reports),
-            event_count=sum(sum(report.events.values()) for report in loaded.reports),
-            file_count=sum(
-                report.copied.source_files + report.copied.archive_files
-                for report in loaded.reports
-            ),
-            byte_count=sum(report.copied.bytes for report in loaded.reports),
+            dump_count=len(loads),
+            event_count=sum(sum(report.events.values()) for report in loads),
+            file_count=sum(report.copied.copied_files for report in loads),
+            byte_count=sum(report.copied.bytes for report in loads),
             compared=compared,
         )
 
@@ -202,7 +185,7 @@ class ReplDrill:
 
     def _dump(self, plan: DrillPlan) -> str:
         """A bootstrap dump beside those of the replication. Raises ReplError."""
-        self._tell(f"making a bootstrap dump for the drill: {plan.reason}")
+        self._say(f"making a bootstrap dump for the drill: {plan.reason}")
         wanted = plan.request.dump
         dumper = ReplDump(
             self._source,
@@ -210,7 +193,7 @@ class ReplDrill:
             self._clock,
             self._new_name,
             self._manifest,
-            on_waiting=self._tell,
+            on_waiting=self._say,
         )
         asked = replace(
             wanted,
@@ -226,8 +209,8 @@ class ReplDrill:
             raise ReplError(f"no bootstrap dump was made for the drill: {report.reason}")
         return report.directory
 
-    def _load(self, plan: DrillPlan, lease: Lease) -> _Loaded:
-        """Dump after dump, each loaded as the replica loads it."""
+    def _load(self, plan: DrillPlan, lease: Lease) -> tuple[list[LoadReport], float]:
+        """Dump after dump, each loaded as the replica loads it; and how many seconds that took."""
         source = plan.request.load.names.source_database
         request = replace(
             plan.request.load,
@@ -237,12 +220,13 @@ class ReplDrill:
             # A replica that has no place for them is to refuse in the drill, too.
             functions_root=plan.request.load.functions_root and functions_root(plan.scratch),
         )
-        loader = ReplLoad(self._target, self._resolve, clock=self._clock, on_waiting=self._tell)
+        loader = ReplLoad(self._target, self._resolve, clock=self._clock, on_waiting=self._say)
         above = database_directory(plan.scratch.place, source)
-        reports, seconds = [], 0.0
+        reports: list[LoadReport] = []
+        seconds = 0.0
         for number, directory in enumerate(plan.dumps or (None,)):
             if directory is not None:
-                self._tell(f"loading {directory}")
+                self._say(f"loading {directory}")
                 name = directory.rpartition("/")[2]
                 copy_dump(self._resolve, DumpPaths(directory), DumpPaths(f"{above}/{name}"))
             if number == 0:
@@ -251,7 +235,7 @@ class ReplDrill:
             began_ms = steady_ms(self._clock)
             reports.append(loader.run(loader.plan(request)))
             seconds += self._seconds_since(began_ms)
-        return _Loaded(reports=tuple(reports), seconds=seconds)
+        return reports, seconds
 
     def _newest(self, root: str, source: str) -> DumpDirectory:
         dump = newest_finished(list_dumps(self._resolve, root, source))
@@ -265,7 +249,7 @@ class ReplDrill:
 
     def _compare(self, plan: DrillPlan) -> CompareReport:
         load = plan.request.load
-        self._tell(f"comparing {load.names.source_database} with {plan.scratch.database}")
+        self._say(f"comparing {load.names.source_database} with {plan.scratch.database}")
         request = CompareRequest(
             root=plan.scratch.place,
             source_database=load.names.source_database,
@@ -283,7 +267,9 @@ class ReplDrill:
     def _remove(self, request: DrillRequest, scratch: Scratch) -> None:
         """Pins first: they name a dump that goes with the scratch place."""
         source = request.load.names.source_database
-        pins = DumpPins(manifest=self._manifest, clock=self._clock, database=source)
+        pins = DumpPins(
+            manifest=self._manifest, clock=self._clock, database=source, root=scratch.place
+        )
         pins.release_loaded((), database_directory(scratch.place, source))
         remove_scratch(self._target, self._resolve, scratch)
 
@@ -302,13 +288,8 @@ class ReplDrill:
         return (steady_ms(self._clock) - began_ms) / 1000
 
 
-@contextmanager
-def _told(request: DrillRequest) -> Iterator[None]:
-    """What a file system refuses, as what it means for the drill."""
-    try:
-        yield
-    except (OSError, ChangeManagerError) as error:
-        raise ReplError(
-            f"the drill of {request.load.source_database} came to no end: {error}. The replica was "
-            "not touched; check the file systems of both sides, then drill again"
-        ) from error
+def _unended(request: DrillRequest) -> Callable[[Exception], str]:
+    return lambda error: (
+        f"the drill of {request.load.source_database} came to no end: {error}. The replica was "
+        "not touched; check the file systems of both sides, then drill again"
+    )

@@ -10,26 +10,26 @@ from dataclasses import replace
 
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver, list_tree
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.repl.drill.plan import Scratch
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.format.layout import DumpPaths, database_directory, database_of
+from hms_bridge.repl.format.layout import (
+    DRILLS_DIRECTORY,
+    DumpPaths,
+    database_directory,
+    is_place_of_drill,
+)
 from hms_bridge.repl.format.texts import remove_tree
+from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.target_objects import DRILL, new_database
-
-DIRECTORY = "_hms_bridge_drill"
-"""Below the root of dumps; no database's name is written so there."""
-
-_LEVELS = 3
-"""The directory above, the database, the drill."""
 
 
 def scratch_place(root: str, source_database: str, token: str) -> str:
     """Where one drill keeps its dumps, and what it copies of external tables."""
-    drills = f"{root.rstrip('/')}/{DIRECTORY}"
+    drills = f"{root.rstrip('/')}/{DRILLS_DIRECTORY}"
     return f"{database_directory(drills, source_database)}/{token}"
 
 
@@ -48,18 +48,16 @@ def find_left_behind(target: Metastore, name: str) -> Scratch | None:
 
     Raises ReplError for a database that no drill has made.
     """
-    try:
-        parameters = target.get_database(name).parameters
-    except NoSuchObjectError:
+    database = if_there(target.get_database, name)
+    if database is None:
         return None
-    place = parameters.get(DRILL)
+    place = database.parameters.get(DRILL)
     if place is None:
         raise ReplError(
             f"database {name} of the target's metastore was not made by a drill, so it stays as it "
             "is; choose another name with --scratch"
         )
-    levels = place.split("/")[-_LEVELS:]
-    if len(levels) < _LEVELS or levels[0] != DIRECTORY or database_of(levels[1]) is None:
+    if not is_place_of_drill(place):
         raise ReplError(
             f"database {name} says that its drill kept its dumps in {place}, which is no place of "
             f"a drill; look at its property {DRILL}, and drop the database by hand"
@@ -89,7 +87,7 @@ def begin_as_load(target: Metastore, scratch: Scratch, dumped: Database, paths: 
 
 
 def remove_scratch(target: Metastore, resolve: Resolver, scratch: Scratch) -> None:
-    """Remove what a drill made; the mark, which tells of it, goes last. Nothing without the mark.
+    """Remove what a drill made; the mark, which names it, goes last. Nothing without the mark.
 
     Raises ReplError for a database that no drill has made.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from changemanager.location import Location, Resolver
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
-from hms_bridge.repl.archive_place import require_directory
+from hms_bridge.repl.format.archive_place import require_directory
 
 
 def named_archive(

@@ -1,6 +1,6 @@
 """What a replica has not got yet: commits, changes, and since when.
 
-The newest event id tells nothing of it: a log has the events of all databases and of every reader,
+The newest event id says nothing of it: a log has the events of all databases and of every reader,
 and a commit with rows bears no name of a database there (docs/hive/replication.md §17).
 """
 
@@ -26,7 +26,8 @@ from hms_bridge.repl.dump.event_source import (
 )
 from hms_bridge.repl.dump.tables_anew import names_of_event
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
-from hms_bridge.repl.format.event_payload import CommitTxnPayload, message_json
+from hms_bridge.repl.format.event_payload import CommitTxnPayload
+from hms_bridge.repl.format.noted_statistics import notes_statistics_alone
 
 WITHOUT_A_CHANGE = frozenset(
     {
@@ -63,7 +64,7 @@ class Backlog:
 
 @dataclass(slots=True)
 class _Writers:
-    """Which transactions write to tables of a scope, as far as the events until now tell."""
+    """Which transactions write to tables of a scope, as far as the events until now show."""
 
     store: NotificationStore
     scope: ReplScope
@@ -95,7 +96,7 @@ class _Writers:
             return True
         if event.type != EventType.COMMIT_TXN.value:
             return _is_covered(event, self.scope)
-        commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
+        commit = CommitTxnPayload.of(event)
         return any(
             write.target.database == self.scope.database_name
             and self.scope.contains(write.target.table)
@@ -104,7 +105,7 @@ class _Writers:
 
     def _had_write_ids(self, event: NotificationEvent, txn_id: TxnId) -> bool:
         """Of a transaction that was opened before the range. True where the log is too short to
-        tell: rather a commit too many than one that nobody waits for."""
+        show it: rather a commit too many than one that nobody waits for."""
         database = self.scope.database_name
         allocations = earlier_allocations(self.store, database, txn_id, event.id)
         try:
@@ -173,4 +174,6 @@ def _is_covered(event: NotificationEvent, scope: ReplScope) -> bool:
 
 def _is_change(event: NotificationEvent, database: str) -> bool:
     is_commit = event.type == EventType.COMMIT_TXN.value
-    return is_of(event, database) and not is_commit and event.type not in WITHOUT_A_CHANGE
+    if is_commit or event.type in WITHOUT_A_CHANGE or not is_of(event, database):
+        return False
+    return not notes_statistics_alone(event)

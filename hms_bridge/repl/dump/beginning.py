@@ -24,6 +24,7 @@ from hms_bridge.repl.format.texts import (
     remove_tree,
     write_text,
 )
+from hms_bridge.repl.lookup import all_tables
 
 _METADATA_BYTES_MAX = 1 << 20
 
@@ -50,10 +51,8 @@ def ensure_beginning(
     remove_tree(root)
     event_id = source.get_current_event_id()
     texts = NotedTexts(resolve, paths)
-    names = source.get_tables(database)
-    tables = source.get_tables_by_names(database, names) if names else ()
-    write_plain(texts, paths, plain_places(source, resolve, tables))
-    write_origin(source, texts, paths, event_id, event_id)
+    write_plain(texts, plain_places(source, resolve, all_tables(source, database)))
+    write_origin(source, texts, event_id, event_id)
     progress = EventsDump(last_event_id=event_id, event_count=0, is_batched=False)
     texts.write({paths.events_dump: progress.format(), paths.beginning: f"{database}\n"})
     scope = ReplScope(database_name=database)

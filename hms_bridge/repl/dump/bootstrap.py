@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from changemanager.location import Resolver
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
@@ -22,9 +21,9 @@ from hms_bridge.repl.dump.external import (
     partitions_of,
 )
 from hms_bridge.repl.dump.snapshot_wait import DatabaseSnapshot
-from hms_bridge.repl.dump.table_files import TableSnapshot, snapshot_files
+from hms_bridge.repl.dump.table_files import snapshot_files
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.external_list import ExternalDirectory
 from hms_bridge.repl.format.files_list import format_files
 from hms_bridge.repl.format.hashed_texts import NotedTexts
@@ -36,54 +35,36 @@ from hms_bridge.repl.format.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
+from hms_bridge.repl.format.stored_message import event_text
+from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.target_objects import (
     owned_database,
     replicated_parameters,
 )
 from hms_bridge.wire.object_json import (
     database_to_json,
-    partition_from_json,
     partition_to_json,
-    table_from_json,
     table_to_json,
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TableFiles:
-    """What was dumped of one table."""
-
-    table_name: str
-    partition_count: int
-    files: tuple[EncodedUri, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _Place:
     """A directory of a table or of its partition ``name``; ``location`` None: without files.
-
-    ``error``: why the table's partitions could not be asked for.
-    """
+    ``files``: what it holds at the snapshot. ``error``: why that, or which partitions the table
+    has, could not be found out."""
 
     table: Table
     partitions: tuple[Partition, ...] = ()
     name: str | None = None
     location: str | None = None
-    error: Exception | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _ListedPlace:
-    """What one place holds at the snapshot, or why that could not be found out."""
-
-    place: _Place
     files: tuple[EncodedUri, ...] = ()
     error: Exception | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Whole:
-    """A table of which everything was found."""
+class WholeTable:
+    """A table of which everything was found, and the files that are named for it."""
 
     table: Table
     partitions: tuple[Partition, ...]
@@ -96,7 +77,6 @@ class BootstrapDump:
     def __init__(
         self,
         source: Metastore,
-        resolve: Resolver,
         paths: DumpPaths,
         texts: NotedTexts,
         *,
@@ -106,7 +86,7 @@ class BootstrapDump:
         external_base: str | None,
     ) -> None:
         self._source = source
-        self._resolve = resolve
+        self._resolve = texts.resolve
         self._paths = paths
         self._texts = texts
         self._event_id = event_id
@@ -115,22 +95,18 @@ class BootstrapDump:
         self._external_base = external_base
         self._external: list[ExternalDirectory] = []
 
-    def write_tables(self, tables: tuple[Table, ...]) -> Iterator[TableFiles]:
+    def write_tables(self, tables: tuple[Table, ...]) -> Iterator[WholeTable]:
         """Each table with its partitions and files.
 
         A table that is dropped meanwhile is left out: the drop is an event of the next dump.
         """
         with FilePool() as pool:
             places = pool.each(self._write_files, self._places(tables))
-            for _, of_table in groupby(places, key=lambda listed: listed.place.table.name):
+            for _, of_table in groupby(places, key=lambda place: place.table.name):
                 whole = self._joined(tuple(of_table))
                 if whole is not None:
                     pool.begin(self._write_metadata, whole)
-                    yield TableFiles(
-                        table_name=whole.table.name,
-                        partition_count=len(whole.partitions),
-                        files=whole.files,
-                    )
+                    yield whole
             pool.finish()
 
     def write_external_list(self) -> None:
@@ -138,11 +114,8 @@ class BootstrapDump:
         self._texts.write(external_list_text(self._paths, self._external))
 
     def _is_same_table(self, table: Table) -> bool:
-        try:
-            now = self._source.get_table(table.database_name, table.name)
-        except NoSuchObjectError:
-            return False
-        return (now.id, now.create_time) == (table.id, table.create_time)
+        now = if_there(self._source.get_table, table.database_name, table.name)
+        return now is not None and (now.id, now.create_time) == (table.id, table.create_time)
 
     def _places(self, tables: tuple[Table, ...]) -> Iterator[_Place]:
         """Every directory to look into, at least one for each table; also where there is none."""
@@ -166,28 +139,23 @@ class BootstrapDump:
                     location=partition.storage.location,
                 )
 
-    def _write_files(self, place: _Place) -> _ListedPlace:
+    def _write_files(self, place: _Place) -> _Place:
         """The file list of one directory. What vanished may belong to a dropped table."""
         table = place.table
         if place.location is None:
-            return _ListedPlace(place=place, error=place.error)
-        snapshot = TableSnapshot(
-            metastore=self._source,
-            table=table,
-            txns=self._snapshot.txns,
-            write_ids=self._snapshot.write_ids.get(table.full_name),
-        )
+            return place
+        snapshot = self._snapshot.of_table(self._source, table)
         try:
             files = snapshot_files(self._resolve(place.location), snapshot, self._cm_root)
         except FileNotFoundError as error:
-            return _ListedPlace(place=place, error=error)
+            return replace(place, error=error)
         path = self._paths.table_files(table.database_name, table.name, place.name)
         self._texts.write({path: format_files(files)})
-        return _ListedPlace(place=place, files=files)
+        return replace(place, files=files)
 
-    def _joined(self, places: tuple[_ListedPlace, ...]) -> _Whole | None:
+    def _joined(self, places: tuple[_Place, ...]) -> WholeTable | None:
         """None for a table that was dropped, or made anew, since it was listed."""
-        table, partitions = places[0].place.table, places[0].place.partitions
+        table, partitions = places[0].table, places[0].partitions
         error = next((place.error for place in places if place.error is not None), None)
         if not self._is_same_table(table):
             return None
@@ -198,9 +166,9 @@ class BootstrapDump:
                 self._resolve, table, partitions, self._external_base
             )
         files = tuple(file for place in places for file in place.files)
-        return _Whole(table=table, partitions=partitions, files=files)
+        return WholeTable(table=table, partitions=partitions, files=files)
 
-    def _write_metadata(self, whole: _Whole) -> None:
+    def _write_metadata(self, whole: WholeTable) -> None:
         table = whole.table
         write_ids = self._snapshot.write_ids.get(table.full_name)
         spec = ReplicationSpec(
@@ -223,14 +191,11 @@ class BootstrapDump:
         path = self._paths.table_metadata(table.database_name, table.name)
         self._texts.write({path: metadata.format()})
 
-    def _parameters(self, parameters: object) -> dict[str, str]:
-        given = dict(parameters) if isinstance(parameters, dict) else {}
-        return replicated_parameters(given) | {LAST_EVENT: str(self._event_id)}
+    def _parameters(self, parameters: Mapping[str, str]) -> dict[str, str]:
+        return replicated_parameters(parameters) | {LAST_EVENT: str(self._event_id)}
 
 
-def write_database(
-    source: Metastore, texts: NotedTexts, paths: DumpPaths, name: str, event_id: EventId
-) -> None:
+def write_database(source: Metastore, texts: NotedTexts, name: str, event_id: EventId) -> None:
     """The database object of a bootstrap dump."""
     database = source.get_database(name)
     parameters = replicated_parameters(database.parameters)
@@ -240,7 +205,7 @@ def write_database(
         LAST_EVENT: str(event_id),
     }
     text = database_to_json(owned_database(replace(database, parameters=parameters)))
-    path = paths.database_metadata(name)
+    path = texts.paths.database_metadata(name)
     texts.write({path: DatabaseMetadata(database=text).format()})
 
 
@@ -253,22 +218,15 @@ def require_no_rename(source: Metastore, database: str, wanted: EventRange) -> N
     for event in read_events(source, wanted):
         if not is_of(event, database):
             continue
-        where = f"event {event.id} ({event.type})"
+        is_renamed = False
         if event.type == EventType.ALTER_TABLE.value:
-            payload = Payload.parse(message_json(event), where)
-            before = table_from_json(payload.text("tableObjBeforeJson"))
-            is_renamed = before.name != table_from_json(payload.text("tableObjAfterJson")).name
+            before, after = Payload.of(event).altered_tables()
+            is_renamed = before.name != after.name
         elif event.type == EventType.ALTER_PARTITION.value:
-            payload = Payload.parse(message_json(event), where)
-            if "partitionObjBeforeJson" not in payload.fields:
-                continue
-            before_values = partition_from_json(payload.text("partitionObjBeforeJson")).values
-            after = partition_from_json(payload.text("partitionObjAfterJson"))
-            is_renamed = before_values != after.values
-        else:
-            continue
+            altered = Payload.of(event).altered_partitions()
+            is_renamed = altered is not None and altered[0].values != altered[1].values
         if is_renamed:
             raise ReplError(
-                f"{where}: a table or partition was renamed while database {database} was dumped, "
-                "and may be missing; dump again"
+                f"{event_text(event)}: a table or partition was renamed while database {database} "
+                "was dumped, and may be missing; dump again"
             )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
+from hms_bridge.model.target import TableName
 from hms_bridge.repl.format.constraints import (
     FOREIGN_PREFIX,
     OWN_PREFIX,
@@ -28,27 +29,27 @@ def write_constraints(
     when it replaces what they refer to."""
     for name in names:
         constraints = source.get_constraints(database, name)
-        own = [one for one in constraints if one.kind is not ConstraintKind.FOREIGN_KEY]
-        foreign = [one for one in constraints if one.kind is ConstraintKind.FOREIGN_KEY]
+        own = [part for part in constraints if part.kind is not ConstraintKind.FOREIGN_KEY]
+        foreign = [part for part in constraints if part.kind is ConstraintKind.FOREIGN_KEY]
         for prefix, chosen in ((OWN_PREFIX, own), (FOREIGN_PREFIX, foreign)):
-            _write(texts, paths, (database, name), prefix, chosen, now_seconds)
+            _write(texts, paths, TableName(database, name), prefix, chosen, now_seconds)
     for name in others:
         constraints = source.get_constraints(database, name)
-        referring = [one for one in constraints if _refers_to(one, database, names)]
-        _write(texts, paths, (database, name), FOREIGN_PREFIX, referring, now_seconds)
+        referring = [part for part in constraints if _refers_to(part, database, names)]
+        _write(texts, paths, TableName(database, name), FOREIGN_PREFIX, referring, now_seconds)
 
 
 def _write(
     texts: NotedTexts,
     paths: DumpPaths,
-    table: tuple[str, str],
+    table: TableName,
     prefix: str,
     constraints: Iterable[ColumnConstraint],
     now_seconds: int,
 ) -> None:
-    text = format_constraints(*table, constraints, now_seconds)
+    text = format_constraints(table, constraints, now_seconds)
     if text:
-        texts.write({f"{paths.constraints(table[0])}/{prefix}{table[1]}": text})
+        texts.write({f"{paths.constraints(table.database)}/{prefix}{table.table}": text})
 
 
 def _refers_to(constraint: ColumnConstraint, database: str, names: Collection[str]) -> bool:

@@ -2,7 +2,7 @@
 
 Nothing but a dump is removed: a directory of its database below the root of dumps, which holds what
 dumps hold and nothing else. What an incremental dump followed on is not lost with it: where no
-older dump tells it any more, a loaded dump without events takes its place, so that the next dump
+older dump names it any more, a loaded dump without events takes its place, so that the next dump
 begins where this one began. Stopped anywhere, it can be asked for again.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from changemanager.location import Location
 from hms_bridge.errors import ReplError
-from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.repl_scope import ReplScope
+from hms_bridge.repl.dump.event_source import next_event
 from hms_bridge.repl.dump.going_on import write_position_notes
 from hms_bridge.repl.dump.origin import read_origin
 from hms_bridge.repl.dump.verb import DumpVerb, what_is_strange
@@ -48,7 +48,7 @@ class DiscardRequest:
 class DiscardPlan:
     """What will go. ``resume_at``: the event that the next dump follows on; None: a bootstrap.
 
-    ``is_position_written``: a dump without events is to tell it. ``pin``: the holder, if any.
+    ``is_position_written``: a dump without events is to name it. ``pin``: the holder, if any.
     """
 
     request: DiscardRequest
@@ -97,7 +97,7 @@ class ReplDiscard(DumpVerb):
 
     def run(self, plan: DiscardPlan) -> None:
         """Carry a plan out. Raises ReplError if the world has changed since, or a dump is made."""
-        with self._alone(plan.request) as lease:
+        with self._alone(plan.request, plan.request.database_name) as lease:
             self._run(plan, lease)
 
     def _run(self, plan: DiscardPlan, lease: Lease) -> None:
@@ -106,7 +106,7 @@ class ReplDiscard(DumpVerb):
             raise ReplError(
                 f"dumps of {request.database_name} have changed since the plan; discard again"
             )
-        pins = self._pins(request.database_name)
+        pins = self._pins(request.database_name, request.root)
         if plan.is_position_written and plan.resume_at is not None:
             self._write_position(plan, plan.resume_at, pins)
         lease.check()
@@ -126,7 +126,7 @@ class ReplDiscard(DumpVerb):
             pins.hold_since(since_ms - _CLOCKS_APART_MS)
         above = self._resolve(database_directory(request.root, request.database_name))
         paths = DumpPaths(above.child(self._new_name()).uri)
-        old = plan.metadata
+        old, discarded = plan.metadata, DumpPaths(plan.directory)
         metadata = DumpMetadata(
             type=DumpType.INCREMENTAL.value,
             from_event_id=at,
@@ -134,14 +134,13 @@ class ReplDiscard(DumpVerb):
             cm_root=None if old is None else old.cm_root,
             scope=self._scope_before(plan),
         )
-        origin = read_origin(self._resolve, DumpPaths(plan.directory))
+        origin = read_origin(self._resolve, discarded)
         if origin is not None:
             write_text(self._resolve(paths.origin), origin)
         write_text(self._resolve(paths.metadata), metadata.format())
         ended_at = at if old is None else old.to_event_id
-        texts = NotedTexts(self._resolve, paths)
-        write_position_notes(self._resolve, texts, DumpPaths(plan.directory), paths, ended_at)
-        replays = Replays.read(self._resolve, DumpPaths(plan.directory))
+        write_position_notes(NotedTexts(self._resolve, paths), discarded, ended_at)
+        replays = Replays.read(self._resolve, discarded)
         write_text(self._resolve(paths.replays), Replays(opened=replays.all).format())
         write_text(self._resolve(paths.load_metadata), f"{at}\n")
         write_text(self._resolve(paths.finished_load), "")
@@ -157,15 +156,17 @@ class ReplDiscard(DumpVerb):
 
     def _time_after(self, event_id: EventId) -> int | None:
         """When the first event after this one happened."""
-        request = NotificationRequest(last_event_id=event_id, max_events=1)
-        events = self._source.get_next_notification(request)
-        return events[0].time_seconds * 1000 if events else None
+        event = next_event(self._source, event_id)
+        return None if event is None else event.time_seconds * 1000
 
     def _wanted(self, request: DiscardRequest, dumps: tuple[DumpDirectory, ...]) -> DumpDirectory:
         above = self._resolve(database_directory(request.root, request.database_name))
         if request.dump is None:
             if not dumps:
-                raise ReplError(f"there is no dump of {request.database_name} below {above.uri}")
+                raise ReplError(
+                    f"there is no dump of {request.database_name} below {above.uri}, so there is "
+                    "nothing to discard; look at the name and at --root"
+                )
             return dumps[0]
         is_name = "/" not in request.dump
         place = above.child(request.dump) if is_name else self._resolve(request.dump)

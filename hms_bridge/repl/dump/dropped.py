@@ -1,46 +1,51 @@
-"""A source's database that was dropped: its last dump tells nothing but that.
+"""A source's database that was dropped: its last dump says nothing but that.
 
-Whatever came before is gone with it. Hive tells a drop only of a database that was made anew since,
-and its load drops the replica unasked (docs/hive/replication.md §32).
+Whatever came before is gone with it. Hive reports a drop only of a database that was made anew
+since, and its load drops the replica unasked (docs/hive/replication.md §32).
 """
 
 from __future__ import annotations
 
-import json
-
 from changemanager.location import Resolver
-from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
+from hms_bridge.errors import EventGapError, ReplError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
-from hms_bridge.repl.dump.incremental import EventCounts
 from hms_bridge.repl.dump.origin import require_same_log, write_origin
-from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest, blocked_by
+from hms_bridge.repl.dump.plan import (
+    DumpKind,
+    DumpPlan,
+    DumpReport,
+    DumpRequest,
+    EventCounts,
+    blocked_by,
+)
 from hms_bridge.repl.dump.scope_change import scope_of
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
-from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.scope_note import read_scope_note
-from hms_bridge.repl.format.texts import is_there
+from hms_bridge.repl.format.texts import compact_json, is_there
+from hms_bridge.repl.lookup import if_there
 
 _COUNTS = EventCounts(dumped={DumpType.DROP_DATABASE.value: 1})
 
 
 def is_drop_loaded(resolve: Resolver, previous: DumpDirectory) -> bool:
-    """Whether the last dump told of a drop, which the replica has."""
+    """Whether the last dump was of a drop, which the replica has."""
     return previous.state is DumpState.LOADED and is_there(resolve(previous.paths.dropped))
 
 
 def plan_dropped(
     source: NotificationStore, resolve: Resolver, request: DumpRequest
 ) -> DumpPlan | None:
-    """What is to be dumped of a database that is not there; None if nothing tells that it was
+    """What is to be dumped of a database that is not there; None if nothing says that it was
     dropped since its last dump. Raises ReplError for what a person must look at."""
     name = request.database_name
     dumps = list_dumps(resolve, request.root, name)
@@ -97,31 +102,31 @@ def _known_already(request: DumpRequest, previous: DumpDirectory, dropped_at: Ev
     )
 
 
-def write_dropped(
-    source: Metastore, resolve: Resolver, texts: NotedTexts, paths: DumpPaths, plan: DumpPlan
-) -> DumpReport:
+def write_dropped(source: Metastore, texts: NotedTexts, plan: DumpPlan) -> DumpReport:
     """Write the one event. Raises ReplError if the database is there again."""
-    request = plan.request
+    request, paths = plan.request, texts.paths
     name = request.database_name
-    after, until = plan.after_event_id or EventId(0), plan.until_event_id or EventId(0)
-    event = _drop_event(source, name, EventRange(after=after, until=until))
-    if event is None or event.id != until or _is_there(source, name):
+    after, until = plan.wanted.after, plan.wanted.until
+    event = _drop_event(source, name, plan.wanted)
+    is_back = if_there(source.get_database, name) is not None
+    if event is None or event.id != until or is_back:
         raise ReplError(f"database {name} is there again since the plan; plan the dump again")
     batch = None if request.events.batch_size is None else 1
-    payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
-    told = DumpMetadata(
+    payload = Payload.of(event)
+    metadata = DumpMetadata(
         type=DumpType.DROP_DATABASE.value,
         from_event_id=event.id,
         to_event_id=event.id,
         cm_root=request.cm_root,
-        payload=json.dumps(payload.fields, separators=(",", ":")),
+        payload=compact_json(payload.fields),
     )
-    before = Replays() if plan.previous is None else Replays.read(resolve, DumpPaths(plan.previous))
+    previous = None if plan.previous is None else DumpPaths(plan.previous)
+    before = Replays() if previous is None else Replays.read(texts.resolve, previous)
     progress = EventsDump(last_event_id=until, event_count=1, is_batched=batch is not None)
-    write_origin(source, texts, paths, after, until)
+    write_origin(source, texts, after, until)
     texts.write(
         {
-            paths.event(int(event.id), batch).dump_metadata: told.format(),
+            paths.event(int(event.id), batch).dump_metadata: metadata.format(),
             paths.dropped: f"{name}\n",
             paths.open_txns: "\n",
             # Nobody goes on with them.
@@ -152,11 +157,3 @@ def _drop_event(
         if event.type == EventType.DROP_DATABASE.value and is_of(event, database)
     ]
     return dropped[-1] if dropped else None
-
-
-def _is_there(source: Metastore, database: str) -> bool:
-    try:
-        source.get_database(database)
-    except NoSuchObjectError:
-        return False
-    return True

@@ -13,7 +13,7 @@ from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.repl.dump.event_source import EventRange, read_events
-from hms_bridge.repl.format.event_payload import AbortTxnPayload, CommitTxnPayload, message_json
+from hms_bridge.repl.format.event_payload import AbortTxnPayload, CommitTxnPayload
 
 
 def limited_end(
@@ -30,9 +30,8 @@ def ended_within(source: NotificationStore, wanted: EventRange) -> frozenset[Txn
     """Transactions that events of a range end: before it they are open."""
     ended: set[TxnId] = set()
     for event in read_events(source, wanted):
-        where = f"event {event.id} ({event.type})"
         if event.type == EventType.COMMIT_TXN.value:
-            ended.add(CommitTxnPayload.parse(message_json(event), where).txn_id)
+            ended.add(CommitTxnPayload.of(event).txn_id)
         elif event.type == EventType.ABORT_TXN.value:
-            ended.add(AbortTxnPayload.parse(message_json(event), where).txn_id)
+            ended.add(AbortTxnPayload.of(event).txn_id)
     return frozenset(ended)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_bridge.errors import MetaError, ReplError
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.txn import WriteEvent
@@ -14,7 +14,7 @@ from hms_bridge.repl.format.object_metadata import (
     ReplicationSpec,
     TableMetadata,
 )
-from hms_bridge.wire.object_json import partition_from_json
+from hms_bridge.repl.format.stored_message import event_text
 
 
 def ddl_metadata(
@@ -43,16 +43,16 @@ def commit_metadata(event: NotificationEvent, writes: tuple[WriteEvent, ...]) ->
     return TableMetadata(spec=spec, table=writes[-1].table_object, partitions=partitions).format()
 
 
-def name_of_partition(event: NotificationEvent, table: Table, text: str) -> str:
+def name_of_partition(event: NotificationEvent, table: Table, partition: Partition) -> str:
     """The name of a partition. Raises ReplError for one without the values that it needs."""
     try:
-        return partition_name(table.partition_columns, partition_from_json(text).values)
+        return partition_name(table.partition_columns, partition.values)
     except MetaError as error:
-        raise ReplError(f"event {event.id} ({event.type}): {error}") from error
+        raise ReplError(f"{event_text(event)}: {error}") from error
 
 
 def partition_files(payload: Payload) -> dict[str, tuple[str, ...]]:
-    """Files of each partition that an ADD PARTITION tells."""
+    """Files of each partition that an ADD PARTITION names."""
     files: dict[str, tuple[str, ...]] = {}
     for entry in payload.fields.get("partitionFiles") or []:
         if not isinstance(entry, dict) or not isinstance(entry.get("partitionName"), str):

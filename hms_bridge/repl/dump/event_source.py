@@ -22,7 +22,6 @@ from hms_bridge.repl.format.event_payload import (
     CommitTxnPayload,
     OpenTxnPayload,
     Payload,
-    message_json,
 )
 from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 from hms_bridge.wire.convert_constraint import TableConstraints
@@ -64,6 +63,12 @@ def read_events(store: NotificationStore, wanted: EventRange) -> Iterator[Notifi
                 return
 
 
+def next_event(store: NotificationStore, after: EventId) -> NotificationEvent | None:
+    """The first event after another one, as far as the log still has them; None for none."""
+    events = store.get_next_notification(NotificationRequest(last_event_id=after, max_events=1))
+    return events[0] if events else None
+
+
 def _gap(wanted: EventRange, first: EventId, last: EventId) -> EventGapError:
     return EventGapError(
         f"events {first} to {last} are gone from the notification log, and the last dump ended at "
@@ -82,7 +87,7 @@ def is_of(event: NotificationEvent, database: str) -> bool:
     """Whether an event is of the database. Another catalog may have one of the same name; Hive's
     dump leaves those out too (ReplDumpTask.incrementalDump with CatalogFilter).
 
-    A foreign key is of the table that has it; Hive tells it where the other table is."""
+    A foreign key is of the table that has it; Hive reports it where the other table is."""
     is_default = (event.catalog_name or DEFAULT_CATALOG).lower() == DEFAULT_CATALOG
     if is_default and event.type == EventType.ADD_FOREIGN_KEY.value:
         return any(of_table.database_name == database for of_table in foreign_keys(event))
@@ -91,21 +96,17 @@ def is_of(event: NotificationEvent, database: str) -> bool:
 
 def foreign_keys(event: NotificationEvent) -> tuple[TableConstraints, ...]:
     """What an ADD_FOREIGNKEY adds."""
-    return added_constraints(_payload(event), ConstraintKind.FOREIGN_KEY)
+    return added_constraints(Payload.of(event), ConstraintKind.FOREIGN_KEY)
 
 
 def function_of(event: NotificationEvent) -> str | None:
     """The name of the function that a CREATE_FUNCTION or DROP_FUNCTION is of; None for others."""
     if event.type == EventType.DROP_FUNCTION.value:
-        return _payload(event).text("functionName")
+        return Payload.of(event).text("functionName")
     if event.type == EventType.CREATE_FUNCTION.value:
-        struct = struct_from_json("Function", _payload(event).text("functionObjJson"))
+        struct = struct_from_json("Function", Payload.of(event).text("functionObjJson"))
         return function_from_struct(struct).name
     return None
-
-
-def _payload(event: NotificationEvent) -> Payload:
-    return Payload.parse(message_json(event), f"event {event.id} ({event.type})")
 
 
 def left_out_events(
@@ -130,23 +131,22 @@ def txn_step(event: NotificationEvent, database: str) -> TxnStep | None:
 
     Write ids that a transaction got in an earlier range need no look: it was opened there too.
     """
-    where = f"event {event.id} ({event.type})"
     if event.type == EventType.OPEN_TXN.value:
-        opened = OpenTxnPayload.parse(message_json(event), where)
+        opened = OpenTxnPayload.of(event)
         return TxnStep(event_id=event.id, opened=opened.txn_ids)
     if event.type == EventType.ALLOC_WRITE_ID.value:
-        allocated = AllocWriteIdPayload.parse(message_json(event), where)
+        allocated = AllocWriteIdPayload.of(event)
         return TxnStep(
             event_id=event.id, touched=tuple(pair.txn_id for pair in allocated.allocated)
         )
     if event.type == EventType.COMMIT_TXN.value:
-        commit = CommitTxnPayload.parse(message_json(event), where)
+        commit = CommitTxnPayload.of(event)
         is_ours = database in {name.lower() for name in commit.databases}
         return TxnStep(
             event_id=event.id, ended=commit.txn_id, touched=(commit.txn_id,) if is_ours else ()
         )
     if event.type == EventType.ABORT_TXN.value:
-        aborted = AbortTxnPayload.parse(message_json(event), where)
+        aborted = AbortTxnPayload.of(event)
         is_ours = database in {name.lower() for name in aborted.databases}
         return TxnStep(
             event_id=event.id, ended=aborted.txn_id, touched=(aborted.txn_id,) if is_ours else ()

@@ -5,7 +5,6 @@ Kind, payload and objects are those that Hive 4.2 writes for the same event (doc
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,15 +30,17 @@ from hms_bridge.repl.format.event_payload import (
     CommitTxnPayload,
     OpenTxnPayload,
     Payload,
-    message_json,
+    TxnMessage,
 )
 from hms_bridge.repl.format.layout import EventPaths
 from hms_bridge.repl.format.object_metadata import (
     DatabaseMetadata,
 )
+from hms_bridge.repl.format.partition_places import require_usual_places
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT, PLACES, refusal
 from hms_bridge.repl.format.side_texts import format_names
-from hms_bridge.repl.partition_places import require_usual_places
+from hms_bridge.repl.format.stored_message import event_text
+from hms_bridge.repl.format.texts import compact_json
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
     has_moved,
@@ -49,7 +50,6 @@ from hms_bridge.repl.target_objects import (
 from hms_bridge.wire.object_json import (
     database_from_json,
     database_to_json,
-    partition_from_json,
     table_from_json,
 )
 
@@ -66,6 +66,7 @@ _PASSED_ON: Mapping[str, str] = {
         )
     },
     "DROP_CONSTRAINT": "EVENT_DROP_CONSTRAINT",
+    "DROP_PARTITION": "EVENT_DROP_PARTITION",
     "DROP_FUNCTION": "EVENT_DROP_FUNCTION",
     "UPDATE_TBL_COL_STAT_EVENT": "EVENT_UPDATE_TABLE_COL_STAT",
     "DELETE_TBL_COL_STAT_EVENT": "EVENT_DELETE_TABLE_COL_STAT",
@@ -73,8 +74,14 @@ _PASSED_ON: Mapping[str, str] = {
     "DELETE_PART_COL_STAT_EVENT": "EVENT_DELETE_PART_COL_STAT",
 }
 
+_TXN_MESSAGES: Mapping[str, tuple[type[TxnMessage], str]] = {
+    EventType.OPEN_TXN.value: (OpenTxnPayload, DumpType.OPEN_TXN.value),
+    EventType.ALLOC_WRITE_ID.value: (AllocWriteIdPayload, DumpType.ALLOC_WRITE_ID.value),
+    EventType.ABORT_TXN.value: (AbortTxnPayload, DumpType.ABORT_TXN.value),
+}
+
 _OF_QUEUE = frozenset({EventType.REQUEST_COMPACTION.value, EventType.FAIL_COMPACTION.value})
-"""Of our own metastore; they tell of a queue that a replica has not."""
+"""Of our own metastore; they are of a queue that a replica has not."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,6 +138,9 @@ class EventWriter:
         """
         if event.type == EventType.COMMIT_TXN.value:
             return self._commit(event, paths, writes, emptied)
+        if event.type in _TXN_MESSAGES:
+            message, type_text = _TXN_MESSAGES[event.type]
+            return self._texts(event, paths, type_text, message.of(event).format())
         writer = _WRITERS.get(event.type)
         if writer is not None:
             return writer(self, event, paths)
@@ -142,7 +152,7 @@ class EventWriter:
             raise _not_dumped(event, f"database {self.database_name} was dropped", ())
         if event.type in _OF_QUEUE or event.type in self.passed_kinds:
             return None
-        raise refusal(_where(event), event.type, "an event of this kind")
+        raise refusal(event_text(event), event.type, "an event of this kind")
 
     def rename_away(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
         """The texts of a RENAME of a table that comes whole, or goes: a load drops the old name."""
@@ -176,18 +186,6 @@ class EventWriter:
     ) -> EventTexts:
         return self._texts(event, paths, type_text, _compact(event))
 
-    def _open(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        payload = OpenTxnPayload.parse(message_json(event), _where(event))
-        return self._texts(event, paths, DumpType.OPEN_TXN.value, payload.format())
-
-    def _allocate(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        payload = AllocWriteIdPayload.parse(message_json(event), _where(event))
-        return self._texts(event, paths, DumpType.ALLOC_WRITE_ID.value, payload.format())
-
-    def _abort(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        payload = AbortTxnPayload.parse(message_json(event), _where(event))
-        return self._texts(event, paths, DumpType.ABORT_TXN.value, payload.format())
-
     def _commit(
         self,
         event: NotificationEvent,
@@ -196,7 +194,7 @@ class EventWriter:
         emptied: Collection[Target],
     ) -> EventTexts:
         """The message gets what the transaction wrote, and each table a directory of its own."""
-        commit = CommitTxnPayload.parse(message_json(event), _where(event))
+        commit = CommitTxnPayload.of(event)
         ours = tuple(
             write if self.has_checksums else _without_checksums(event, write)
             for write in writes
@@ -250,23 +248,23 @@ class EventWriter:
         return replace(texts, jars=created.files)
 
     def _create_database(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        payload = Payload.parse(message_json(event), _where(event))
+        payload = Payload.of(event)
         metadata = DatabaseMetadata(database=payload.text("dbJson")).format()
         return self._texts(
             event, paths, DumpType.CREATE_DATABASE.value, _compact(event), metadata=metadata
         )
 
     def _alter_database(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        fields = dict(Payload.parse(message_json(event), _where(event)).fields)
+        fields = dict(Payload.of(event).fields)
         for key in ("dbObjBeforeJson", "dbObjAfterJson"):
             database = database_from_json(str(fields.get(key)))
             if database.owner_name is None:
                 fields[key] = database_to_json(owned_database(database))
-        payload = json.dumps(fields, separators=(",", ":"))
+        payload = compact_json(fields)
         return self._texts(event, paths, DumpType.ALTER_DATABASE.value, payload)
 
     def _create_table(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
-        payload = Payload.parse(message_json(event), _where(event))
+        payload = Payload.of(event)
         text = payload.text("tableObjJson")
         table = table_from_json(text)
         if table.is_materialized_view:
@@ -287,10 +285,8 @@ class EventWriter:
         )
 
     def _alter_table(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
-        payload = Payload.parse(message_json(event), _where(event))
-        before = table_from_json(payload.text("tableObjBeforeJson"))
-        text = payload.text("tableObjAfterJson")
-        after = table_from_json(text)
+        payload = Payload.of(event)
+        before, after = payload.altered_tables()
         if after.is_materialized_view:
             return None
         require_files_of_hive(after)
@@ -316,61 +312,61 @@ class EventWriter:
             paths,
             DumpType.ALTER_TABLE.value,
             _compact(event),
-            metadata=ddl_metadata(event, after, text, is_data_included=False),
+            metadata=ddl_metadata(
+                event, after, payload.text("tableObjAfterJson"), is_data_included=False
+            ),
         )
 
     def _drop_table(self, event: NotificationEvent, paths: EventPaths) -> EventTexts | None:
-        payload = Payload.parse(message_json(event), _where(event))
+        payload = Payload.of(event)
         if payload.fields.get("tableType") == TableType.MATERIALIZED_VIEW.value:
             return None
         return self._payload_only(event, paths, DumpType.DROP_TABLE.value)
 
     def _add_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        payload = Payload.parse(message_json(event), _where(event))
+        payload = Payload.of(event)
         text = payload.text("tableObjJson")
         table = table_from_json(text)
-        partitions = tuple(
-            partition for partition in payload.texts("partitionListJson") if partition
-        )
+        partitions = payload.partitions()
         for partition in partitions:
-            _require_no_rows(event, table, partition_from_json(partition).parameters)
+            _require_no_rows(event, table, partition.parameters)
         lists: tuple[DumpedList, ...] = ()
         if not table.is_external:
             # Lists of transactional tables are there, but empty, as Hive's: rows come with commits.
             files = partition_files(payload)
+            names = [name_of_partition(event, table, partition) for partition in partitions]
             lists = tuple(
                 DumpedList(
                     path=paths.files(name),
                     files=() if table.is_transactional else _decoded(event, files.get(name, ())),
                 )
-                for name in (name_of_partition(event, table, partition) for partition in partitions)
+                for name in names
             )
         return self._texts(
             event,
             paths,
             DumpType.ADD_PARTITION.value,
             None,
-            metadata=ddl_metadata(event, table, text, partitions, is_data_included=True),
+            metadata=ddl_metadata(
+                event, table, text, tuple(payload.partition_texts()), is_data_included=True
+            ),
             lists=lists,
         )
 
     def _alter_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        payload = Payload.parse(message_json(event), _where(event))
+        payload = Payload.of(event)
         if payload.is_true("isTruncateOp"):
             return self._payload_only(event, paths, DumpType.TRUNCATE_PARTITION.value)
         text = payload.text("tableObjJson")
         table = table_from_json(text)
         if event.type == EventType.ALTER_PARTITIONS.value:
-            partitions = tuple(
-                partition for partition in payload.texts("partitionListJson") if partition
-            )
+            partitions = tuple(payload.partition_texts())
             if PLACES not in self.passed_kinds:
-                changed = (partition_from_json(partition) for partition in partitions)
-                require_usual_places(table, changed, _where(event))
+                require_usual_places(table, payload.partitions(), event_text(event))
         else:
             partitions = (payload.text("partitionObjAfterJson"),)
-            before = partition_from_json(payload.text("partitionObjBeforeJson"))
-            after = partition_from_json(partitions[0])
+            before = payload.partition("partitionObjBeforeJson")
+            after = payload.partition("partitionObjAfterJson")
             if before.values != after.values:
                 return self._payload_only(event, paths, DumpType.RENAME_PARTITION.value)
             if has_moved(before, after) and not table.is_external:
@@ -385,15 +381,12 @@ class EventWriter:
             metadata=ddl_metadata(event, table, text, partitions, is_data_included=False),
         )
 
-    def _drop_partition(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
-        return self._payload_only(event, paths, DumpType.DROP_PARTITION.value)
-
     def _compaction(self, event: NotificationEvent, paths: EventPaths) -> EventTexts:
         """Carried as Hive does, who knows no such kind; the rows are the same, unless rebalanced.
 
         Raises ReplError then: later deletes name rows by ids that they do not have on the replica.
         """
-        payload = Payload.parse(message_json(event), _where(event))
+        payload = Payload.of(event)
         if payload.fields.get("type") == CompactionType.REBALANCE.name:
             raise _not_dumped(
                 event,
@@ -406,21 +399,18 @@ class EventWriter:
 
     def _insert(self, event: NotificationEvent, _: EventPaths) -> EventTexts | None:
         """Files of external tables are copied whole, those of ACID tables come with the commit."""
-        payload = Payload.parse(message_json(event), _where(event))
-        table = table_from_json(payload.text("tableObjJson"))
+        payload = Payload.of(event)
+        table = payload.table()
         if table.is_external or table.is_transactional:
             return None
         raise ReplError(
-            f"{_where(event)}: rows were written to {table.full_name}, which is managed but not "
-            "transactional: no event carries them. Make it transactional or external, or bring it "
-            "whole after each such write. " + bring_anew(table.database_name, [table.name])
+            f"{event_text(event)}: rows were written to {table.full_name}, which is managed but "
+            "not transactional: no event carries them. Make it transactional or external, or bring "
+            "it whole after each such write. " + bring_anew(table.database_name, [table.name])
         )
 
 
 _WRITERS = {
-    EventType.OPEN_TXN.value: EventWriter._open,
-    EventType.ALLOC_WRITE_ID.value: EventWriter._allocate,
-    EventType.ABORT_TXN.value: EventWriter._abort,
     EventType.CREATE_DATABASE.value: EventWriter._create_database,
     EventType.ALTER_DATABASE.value: EventWriter._alter_database,
     EventType.CREATE_TABLE.value: EventWriter._create_table,
@@ -429,20 +419,15 @@ _WRITERS = {
     EventType.ADD_PARTITION.value: EventWriter._add_partition,
     EventType.ALTER_PARTITION.value: EventWriter._alter_partition,
     EventType.ALTER_PARTITIONS.value: EventWriter._alter_partition,
-    EventType.DROP_PARTITION.value: EventWriter._drop_partition,
     EventType.INSERT.value: EventWriter._insert,
     EventType.COMMIT_COMPACTION.value: EventWriter._compaction,
 }
 
 
-def _where(event: NotificationEvent) -> str:
-    return f"event {event.id} ({event.type})"
-
-
 def _not_dumped(event: NotificationEvent, what: str, tables: Sequence[str]) -> ReplError:
     database = event.database_name or "DATABASE"
     return ReplError(
-        f"{_where(event)}: {what}, which no event carries, and leaving it out would lose rows. "
+        f"{event_text(event)}: {what}, which no event carries, and leaving it out would lose rows. "
         + (bring_anew(database, tables) if tables else begin_anew(database))
     )
 
@@ -455,8 +440,8 @@ def _require_no_rows(event: NotificationEvent, table: Table, parameters: Mapping
 
 
 def _compact(event: NotificationEvent) -> str:
-    fields = Payload.parse(message_json(event), _where(event)).fields
-    return json.dumps(fields, separators=(",", ":"))
+    fields = Payload.of(event).fields
+    return compact_json(fields)
 
 
 def _one_line(text: str) -> str:
@@ -472,7 +457,7 @@ def _decoded(event: NotificationEvent, files: Sequence[str]) -> tuple[EncodedUri
     try:
         return tuple(decode_uri(uri) for uri in files)
     except ChangeManagerError as error:
-        raise ReplError(f"{_where(event)}: {error}") from error
+        raise ReplError(f"{event_text(event)}: {error}") from error
 
 
 def _without_checksums(event: NotificationEvent, write: WriteEvent) -> WriteEvent:

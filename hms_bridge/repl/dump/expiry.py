@@ -79,13 +79,13 @@ class ReplExpiry(DumpVerb):
         if not plan.removed:
             return ()
         request = plan.request
-        with self._alone(request) as lease:
+        with self._alone(request, request.database_name) as lease:
             now = set(self.plan(request).removed)
             if not now.issuperset(plan.removed):
                 raise ReplError(
                     f"dumps of {request.database_name} have changed since the plan; plan again"
                 )
-            pins = self._pins(request.database_name)
+            pins = self._pins(request.database_name, request.root)
             for directory in plan.removed:
                 lease.check()
                 pins.release(directory)
@@ -135,7 +135,7 @@ def remove_expired(
     metastore: Metastore, expiry: ReplExpiry, request_of: Callable[[str], ExpiryRequest]
 ) -> None:
     """Expired dumps of all databases that are sources here. Dumps of others below the root are
-    somebody else's. What fails is told, and comes again."""
+    somebody else's. What fails is logged, and comes again."""
     for name in metastore.get_databases():
         try:
             if metastore.get_database(name).is_replication_source:

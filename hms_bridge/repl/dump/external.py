@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from changemanager.location import Resolver, path_below
-from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.repl.format.external_list import (
@@ -14,6 +13,7 @@ from hms_bridge.repl.format.external_list import (
     format_external_list,
 )
 from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.lookup import if_there
 
 _PARTITIONS_AT_ONCE = 1000
 
@@ -29,6 +29,13 @@ def partitions_of(source: Metastore, table: Table) -> tuple[Partition, ...]:
             table.database_name, table.name, names[start : start + _PARTITIONS_AT_ONCE]
         )
     return tuple(partitions)
+
+
+def places_of(source: Metastore, table: Table) -> tuple[tuple[Partition | None, str], ...]:
+    """Where a table's data is: the place of each partition, or (None) its own."""
+    holders = partitions_of(source, table) if table.is_partitioned else (None,)
+    located = ((holder, (holder or table).storage.location) for holder in holders)
+    return tuple((holder, location) for holder, location in located if location is not None)
 
 
 def external_directories(
@@ -56,13 +63,15 @@ def list_external(
 ) -> tuple[ExternalDirectory, ...]:
     """The directories of the external ones of some tables, as they are now.
 
-    An incremental dump lists them all: no event tells of their data.
+    An incremental dump lists them all: their data has no events.
     """
     return tuple(
         directory
         for table in tables
         if table.is_external
-        for directory in external_directories(resolve, table, _partitions_now(source, table), base)
+        # A table that is dropped meanwhile has none; its directory may be gone, which is no error.
+        for partitions in [if_there(partitions_of, source, table) or ()]
+        for directory in external_directories(resolve, table, partitions, base)
     )
 
 
@@ -71,11 +80,3 @@ def external_list_text(
 ) -> Mapping[str, str]:
     """The list by its path; nothing for no directories."""
     return {paths.external_file_list: format_external_list(directories)} if directories else {}
-
-
-def _partitions_now(source: Metastore, table: Table) -> tuple[Partition, ...]:
-    """A table that is dropped meanwhile has none; its directory may be gone, which is no error."""
-    try:
-        return partitions_of(source, table)
-    except NoSuchObjectError:
-        return ()

@@ -6,19 +6,18 @@ A function without a jar comes along, too: Hive leaves it out (docs/hive/replica
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Location, Resolver, parse_uri
 from changemanager.uri import EncodedUri, encode_uri
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.function import Function, Resource
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.hashed_texts import NotedTexts
-from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.object_metadata import FunctionMetadata
+from hms_bridge.repl.lookup import if_there
 from hms_bridge.wire.convert_function import function_to_struct
 from hms_bridge.wire.object_json import struct_to_json
 
@@ -62,7 +61,7 @@ class FunctionFiles:
 
     def _reference(self, function: Function, uri: str) -> EncodedUri | None:
         """None for what stays as it is: on no file system, or on one that Hive does not copy from
-        and that has no checksums to tell a copy by."""
+        and that has no checksums to know a copy by."""
         try:
             location = self.resolve(uri)
             if self.cm_root is None and parse_uri(uri).scheme != _ALWAYS_NAMED:
@@ -89,17 +88,16 @@ class FunctionFiles:
 def write_functions(
     source: Metastore,
     texts: NotedTexts,
-    paths: DumpPaths,
     database: str,
     files: FunctionFiles,
     event_id: EventId,
 ) -> list[EncodedUri]:
     """All functions of a database; the files that they name."""
     named = [files.named(function) for function in source.get_functions(database)]
-    for one in named:
-        path = paths.function_metadata(database, one.function.name)
-        texts.write({path: one.metadata(event_id)})
-    return [file for one in named for file in one.files]
+    for dumped in named:
+        path = texts.paths.function_metadata(database, dumped.function.name)
+        texts.write({path: dumped.metadata(event_id)})
+    return [file for dumped in named for file in dumped.files]
 
 
 def created_function(
@@ -115,18 +113,11 @@ def created_function(
     try:
         return files.named(function)
     except ReplError:
-        if _is_there(source, function):
+        now = if_there(source.get_function, function.database_name, function.name)
+        if now is not None and _uris(now) == _uris(function):
             raise
         return None
 
 
-def _is_there(source: Metastore, function: Function) -> bool:
-    try:
-        now = source.get_function(function.database_name, function.name)
-    except NoSuchObjectError:
-        return False
-    return _uris(now.resources) == _uris(function.resources)
-
-
-def _uris(resources: Iterable[Resource]) -> list[str]:
-    return [resource.uri for resource in resources]
+def _uris(function: Function) -> list[str]:
+    return [resource.uri for resource in function.resources]

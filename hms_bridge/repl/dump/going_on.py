@@ -32,13 +32,13 @@ class GoingOn:
     files_seen_at: EventId
 
     def format(self) -> str:
-        """The file's text."""
+        """A line of JSON: an event id, and when files were looked at."""
         fields = {"togetherUntil": self.together_until, "filesSeenAt": self.files_seen_at}
         return json.dumps(fields) + "\n"
 
 
 def read_going_on(resolve: Resolver, paths: DumpPaths, ended_at: EventId) -> GoingOn:
-    """That of a dump; of one without, what its end tells. Raises ReplError if it is damaged."""
+    """That of a dump; of one without, what its end says. Raises ReplError if it is damaged."""
     text = read_text_if_there(resolve(paths.going_on), _TEXT_BYTES_MAX)
     if text is None:
         return GoingOn(together_until=EventId(0), files_seen_at=ended_at)
@@ -50,16 +50,14 @@ def read_going_on(resolve: Resolver, paths: DumpPaths, ended_at: EventId) -> Goi
         )
 
 
-def write_position_notes(
-    resolve: Resolver, texts: NotedTexts, old: DumpPaths, new: DumpPaths, ended_at: EventId
-) -> None:
+def write_position_notes(texts: NotedTexts, old: DumpPaths, ended_at: EventId) -> None:
     """What a position says that takes the place of a discarded dump, which ended at an event. Of
     plain tables that it brought whole the replica has nothing: they differ until they come."""
-    going_on = read_going_on(resolve, old, ended_at)
-    texts.write({new.going_on: going_on.format()})
+    resolve = texts.resolve
+    texts.write({texts.paths.going_on: read_going_on(resolve, old, ended_at).format()})
     anew = read_names(resolve, old)
     places = {
         name: _NOT_ON_THE_REPLICA if name.partition("/")[0] in anew else place
         for name, place in read_plain(resolve, old).items()
     }
-    write_plain(texts, new, places)
+    write_plain(texts, places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
@@ -23,6 +23,7 @@ from hms_bridge.repl.dump.partition_changes import (
     WriteVisibility,
     changed_under_writer,
 )
+from hms_bridge.repl.dump.plan import DumpRequest, EventCounts
 from hms_bridge.repl.dump.scope_change import LeftOutTables, is_renamed_away
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.table_writes import Archive
@@ -39,82 +40,53 @@ from hms_bridge.repl.format.event_payload import (
     CommitTxnPayload,
     OpenTxnPayload,
     Payload,
-    message_json,
 )
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.format.files_list import format_files
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.repl.format.replays import Replays, still_open
 from hms_bridge.wire.convert_function import function_from_struct
 from hms_bridge.wire.object_json import struct_from_json
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IncrementalRules:
-    """How events are written. ``batch_size`` None: each directly below, as
-    hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others.
-    ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing.
-    ``passed_kinds``: what a replica can do without."""
-
-    batch_size: int | None = 10_000
-    is_filtered: bool = True
-    is_unknown_empty: bool = False
-    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EventCounts:
-    """What a range holds. ``dumped`` by dumped kind; ``passed``: of the database, but without a
-    place in a dump; ``left_out_count``: of other databases and their transactions.
-    ``assumed_empty``: writes that were dumped as empty although they may not have been."""
-
-    dumped: Mapping[str, int] = field(default_factory=dict)
-    passed: Mapping[str, int] = field(default_factory=dict)
-    left_out_count: int = 0
-    assumed_empty: tuple[str, ...] = ()
-
-
 class IncrementalDump:
-    """The events of one range, for one database; without those of tables ``left_out``."""
+    """The events of one range that a request asks for; without those of tables ``left_out``.
+
+    ``txns_before``: the source's, asked for before its newest event was; ``replays_before``: what
+    the dump before names. ``ended_later``: what events end between the end of the range and that
+    event."""
 
     def __init__(
         self,
         source: Metastore,
-        *,
-        database_name: str,
+        request: DumpRequest,
         wanted: EventRange,
-        cm_root: str | None,
-        rules: IncrementalRules,
         left_out: LeftOutTables,
-        has_checksums: bool = True,
+        *,
         manifest: ArchiveManifest | None = None,
         txns_before: OpenTxns | None = None,
         replays_before: Replays | None = None,
         ended_later: frozenset[TxnId] = frozenset(),
     ) -> None:
-        """``txns_before``: the source's, asked for before its newest event was;
-        ``replays_before``: what the dump before tells. ``ended_later``: what events end between the
-        end of the range and that event."""
         self._ended_later = ended_later
         self._txns_before = txns_before
         self._replays_before = replays_before or Replays()
         self._source = source
-        self._database_name = database_name
+        self._database_name = request.database_name
         self._wanted = wanted
-        self._rules = rules
+        self._rules = request.events
         self._left_out = left_out
-        self._has_checksums = has_checksums
+        self._has_checksums = request.has_checksums
         self._manifest = manifest
         self._writer = EventWriter(
-            database_name=database_name,
-            cm_root=cm_root,
-            has_checksums=has_checksums,
-            passed_kinds=rules.passed_kinds,
+            database_name=request.database_name,
+            cm_root=request.cm_root,
+            has_checksums=request.has_checksums,
+            passed_kinds=request.events.passed_kinds,
         )
         self._function_files: FunctionFiles | None = None
-        self._partition_changes = PartitionChanges(source, database_name)
+        self._partition_changes = PartitionChanges(source, request.database_name)
         self._passed: Counter[str] = Counter()
         self._left_out_count = 0
         self._opened: set[TxnId] = set()
@@ -236,7 +208,7 @@ class IncrementalDump:
         if event.type != EventType.COMMIT_TXN.value:
             self._note_txns(event, unreported)
             return ()
-        commit = CommitTxnPayload.parse(message_json(event), f"event {event.id} ({event.type})")
+        commit = CommitTxnPayload.of(event)
         self._ended.add(commit.txn_id)
         notified = self._source.get_write_events(commit.txn_id, self._database_name)
         reported = tuple(write for write in notified if write.target.table not in self._left_out)
@@ -255,13 +227,12 @@ class IncrementalDump:
 
     def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
         """Transactions that an event opens, aborts or allocates write ids for."""
-        where = f"event {event.id} ({event.type})"
         if event.type == EventType.OPEN_TXN.value:
-            self._opened.update(OpenTxnPayload.parse(message_json(event), where).txn_ids)
+            self._opened.update(OpenTxnPayload.of(event).txn_ids)
         elif event.type == EventType.ABORT_TXN.value:
-            self._ended.add(AbortTxnPayload.parse(message_json(event), where).txn_id)
+            self._ended.add(AbortTxnPayload.of(event).txn_id)
         elif event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:
-            payload = AllocWriteIdPayload.parse(message_json(event), where)
+            payload = AllocWriteIdPayload.of(event)
             unreported.note(event.id, payload.table_name, payload.allocated)
             self._allocated.update(pair.txn_id for pair in payload.allocated)
 
@@ -299,7 +270,7 @@ class IncrementalDump:
             return None
         if event.type in self._rules.passed_kinds:
             return None
-        payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
+        payload = Payload.of(event)
         function = function_from_struct(
             struct_from_json("Function", payload.text("functionObjJson"))
         )

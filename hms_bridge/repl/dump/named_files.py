@@ -13,6 +13,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
 from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.lookup import all_tables
 from hms_bridge.repl.pins import DumpPins, names_of
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 
@@ -52,12 +53,10 @@ def hold_named(
 def _way_out(
     source: Metastore, resolve: Resolver, database: str, lost: Sequence[LocatedFile]
 ) -> str:
-    """The tables whose files are lost come whole; of one that is not there nobody can tell."""
-    names = source.get_tables(database)
-    tables = source.get_tables_by_names(database, names) if names else ()
+    """The tables whose files are lost come whole; of one that is not there nobody knows."""
     places = {
         table.name: resolve(table.storage.location).uri
-        for table in tables
+        for table in all_tables(source, database)
         if table.storage.location is not None
     }
     owners = {

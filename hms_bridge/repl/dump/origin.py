@@ -12,25 +12,24 @@ import hashlib
 from changemanager.location import Resolver
 from hms_bridge.errors import EventGapError
 from hms_bridge.metadata_store import NotificationStore
-from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.dump.event_source import EventRange
+from hms_bridge.repl.dump.event_source import EventRange, next_event
 from hms_bridge.repl.format.directories import DumpDirectory
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.side_texts import format_origin, parse_origin
 from hms_bridge.repl.format.texts import read_text_if_there
-from hms_bridge.repl.remedies import begin_anew
+from hms_bridge.repl.remedies import source_went_back
 
 _TEXT_BYTES_MAX = 1 << 16
 
 
 def write_origin(
-    source: NotificationStore, texts: NotedTexts, paths: DumpPaths, first: EventId, last: EventId
+    source: NotificationStore, texts: NotedTexts, first: EventId, last: EventId
 ) -> None:
     """Note the events in a new dump, as far as the log still has them."""
     hashes = {event_id: _hash(source, event_id) for event_id in (first, last)}
-    texts.write({paths.origin: format_origin(hashes)})
+    texts.write({texts.paths.origin: format_origin(hashes)})
 
 
 def read_origin(resolve: Resolver, paths: DumpPaths) -> str | None:
@@ -44,13 +43,13 @@ def require_same_log(
     """Raises EventGapError if the log ends before the event at which a dump ended, or has another
     one there.
 
-    An event that was purged since tells nothing, nor does a dump that did not note it.
+    An event that was purged since says nothing, nor does a dump that did not note it.
     """
     after, paths = wanted.after, previous.paths
     if wanted.until < after:
         raise EventGapError(
             f"the last dump ended at event {after}, the notification log at {wanted.until}: the "
-            "metastore was restored or replaced. " + _begin_anew(previous)
+            "metastore was restored or replaced. " + _went_back(previous)
         )
     hashes = parse_origin(read_origin(resolve, paths), paths.origin, "dump --bootstrap")
     noted = hashes.get(after)
@@ -59,7 +58,7 @@ def require_same_log(
         raise EventGapError(
             f"event {after}, at which the last dump ended, is another one in this metastore: it is "
             "not the one that was dumped (look at --metastore), or it was restored from a backup. "
-            + _begin_anew(previous)
+            + _went_back(previous)
         )
 
 
@@ -68,21 +67,19 @@ def require_reached(newest: EventId, stands_at: EventId, database: str) -> None:
     if newest < stands_at:
         raise EventGapError(
             f"the source's newest event is {newest}, the replica stands at {stands_at}: the "
-            f"source was restored from a backup, or is another one. {begin_anew(database)}"
+            f"source was restored from a backup, or is another one. {source_went_back(database)}"
         )
 
 
-def _begin_anew(previous: DumpDirectory) -> str:
-    scope = previous.metadata.scope if previous.metadata else None
-    return begin_anew(scope.database_name if scope else "DATABASE")
+def _went_back(previous: DumpDirectory) -> str:
+    scope = previous.scope
+    return source_went_back(scope.database_name if scope else "DATABASE")
 
 
 def _hash(source: NotificationStore, event_id: EventId) -> str | None:
     if event_id < 1:
         return None
-    request = NotificationRequest(last_event_id=EventId(event_id - 1), max_events=1)
-    events = source.get_next_notification(request)
-    if not events or events[0].id != event_id:
+    event = next_event(source, EventId(event_id - 1))
+    if event is None or event.id != event_id:
         return None
-    event = events[0]
     return hashlib.sha256(f"{event.time_seconds} {event.type} {event.message}".encode()).hexdigest()

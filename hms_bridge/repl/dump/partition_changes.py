@@ -1,8 +1,8 @@
 """What became of a partition that an open transaction had written to, before and after its commit.
 
 DROP and RENAME PARTITION of Hive lock writers out; clients without locks (Spark, thrift) do not.
-A commit then tells of files of a partition that the source has no more: on a replica it would come
-back with its rows. The log from the write id's event until now tells what the source shows.
+A commit then names files of a partition that the source has no more: on a replica it would come
+back with its rows. The log from the write id's event until now decides what the source shows.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
-from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.dump.table_names import name_change
+from hms_bridge.repl.format.event_payload import Payload
+from hms_bridge.repl.format.stored_message import event_text
+from hms_bridge.repl.lookup import find_partition
 from hms_bridge.repl.remedies import bring_anew
-from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 PartitionKey = frozenset[tuple[str, str]]
 """Values by column, as no order of columns is known in a DROP."""
@@ -121,12 +123,8 @@ class PartitionChanges:
         return key
 
     def _is_there(self, table: str, partition: str) -> bool:
-        values = [value for _, value in parse_partition_name(partition)]
-        try:
-            self._source.get_partition(self._database_name, table, values)
-        except NoSuchObjectError:
-            return False
-        return True
+        database = self._database_name
+        return find_partition(self._source, database, table, partition) is not None
 
     def _name_now(self, table: str, since: EventId) -> str | None:
         """None for a table that was dropped."""
@@ -167,7 +165,7 @@ def changed_under_writer(
     ``what``: ``table`` or ``table/partition``."""
     changed = f"renamed (to {name_now})" if name_now else "renamed, or dropped and made again,"
     return ReplError(
-        f"event {event.id} ({event.type}): {database}.{what} was {changed} while a transaction "
+        f"{event_text(event)}: {database}.{what} was {changed} while a transaction "
         "that wrote to it was open (clients without locks do so), and no event tells which of its "
         "rows the source shows. " + bring_anew(database, [name_now or what.partition("/")[0]])
     )
@@ -184,22 +182,11 @@ def _keyed(values: Iterable[tuple[str, str]]) -> PartitionKey:
 
 def _changes(event: NotificationEvent) -> Iterator[_Change]:
     name = (event.table_name or "").lower()
-    if event.type == EventType.DROP_TABLE.value:
-        yield _Change(event_id=event.id, table_name=name)
-    elif event.type == EventType.ALTER_TABLE.value:
-        payload = _payload(event)
-        before = table_from_json(payload.text("tableObjBeforeJson"))
-        after = table_from_json(payload.text("tableObjAfterJson"))
-        if before.full_name != after.full_name:
-            is_here = before.database_name == after.database_name
-            yield _Change(
-                event_id=event.id,
-                table_name=before.name,
-                new_table_name=after.name if is_here else None,
-            )
-    else:
-        for key, kind, new_key in _partition_changes(event):
-            yield _Change(event_id=event.id, table_name=name, key=key, kind=kind, new_key=new_key)
+    renamed = name_change(event)
+    if renamed is not None:
+        yield _Change(event_id=event.id, table_name=renamed.name, new_table_name=renamed.new_name)
+    for key, kind, new_key in _partition_changes(event):
+        yield _Change(event_id=event.id, table_name=name, key=key, kind=kind, new_key=new_key)
 
 
 def _partition_changes(
@@ -207,31 +194,24 @@ def _partition_changes(
 ) -> Iterator[tuple[PartitionKey, PartitionChange, PartitionKey | None]]:
     """Which partitions an event makes, drops or renames (and to what)."""
     if event.type == EventType.DROP_PARTITION.value:
-        for values in _payload(event).objects("partitions"):
+        for values in Payload.of(event).objects("partitions"):
             yield _keyed(values.items()), PartitionChange.DROPPED, None
     elif event.type == EventType.ADD_PARTITION.value:
-        payload = _payload(event)
-        table = table_from_json(payload.text("tableObjJson"))
-        for text in payload.texts("partitionListJson"):
-            if text:
-                yield _key(table, text), PartitionChange.CREATED, None
+        payload = Payload.of(event)
+        table = payload.table()
+        for partition in payload.partitions():
+            yield _key(table, partition), PartitionChange.CREATED, None
     elif event.type == EventType.ALTER_PARTITION.value:
-        payload = _payload(event)
-        if "partitionObjBeforeJson" not in payload.fields:
+        payload = Payload.of(event)
+        altered = payload.altered_partitions()
+        if altered is None:
             return
-        table = table_from_json(payload.text("tableObjJson"))
-        before = _key(table, payload.text("partitionObjBeforeJson"))
-        after = _key(table, payload.text("partitionObjAfterJson"))
+        before, after = (_key(payload.table(), partition) for partition in altered)
         if before != after:
             yield before, PartitionChange.RENAMED, after
             yield after, PartitionChange.CREATED, None
 
 
-def _key(table: Table, text: str) -> PartitionKey:
-    values = partition_from_json(text).values
+def _key(table: Table, partition: Partition) -> PartitionKey:
     names = (column.name for column in table.partition_columns)
-    return _keyed(zip(names, values, strict=True))
-
-
-def _payload(event: NotificationEvent) -> Payload:
-    return Payload.parse(message_json(event), f"event {event.id} ({event.type})")
+    return _keyed(zip(names, partition.values, strict=True))

@@ -1,8 +1,8 @@
 """Managed tables without transactions: a client that logs no INSERT event writes to them unseen.
 
-Spark is one. No event then tells of the files, and a replica would never have them. So each dump
+Spark is one. No event then names the files, and a replica would never have them. So each dump
 notes what their directories hold, and the next one compares: what is other, and is not what an
-event between the two told, stops it.
+event between the two named, stops it.
 """
 
 from __future__ import annotations
@@ -13,26 +13,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from changemanager.errors import ChangeManagerError
-from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
 from changemanager.uri import decode_uri
-from hms_bridge.acid.names import is_hidden
-from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
-from hms_bridge.repl.dump.external import partitions_of
-from hms_bridge.repl.format.data_tree import list_data
-from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.dump.external import places_of
+from hms_bridge.repl.format.data_tree import visible_files
+from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.side_texts import parsing
 from hms_bridge.repl.format.texts import read_text_if_there
+from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.remedies import bring_anew
-from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 PLAIN_TABLES = "PLAIN_TABLES"
 """As a kind that may be let pass: writes to managed tables without transactions."""
@@ -71,11 +68,11 @@ def plain_places(source: Metastore, resolve: Resolver, tables: Iterable[Table]) 
     }
 
 
-def write_plain(texts: NotedTexts, paths: DumpPaths, places: PlainPlaces) -> None:
+def write_plain(texts: NotedTexts, places: PlainPlaces) -> None:
     """Note them in a new dump; nothing for none."""
     if places:
         fields = {name: [place.files, place.names] for name, place in places.items()}
-        texts.write({paths.plain_tables: json.dumps(fields) + "\n"})
+        texts.write({texts.paths.plain_tables: json.dumps(fields) + "\n"})
 
 
 def read_plain(resolve: Resolver, paths: DumpPaths) -> PlainPlaces:
@@ -91,7 +88,7 @@ def read_plain(resolve: Resolver, paths: DumpPaths) -> PlainPlaces:
 def require_reported(
     source: Metastore, database: str, before: PlainPlaces, now: PlainPlaces, wanted: EventRange
 ) -> None:
-    """Raises ReplError for a place that changed between two dumps and is not as an event told."""
+    """Raises ReplError for a place that changed between two dumps and is not as an event said."""
     known = dict(before)
     if not now:
         return
@@ -100,7 +97,7 @@ def require_reported(
             _follow(event, known)
     for name, place in now.items():
         noted = known.get(name)
-        # Nothing to compare with: it is new, or an event changed it without telling of files.
+        # Nothing to compare with: it is new, or an event changed it without naming files.
         if noted is None or (place.names == noted.names and noted.files in ("", place.files)):
             continue
         raise refusal(
@@ -113,10 +110,10 @@ def require_reported(
 
 
 def _follow(event: NotificationEvent, known: dict[str, PlainPlace]) -> None:
-    """What an event tells of files is known from then on; what it changes unsaid is not."""
+    """What an event says of files is known from then on; what it changes unsaid is not."""
     name = (event.table_name or "").lower()
     if event.type in (EventType.ALTER_TABLE.value, EventType.ALTER_PARTITIONS.value):
-        payload = Payload.parse(message_json(event), _where(event))
+        payload = Payload.of(event)
         if payload.is_true("isTruncateOp") or _is_rename(event, payload):
             _forget(known, name)
     elif event.type in _FORGETTING:
@@ -134,13 +131,13 @@ def _forget(known: dict[str, PlainPlace], table: str) -> None:
 def _is_rename(event: NotificationEvent, payload: Payload) -> bool:
     if event.type != EventType.ALTER_TABLE.value:
         return False
-    before = table_from_json(payload.text("tableObjBeforeJson"))
-    return before.full_name != table_from_json(payload.text("tableObjAfterJson")).full_name
+    before, after = payload.altered_tables()
+    return before.full_name != after.full_name
 
 
 def _reported(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
-    payload = Payload.parse(message_json(event), _where(event))
-    table = table_from_json(payload.text("tableObjJson"))
+    payload = Payload.of(event)
+    table = payload.table()
     if event.type == EventType.CREATE_TABLE.value:
         if not table.is_partitioned:
             yield table.name, _paths(payload, payload.texts("files"))
@@ -150,10 +147,9 @@ def _reported(event: NotificationEvent) -> Iterator[tuple[str, list[str]]]:
         for entry in payload.fields.get("partitionFiles") or []
         if isinstance(entry, dict)
     }
-    for text in payload.texts("partitionListJson"):
-        if text:
-            name = partition_name(table.partition_columns, partition_from_json(text).values)
-            yield f"{table.name}/{name}", _paths(payload, listed.get(name, ()))
+    for partition in payload.partitions():
+        name = partition_name(table.partition_columns, partition.values)
+        yield f"{table.name}/{name}", _paths(payload, listed.get(name, ()))
 
 
 def _paths(payload: Payload, files: Iterable[object]) -> list[str]:
@@ -164,26 +160,18 @@ def _paths(payload: Payload, files: Iterable[object]) -> list[str]:
 
 
 def _locations(source: Metastore, table: Table) -> Iterator[tuple[str, str]]:
-    if not table.is_partitioned:
-        if table.storage.location is not None:
-            yield table.name, table.storage.location
-        return
-    try:
-        partitions = partitions_of(source, table)
-    except NoSuchObjectError:
-        return
-    for partition in partitions:
-        if partition.storage.location is not None:
-            name = partition_name(table.partition_columns, partition.values)
-            yield f"{table.name}/{name}", partition.storage.location
+    for partition, location in if_there(places_of, source, table) or ():
+        yield _place_name(table, partition), location
+
+
+def _place_name(table: Table, partition: Partition | None) -> str:
+    if partition is None:
+        return table.name
+    return f"{table.name}/{partition_name(table.partition_columns, partition.values)}"
 
 
 def _noted_files(root: Location) -> PlainPlace:
-    files = [
-        file
-        for file in list_data(root)
-        if file.kind is FileKind.FILE and not any(is_hidden(part) for part in file.path.split("/"))
-    ]
+    files = visible_files(root)
     return PlainPlace(
         files=_hash([f"{file.path} {file.size_bytes} {file.mtime_ms}" for file in files]),
         names=_hash([file.path.rpartition("/")[2] for file in files]),
@@ -192,7 +180,3 @@ def _noted_files(root: Location) -> PlainPlace:
 
 def _hash(texts: list[str]) -> str:
     return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
-
-
-def _where(event: NotificationEvent) -> str:
-    return f"event {event.id} ({event.type})"

@@ -9,11 +9,37 @@ from enum import Enum
 from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.event_limit import limited_end
-from hms_bridge.repl.dump.incremental import EventCounts, IncrementalRules
+from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.scope_change import ScopeChange
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
-from hms_bridge.repl.format.untrusted import checked_name
+from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
+from hms_bridge.repl.format.untrusted import given_name
 from hms_bridge.repl.lease import LeaseRules
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IncrementalRules:
+    """How events are written. ``batch_size`` None: each directly below, as
+    hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others.
+    ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing.
+    ``passed_kinds``: what a replica can do without."""
+
+    batch_size: int | None = 10_000
+    is_filtered: bool = True
+    is_unknown_empty: bool = False
+    passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EventCounts:
+    """What a range holds. ``dumped`` by dumped kind; ``passed``: of the database, but without a
+    place in a dump; ``left_out_count``: of other databases and their transactions.
+    ``assumed_empty``: writes that were dumped as empty although they may not have been."""
+
+    dumped: Mapping[str, int] = field(default_factory=dict)
+    passed: Mapping[str, int] = field(default_factory=dict)
+    left_out_count: int = 0
+    assumed_empty: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,12 +86,12 @@ class DumpRequest:
     @property
     def database_name(self) -> str:
         """The database in lower case. Raises ReplError for what is no name."""
-        return checked_name(self.database, "database")
+        return given_name(self.database, "database")
 
     @property
     def anew(self) -> frozenset[str]:
         """``tables_anew`` in lower case. Raises ReplError for what is no name."""
-        return frozenset(checked_name(name, "table") for name in self.tables_anew)
+        return frozenset(given_name(name, "table") for name in self.tables_anew)
 
 
 class DumpKind(Enum):
@@ -122,10 +148,17 @@ class DumpPlan:
         """From what the replica has to what the dump is of."""
         return ScopeChange(before=self.scope_before or self.scope_now, now=self.scope_now)
 
+    @property
+    def wanted(self) -> EventRange:
+        """The events that it covers; none for a bootstrap."""
+        nothing = EventId(0)
+        return EventRange(
+            after=self.after_event_id or nothing, until=self.until_event_id or nothing
+        )
+
     def end(self, newest: EventId) -> EventId:
         """The last event of an incremental dump, where the log's newest is this one."""
-        after = self.after_event_id or EventId(0)
-        return limited_end(after, newest, self.event_limit, at_least=self.at_least)
+        return limited_end(self.wanted.after, newest, self.event_limit, at_least=self.at_least)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

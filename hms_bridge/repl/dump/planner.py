@@ -10,10 +10,8 @@ from changemanager.manifest import ArchiveManifest
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Database, Table
-from hms_bridge.model.ids import EventId, TxnId
+from hms_bridge.model.catalog import Database
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, TARGET_FOR
-from hms_bridge.model.txn import OpenTxns
 from hms_bridge.repl.dump.archive import named_archive
 from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped
 from hms_bridge.repl.dump.event_limit import limited_end
@@ -29,7 +27,7 @@ from hms_bridge.repl.dump.scope_change import (
     ScopeChange,
     names_anew,
     require_covered,
-    require_told,
+    require_meant,
     scope_of,
     tables_in,
 )
@@ -43,10 +41,11 @@ from hms_bridge.repl.dump.tables_anew import (
 )
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
-from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.scope_note import read_scope_note
 from hms_bridge.repl.format.texts import is_there
+from hms_bridge.repl.lookup import all_tables
 from hms_bridge.repl.remedies import begin_anew, handed_over
+from hms_bridge.repl.successor import require_no_successor
 from hms_bridge.repl.target_objects import is_replica, require_files_of_hive
 
 
@@ -105,7 +104,7 @@ class DumpPlanner:
         self, request: DumpRequest, previous: DumpDirectory | None, removed: tuple[str, ...]
     ) -> DumpPlan:
         scope = request.scope or scope_of(previous, request.database_name)
-        tables = tables_in(scope, self.tables(request.database_name))
+        tables = tables_in(scope, all_tables(self.source, request.database_name))
         for table in tables:
             require_files_of_hive(table)
         _, writers = try_snapshot(self.source, request.database_name, transactional_names(tables))
@@ -133,7 +132,7 @@ class DumpPlanner:
         asked = request.anew
         scope = scope_of(previous, request.database_name)
         change = ScopeChange(before=scope, now=request.scope or scope)
-        require_told(change, is_told=request.is_scope_changed)
+        require_meant(change, is_meant=request.is_scope_changed)
         if newest == after and not asked and not change.is_modified:
             return DumpPlan(
                 kind=DumpKind.NOTHING,
@@ -172,7 +171,7 @@ class DumpPlanner:
             previous=previous.paths.root,
             after_event_id=after,
             until_event_id=until,
-            events=self.events(request, wanted, LeftOutTables(anew.all, change)).count(),
+            events=self._events(request, wanted, LeftOutTables(anew.all, change)).count(),
             removed=removed,
             anew=tuple(sorted(asked | anew.by_scope)),
             asked=tuple(sorted(asked)),
@@ -205,38 +204,13 @@ class DumpPlanner:
         require_covered(change, request.anew)
         if asked:
             require_known_names(self.source, request.database_name, wanted, asked)
-        tables = self.tables(request.database_name) if change.is_limited else ()
+        tables = all_tables(self.source, request.database_name) if change.is_limited else ()
         return names_anew(self.source, change, wanted, asked, tables)
 
-    def events(
-        self,
-        request: DumpRequest,
-        wanted: EventRange,
-        left_out: LeftOutTables,
-        *,
-        txns_before: OpenTxns | None = None,
-        replays_before: Replays | None = None,
-        ended_later: frozenset[TxnId] = frozenset(),
+    def _events(
+        self, request: DumpRequest, wanted: EventRange, left_out: LeftOutTables
     ) -> IncrementalDump:
-        """The events of a range as a dump writes them (IncrementalDump)."""
-        return IncrementalDump(
-            self.source,
-            database_name=request.database_name,
-            wanted=wanted,
-            cm_root=request.cm_root,
-            rules=request.events,
-            left_out=left_out,
-            has_checksums=request.has_checksums,
-            manifest=self.manifest,
-            txns_before=txns_before,
-            replays_before=replays_before,
-            ended_later=ended_later,
-        )
-
-    def tables(self, database: str) -> tuple[Table, ...]:
-        """All of a database, views too."""
-        names = self.source.get_tables(database)
-        return self.source.get_tables_by_names(database, names) if names else ()
+        return IncrementalDump(self.source, request, wanted, left_out, manifest=self.manifest)
 
     def size(self, plan: DumpPlan) -> DumpSize:
         """See ReplDump.size."""
@@ -244,24 +218,24 @@ class DumpPlanner:
             return DumpSize()
         name = plan.request.database_name
         whole = {*plan.tables, *plan.anew}
-        covered = tables_in(plan.scope_now, self.tables(name))
+        covered = tables_in(plan.scope_now, all_tables(self.source, name))
         tables = [table for table in covered if table.name in whole]
         named: Iterable[EncodedUri] = ()
         if plan.kind is DumpKind.INCREMENTAL:
-            after, until = plan.after_event_id or EventId(0), plan.until_event_id or EventId(0)
-            wanted = EventRange(after=after, until=until)
             left_out = LeftOutTables(frozenset(plan.anew), plan.scope_change)
-            named = self.events(plan.request, wanted, left_out).files()
+            named = self._events(plan.request, plan.wanted, left_out).files()
         return dump_size(self.source, self.resolve, name, tables, named)
 
 
 def require_source(database: Database) -> None:
-    """Raises ReplError for a replica whose first incremental load has not come yet, or any."""
+    """Raises ReplError for a replica whose first incremental load has not come yet, or any, and for
+    a source whose place another database took."""
     if database.parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true":
         raise ReplError(
             f"database {database.name} was bootstrapped itself and waits for its first "
             "incremental load; load it, then dump"
         )
+    require_no_successor(database)
     if is_replica(database.parameters):
         raise ReplError(
             f"database {database.name} is a replica ({TARGET_FOR}); dump its source instead, or, "

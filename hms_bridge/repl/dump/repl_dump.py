@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 
 from changemanager.durable import settle_names, settle_tree
-from changemanager.errors import ChangeManagerError
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import SOURCE_FOR
 from hms_bridge.model.repl_scope import ReplScope
+from hms_bridge.repl.dump.bootstrap import write_database
 from hms_bridge.repl.dump.dropped import write_dropped
 from hms_bridge.repl.dump.event_limit import ended_within
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.external import external_list_text, list_external
 from hms_bridge.repl.dump.going_on import GoingOn
+from hms_bridge.repl.dump.incremental import IncrementalDump
 from hms_bridge.repl.dump.named_files import hold_named
 from hms_bridge.repl.dump.origin import write_origin
 from hms_bridge.repl.dump.plain_tables import (
@@ -45,18 +47,25 @@ from hms_bridge.repl.dump.tables import TablesDump, WrittenTables
 from hms_bridge.repl.dump.tables_anew import read_names, without_tables
 from hms_bridge.repl.dump.verb import DumpVerb
 from hms_bridge.repl.file_pool import FilePool
-from hms_bridge.repl.format.directories import DumpDirectory, list_dumps, newest_finished
+from hms_bridge.repl.format.directories import (
+    DumpDirectory,
+    later_than,
+    list_dumps,
+    newest_finished,
+)
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FinishMark
+from hms_bridge.repl.format.non_recoverable import marking_dump
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.scope_note import ScopeNote
 from hms_bridge.repl.format.side_texts import format_names
 from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.lease import Lease
-from hms_bridge.repl.non_recoverable import marking_dump
+from hms_bridge.repl.lookup import all_tables
 from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.storage import explained_refusals
 from hms_bridge.repl.target_objects import with_parameters
 
 
@@ -68,10 +77,8 @@ class ReplDump(DumpVerb):
 
         Raises EventGapError if events are gone, ReplError if the database cannot be dumped.
         """
-        try:
+        with explained_refusals(partial(_unreachable, request)):
             return self._planner.plan(request)
-        except (OSError, ChangeManagerError) as error:
-            raise _unreachable(request, error) from error
 
     def run(self, plan: DumpPlan) -> DumpReport:
         """Carry a plan out. Raises ReplError if dumps have come or gone since it was made, or if
@@ -82,13 +89,14 @@ class ReplDump(DumpVerb):
         """
         if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
             return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
-        try:
-            with self._alone(plan.request) as lease:
-                if plan.kind is DumpKind.DROP:
-                    return self._run_dropped(plan, lease)
-                return self._run(plan, lease)
-        except (OSError, ChangeManagerError) as error:
-            raise _unreachable(plan.request, error) from error
+        request = plan.request
+        with (
+            explained_refusals(partial(_unreachable, request)),
+            self._alone(request, request.database_name) as lease,
+        ):
+            if plan.kind is DumpKind.DROP:
+                return self._run_dropped(plan, lease)
+            return self._run(plan, lease)
 
     def size(self, plan: DumpPlan) -> DumpSize:
         """How much a plan would name now. Changes nothing."""
@@ -108,7 +116,7 @@ class ReplDump(DumpVerb):
         request = plan.request
         name = request.database_name
         dumps = self._dumps_as_planned(plan)
-        pins = replace(self._pins(name), is_apart=request.is_apart)
+        pins = replace(self._pins(name, request.root), is_apart=request.is_apart)
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
         # Before anything is read: the next dump may name what is archived from here on.
@@ -117,13 +125,12 @@ class ReplDump(DumpVerb):
         # First the pin: once the database is a source, no purge may take what is archived.
         pins.begin()
         self._mark_source(request)
-        paths = DumpPaths(above.child(self._new_name()).uri)
-        texts = NotedTexts(self._resolve, paths)
+        texts = NotedTexts(self._resolve, DumpPaths(above.child(self._new_name()).uri))
         if plan.kind is DumpKind.BOOTSTRAP:
-            report, files = self._run_bootstrap(plan, paths, texts)
+            report, files = self._run_bootstrap(plan, texts)
         else:
-            report, files = self._run_incremental(plan, paths, texts)
-        self._finish(plan, pins, paths, texts, files, lease)
+            report, files = self._run_incremental(plan, texts)
+        self._finish(plan, pins, texts, files, lease)
         # Not before the marker: without it the next dump goes on from an older one, and may name
         # what was archived since that began.
         pins.finish(began_at_ms)
@@ -135,12 +142,11 @@ class ReplDump(DumpVerb):
         name = plan.request.database_name
         dumps = self._dumps_as_planned(plan)
         above = self._resolve(database_directory(plan.request.root, name))
-        pins = self._pins(name)
+        pins = self._pins(name, plan.request.root)
         pins.release_loaded(dumps, above.uri)
-        paths = DumpPaths(above.child(self._new_name()).uri)
-        texts = NotedTexts(self._resolve, paths)
-        report = write_dropped(self._source, self._resolve, texts, paths, plan)
-        self._finish(plan, pins, paths, texts, [], lease)
+        texts = NotedTexts(self._resolve, DumpPaths(above.child(self._new_name()).uri))
+        report = write_dropped(self._source, texts, plan)
+        self._finish(plan, pins, texts, [], lease)
         pins.end()
         self._let_go(plan, pins)
         return report
@@ -149,12 +155,12 @@ class ReplDump(DumpVerb):
         self,
         plan: DumpPlan,
         pins: DumpPins,
-        paths: DumpPaths,
         texts: NotedTexts,
         files: list[EncodedUri],
         lease: Lease,
     ) -> None:
         """Pin what the dump names, and make it one that is read."""
+        paths = texts.paths
         hold_named(self._source, self._resolve, pins, paths, files)
         try:
             lease.check()
@@ -162,11 +168,9 @@ class ReplDump(DumpVerb):
         except ReplError:
             pins.release(paths.root)
             raise
-        # Dumps are ordered by these times, so a clock that was set back must not count.
-        newest_ms = max((dump.time_ms for dump in dumps), default=0)
         mark = FinishMark(
             manifest_digest=texts.manifest(len(files)),
-            time_ms=max(self._clock.now_ms(), newest_ms + 1),
+            time_ms=later_than(dumps, self._clock.now_ms()),
         )
         dumped, marker = self._resolve(paths.root), self._resolve(paths.finished_dump)
         with FilePool() as pool:  # a finished dump survives a loss of power whole
@@ -203,20 +207,20 @@ class ReplDump(DumpVerb):
             )
 
     def _run_bootstrap(
-        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
+        self, plan: DumpPlan, texts: NotedTexts
     ) -> tuple[DumpReport, list[EncodedUri]]:
         """The event id comes before the snapshot: events between are in both, and may be."""
-        request = plan.request
+        request, paths = plan.request, texts.paths
         name = request.database_name
         event_id = self._source.get_current_event_id()
-        tables = tables_in(plan.scope_now, self._planner.tables(name))
-        write_plain(texts, paths, plain_places(self._source, self._resolve, tables))
+        tables = tables_in(plan.scope_now, all_tables(self._source, name))
+        write_plain(texts, plain_places(self._source, self._resolve, tables))
         work = self._tables_dump(request, paths, texts, event_id)
-        work.write_database()
+        write_database(self._source, texts, name, event_id)
         written = work.write(tables, request.external_base)
         files = [*written.all_files, *work.write_functions()]
-        write_origin(self._source, texts, paths, event_id, written.until)
-        self._list_tables(plan.scope_now, paths, texts)
+        write_origin(self._source, texts, event_id, written.until)
+        self._list_tables(plan.scope_now, texts)
         texts.write_metadata(
             DumpType.BOOTSTRAP, plan.scope_now, request.cm_root, event_id, written.until
         )
@@ -238,22 +242,19 @@ class ReplDump(DumpVerb):
     def _tables_dump(
         self, request: DumpRequest, paths: DumpPaths, texts: NotedTexts, event_id: EventId
     ) -> TablesDump:
-        return TablesDump(
-            self._source, self._resolve, self._clock, request, paths, texts, event_id=event_id
-        )
+        return TablesDump(self._source, self._clock, request, paths, texts, event_id=event_id)
 
     def _run_incremental(
-        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts
+        self, plan: DumpPlan, texts: NotedTexts
     ) -> tuple[DumpReport, list[EncodedUri]]:
-        request = plan.request
+        request, paths = plan.request, texts.paths
         name = request.database_name
-        after = plan.after_event_id or EventId(0)
-        change = plan.scope_change
+        after, change = plan.wanted.after, plan.scope_change
         # Before the end of the range: what is dropped or renamed after it has no event in it.
-        listed = self._planner.tables(name)
+        listed = all_tables(self._source, name)
         covered = tables_in(change.now, listed)
         now = plain_places(self._source, self._resolve, covered)
-        write_plain(texts, paths, now)
+        write_plain(texts, now)
         # In this order: whoever is not open now and has no event up to the end ended without one.
         txns_before = self._source.get_open_txns()
         newest = self._source.get_current_event_id()
@@ -264,34 +265,25 @@ class ReplDump(DumpVerb):
         beyond = EventRange(after=until, until=newest)
         wanted = EventRange(after=after, until=until)
         previous = None if plan.previous is None else DumpPaths(plan.previous)
-        dump = self._planner.events(
+        dump = IncrementalDump(
+            self._source,
             request,
             wanted,
             LeftOutTables(anew.all, change),
+            manifest=self._manifest,
             txns_before=txns_before,
             replays_before=None if previous is None else Replays.read(self._resolve, previous),
             ended_later=ended_within(self._source, beyond),
         )
         self._require_explained(plan, previous, without_tables(now, anew.all), newest)
-        self._write_going_on(plan, paths, texts, until, newest)
-        write_origin(self._source, texts, paths, after, until)
+        self._write_going_on(plan, texts, until, newest)
+        write_origin(self._source, texts, after, until)
         counts, files = dump.write(self._resolve, paths, texts)
-        written = self._write_anew(plan, paths, texts, until, anew)
+        written = self._write_anew(plan, texts, until, anew)
         if written is not None:
             files += written.all_files
-        if request.external_base is not None:
-            tables = tables_in(change.now, self._planner.tables(name))
-            directories = list_external(self._source, self._resolve, tables, request.external_base)
-            texts.write(external_list_text(paths, directories))
-        self._list_tables(change.now, paths, texts)
-        texts.write_metadata(
-            DumpType.INCREMENTAL,
-            change.now,
-            request.cm_root,
-            after,
-            until,
-            is_scope_modified=change.is_modified,
-        )
+        self._list_external(plan, texts)
+        self._write_metadata(plan, texts, wanted)
         report = DumpReport(
             kind=plan.kind,
             reason=plan.reason,
@@ -314,41 +306,63 @@ class ReplDump(DumpVerb):
         """Raises ReplError if files of tables without transactions changed without an event."""
         if previous is None or PLAIN_TABLES in plan.request.events.passed_kinds:
             return
-        # The next dump tells the events beyond; these tables are as they are now. What is left of a
+        # The next dump has the events beyond; these tables are as they are now. What is left of a
         # limit, before that look, explains nothing after it.
-        after = plan.files_seen_at or plan.after_event_id or EventId(0)
+        after = plan.files_seen_at or plan.wanted.after
         seen = EventRange(after=after, until=newest)
         before = read_plain(self._resolve, previous)
         require_reported(self._source, plan.request.database_name, before, now, seen)
 
-    def _list_tables(self, scope: ReplScope, paths: DumpPaths, texts: NotedTexts) -> None:
+    def _list_external(self, plan: DumpPlan, texts: NotedTexts) -> None:
+        """The directories of external tables, if their data is dumped."""
+        base = plan.request.external_base
+        if base is None:
+            return
+        tables = tables_in(plan.scope_now, all_tables(self._source, plan.request.database_name))
+        directories = list_external(self._source, self._resolve, tables, base)
+        texts.write(external_list_text(texts.paths, directories))
+
+    def _write_metadata(self, plan: DumpPlan, texts: NotedTexts, covered: EventRange) -> None:
+        """What the dump covers: the tables, and the events."""
+        change = plan.scope_change
+        self._list_tables(change.now, texts)
+        texts.write_metadata(
+            DumpType.INCREMENTAL,
+            change.now,
+            plan.request.cm_root,
+            covered.after,
+            covered.until,
+            is_scope_modified=change.is_modified,
+        )
+
+    def _list_tables(self, scope: ReplScope, texts: NotedTexts) -> None:
         """Hive's list of what a limited scope covers; a whole database is not asked for it."""
         if not scope.is_whole_database:
-            texts.write(table_list(scope, self._planner.tables(scope.database_name), paths))
+            tables = all_tables(self._source, scope.database_name)
+            texts.write(table_list(scope, tables, texts.paths))
 
     def _write_going_on(
-        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts, until: EventId, newest: EventId
+        self, plan: DumpPlan, texts: NotedTexts, until: EventId, newest: EventId
     ) -> None:
-        after = plan.after_event_id or EventId(0)
         together = plan.at_least or EventId(0)
         if plan.previous is not None and read_names(self._resolve, DumpPaths(plan.previous)):
             together = until
-        if together > after or newest > until:
+        if together > plan.wanted.after or newest > until:
             note = GoingOn(together_until=together, files_seen_at=newest)
-            texts.write({paths.going_on: note.format()})
+            texts.write({texts.paths.going_on: note.format()})
 
     def _write_anew(
-        self, plan: DumpPlan, paths: DumpPaths, texts: NotedTexts, until: EventId, names: AnewNames
+        self, plan: DumpPlan, texts: NotedTexts, until: EventId, names: AnewNames
     ) -> WrittenTables | None:
         """The tables that the dump brings whole; None if there are none."""
-        change = plan.scope_change
+        change, paths = plan.scope_change, texts.paths
         if change.is_limited:
             note = ScopeNote(before=change.before, names=names.by_scope)
             texts.write({paths.scope_note: note.format()})
         if not names.all:
             return None
         texts.write({paths.names_anew: format_names(names.all)})
-        there = tables_in(change.now, self._planner.tables(plan.request.database_name))
+        there = tables_in(change.now, all_tables(self._source, plan.request.database_name))
         others = tuple(table.name for table in there if table.name not in names.all)
         tables = [table for table in there if table.name in names.all]
         if not tables:
@@ -357,8 +371,8 @@ class ReplDump(DumpVerb):
         return work.write(tables, None, others)
 
 
-def _unreachable(request: DumpRequest, error: Exception) -> ReplError:
-    return ReplError(
+def _unreachable(request: DumpRequest, error: Exception) -> str:
+    return (
         f"dumping {request.database} below {request.root}: {error}. Check the file systems of the "
         "warehouse, the archive and the dump, then dump again"
     )

@@ -3,7 +3,7 @@ whole or go because the scope was changed or a rename crossed its edge.
 
 Between two dumps a replica has the tables that were in the scope before, by their names at the last
 event. Events are carried on of names that are in the scope before and after. Every other name that
-one of both covers is brought whole, if the source has it and it is covered now, or is told as gone
+one of both covers is brought whole, if the source has it and it is covered now, or is named as gone
 (Hive: ReplDumpTask.shouldBootstrapDumpTable, AlterTableHandler; docs/hive/replication.md §34).
 """
 
@@ -20,9 +20,8 @@ from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.event_source import EventRange, is_of, read_events
 from hms_bridge.repl.dump.tables_anew import linked_names, names_of_event
 from hms_bridge.repl.format.directories import DumpDirectory
-from hms_bridge.repl.format.event_payload import Payload, message_json
+from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.layout import DumpPaths
-from hms_bridge.wire.object_json import table_from_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +33,7 @@ class ScopeChange:
 
     @property
     def is_modified(self) -> bool:
-        """Whether they differ."""
+        """Whether this dump is of another scope than the one before."""
         return self.before != self.now
 
     @property
@@ -57,7 +56,7 @@ class ScopeChange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnewNames:
-    """Names that a dump brings whole or tells as gone. ``asked``: for which somebody asked, and
+    """Names that a dump brings whole or names as gone. ``asked``: for which somebody asked, and
     those that renames tie to them; ``by_scope``: the others, for which the scope is the reason."""
 
     asked: frozenset[str] = frozenset()
@@ -65,7 +64,7 @@ class AnewNames:
 
     @property
     def all(self) -> frozenset[str]:
-        """Both."""
+        """Those that somebody asked for, and those of the scope, together."""
         return self.asked | self.by_scope
 
 
@@ -111,13 +110,13 @@ def _crossing_in(source: Metastore, change: ScopeChange, wanted: EventRange) -> 
     """Names of events that cross the edge, by themselves or by a rename. A table that is not there
     any more has none but in events; the replica may have it all the same."""
     database = change.now.database_name
-    found: set[str] = set()
+    crossing: set[str] = set()
     for event in read_events(source, wanted):
         names = names_of_event(event, database)
-        found |= {name for name in names if change.crosses(name)}
+        crossing |= {name for name in names if change.crosses(name)}
         if _is_of_two(event, database) and len({change.carries(name) for name in names}) > 1:
-            found |= names
-    return found
+            crossing |= names
+    return crossing
 
 
 def _is_of_two(event: NotificationEvent, database: str) -> bool:
@@ -131,17 +130,15 @@ def is_renamed_away(event: NotificationEvent, left_out: LeftOutTables) -> bool:
     change = left_out.change
     if not change.is_limited or not _is_of_two(event, change.now.database_name):
         return False
-    payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
-    before = table_from_json(payload.text("tableObjBeforeJson"))
-    after = table_from_json(payload.text("tableObjAfterJson"))
+    before, after = Payload.of(event).altered_tables()
     is_rename = before.database_name == after.database_name and before.name != after.name
     return is_rename and before.name in left_out.anew and change.carries(before.name)
 
 
-def require_told(change: ScopeChange, *, is_told: bool) -> None:
+def require_meant(change: ScopeChange, *, is_meant: bool) -> None:
     """Raises ReplError for a scope that is not that of the dump before unless somebody says that it
     is meant: what leaves a scope is dropped on the replica."""
-    if change.is_modified and not is_told:
+    if change.is_modified and not is_meant:
         raise ReplError(
             f"the dump before is of {change.before.text}, this one would be of {change.now.text}: "
             "tables that are new in the scope would be copied whole, tables outside of it dropped "
@@ -174,5 +171,5 @@ def table_list(scope: ReplScope, tables: Iterable[Table], paths: DumpPaths) -> d
 
 def scope_of(dump: DumpDirectory | None, database: str) -> ReplScope:
     """That of a dump; all tables where there is none, or it does not say."""
-    scope = None if dump is None or dump.metadata is None else dump.metadata.scope
+    scope = None if dump is None else dump.scope
     return ReplScope(database_name=database) if scope is None else scope

@@ -11,9 +11,9 @@ from changemanager.uri import EncodedUri
 from changemanager.whereabouts import locate
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
-from hms_bridge.repl.dump.external import partitions_of
+from hms_bridge.repl.dump.external import places_of
 from hms_bridge.repl.dump.snapshot_wait import DatabaseSnapshot, try_snapshot
-from hms_bridge.repl.dump.table_files import TableSnapshot, snapshot_files
+from hms_bridge.repl.dump.table_files import snapshot_files
 from hms_bridge.repl.file_pool import FilePool
 
 
@@ -53,28 +53,15 @@ def dump_size(
 def _places(source: Metastore, tables: Iterable[Table]) -> Iterator[tuple[Table, str]]:
     """Directories with data that a bootstrap looks into."""
     for table in tables:
-        if table.is_any_view or table.is_external:
-            continue
-        if not table.is_partitioned:
-            if table.storage.location is not None:
-                yield table, table.storage.location
-            continue
-        for partition in partitions_of(source, table):
-            if partition.storage.location is not None:
-                yield table, partition.storage.location
+        if not (table.is_any_view or table.is_external):
+            yield from ((table, location) for _, location in places_of(source, table))
 
 
 def _listed(
     source: Metastore, resolve: Resolver, snapshot: DatabaseSnapshot, place: tuple[Table, str]
 ) -> tuple[EncodedUri, ...]:
     table, location = place
-    seen = TableSnapshot(
-        metastore=source,
-        table=table,
-        txns=snapshot.txns,
-        write_ids=snapshot.write_ids.get(table.full_name),
-    )
     try:
-        return snapshot_files(resolve(location), seen, None)
+        return snapshot_files(resolve(location), snapshot.of_table(source, table), None)
     except FileNotFoundError:
         return ()

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from hms_bridge.clock import Clock
 from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import LockFilter
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.repl.whole_lists import whole_lists
+from hms_bridge.repl.dump.table_files import TableSnapshot
+from hms_bridge.repl.whole_lists import ids_text, whole_lists
 
+_ids = partial(ids_text, named_max=10)
 _HARMLESS = frozenset(
     {
         TxnType.READ_ONLY,
@@ -39,6 +43,11 @@ class DatabaseSnapshot:
     write_ids: Mapping[str, ValidWriteIdList]
     idle_txn_ids: tuple[TxnId, ...] = ()
 
+    def of_table(self, source: Metastore, table: Table) -> TableSnapshot:
+        """What it shows of one table of the source."""
+        write_ids = self.write_ids.get(table.full_name)
+        return TableSnapshot(metastore=source, table=table, txns=self.txns, write_ids=write_ids)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenWriters:
@@ -51,17 +60,12 @@ class OpenWriters:
 
     @property
     def text(self) -> str:
-        """For messages."""
+        """``transactions 4 hold locks; write ids 2 of t are open``; empty for none."""
         parts = []
         if self.txn_ids:
             parts.append(f"transactions {_ids(self.txn_ids)} hold locks")
         parts += [f"write ids {_ids(ids)} of {name} are open" for name, ids in self.tables.items()]
         return "; ".join(parts)
-
-
-def _ids(values: Sequence[int]) -> str:
-    shown = ", ".join(str(value) for value in values[:10])
-    return shown if len(values) <= 10 else f"{shown} and {len(values) - 10} more"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +102,7 @@ def try_snapshot(
     )
     if not open_tables and not lockers:
         return snapshot, None
-    # Of a former replica, what a load began may have them, and no lock tells of it.
+    # Of a former replica, what a load began may have them, and no lock shows it.
     open_ids = {txn.id for txn in opened.txns if txn.state is TxnState.OPEN}
     return snapshot, OpenWriters(
         txn_ids=lockers, tables=open_tables, open_txn_ids=tuple(sorted(open_ids | writers))

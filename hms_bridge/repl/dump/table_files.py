@@ -11,12 +11,11 @@ from changemanager.uri import EncodedUri
 from hms_bridge.acid.directory import AcidState, resolve
 from hms_bridge.acid.listing import DirectoryListing, ListedFile
 from hms_bridge.acid.markers import DataFormat, parse_metadata
-from hms_bridge.acid.names import is_hidden
 from hms_bridge.directories.known_ids import GivenIds, require_known_ids
 from hms_bridge.errors import NotEnoughHistoryError, ReplError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
-from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.format.data_tree import list_data, plain_files
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,11 +40,7 @@ def snapshot_files(
     snapshot, FileNotFoundError if something vanishes meanwhile.
     """
     if snapshot.write_ids is None:
-        paths = [
-            file.path
-            for file in list_data(root)
-            if file.kind is FileKind.FILE and is_plain_data(file.path)
-        ]
+        paths = [file.path for file in plain_files(root)]
     else:
         paths = sorted(_acid_paths(root, snapshot, snapshot.write_ids))
     return tuple(_reference(root, path, cm_root) for path in paths)
@@ -58,14 +53,6 @@ def _reference(root: Location, path: str, cm_root: str | None) -> EncodedUri:
         checksum=None if cm_root is None else location.checksum(),
         cmroot=cm_root,
         sub_directory=path.rpartition("/")[0] or None,
-    )
-
-
-def is_plain_data(path: str) -> bool:
-    """Whether a path below a table or partition without transactions is a file that readers see."""
-    levels = path.split("/")
-    return not any(is_hidden(level) for level in levels) and not any(
-        "=" in level for level in levels[:-1]
     )
 
 

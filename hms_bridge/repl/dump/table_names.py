@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.event_source import EventRange, concerns, read_events
-from hms_bridge.repl.format.event_payload import Payload, message_json
-from hms_bridge.wire.object_json import table_from_json
+from hms_bridge.repl.format.event_payload import Payload
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Change:
+class NameChange:
+    """A table was renamed, or (``new_name`` None) dropped, or went to another database."""
+
     event_id: EventId
     name: str
     new_name: str | None
@@ -35,7 +35,7 @@ class TableNames:
     def _begin_at(self, after: EventId) -> None:
         self._after = self._until = after
         self._is_fresh = False
-        self._changes: list[_Change] = []
+        self._changes: list[NameChange] = []
 
     def name_now(self, name: str, at: EventId) -> str | None:
         """The name now of what had a name at an event; None if it was dropped since."""
@@ -62,29 +62,29 @@ class TableNames:
         """Read the log on with the next question: the world has moved on."""
         self._is_fresh = False
 
-    def _read(self) -> list[_Change]:
+    def _read(self) -> list[NameChange]:
         if not self._is_fresh:
             wanted = EventRange(after=self._until, until=self._store.get_current_event_id())
             self._changes += [
                 change
                 for event in read_events(self._store, wanted)
                 if concerns(event, self._database_name)
-                for change in _changes(event)
+                for change in [name_change(event)]
+                if change is not None
             ]
             self._until = wanted.until
             self._is_fresh = True
         return self._changes
 
 
-def _changes(event: NotificationEvent) -> Iterator[_Change]:
+def name_change(event: NotificationEvent) -> NameChange | None:
+    """What an event does to the name of its table; None if nothing."""
     if event.type == EventType.DROP_TABLE.value and event.table_name:
-        yield _Change(event_id=event.id, name=event.table_name.lower(), new_name=None)
+        return NameChange(event_id=event.id, name=event.table_name.lower(), new_name=None)
     if event.type == EventType.ALTER_TABLE.value:
-        payload = Payload.parse(message_json(event), f"event {event.id} ({event.type})")
-        before = table_from_json(payload.text("tableObjBeforeJson"))
-        after = table_from_json(payload.text("tableObjAfterJson"))
+        before, after = Payload.of(event).altered_tables()
         if before.full_name != after.full_name:
             is_here = before.database_name == after.database_name
-            yield _Change(
-                event_id=event.id, name=before.name, new_name=after.name if is_here else None
-            )
+            new_name = after.name if is_here else None
+            return NameChange(event_id=event.id, name=before.name, new_name=new_name)
+    return None

@@ -6,7 +6,7 @@ either put no files there (ALTER, ADD PARTITION, an UPDATE without a match), or 
 away by a cleaner that does not record. The first is proven
 
 * if nothing compacted stands there that covers the write id; nothing was taken away then;
-* if what covers it was not cleaned after yet, as the compaction queue tells;
+* if what covers it was not cleaned after yet, as the compaction queue says;
 * if the manifest has other files that the same clean-up took away: it would have this write's too.
 
 Else it stays unknown. What wrote no file may have been an INSERT OVERWRITE with an empty result
@@ -35,8 +35,9 @@ from hms_bridge.model.compaction import Compaction, CompactionState, ShowCompact
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.target import Scope
+from hms_bridge.repl.dump.external import places_of
 from hms_bridge.repl.dump.partition_changes import PartitionKey, partition_key
-from hms_bridge.repl.format.data_tree import list_data
+from hms_bridge.repl.format.data_tree import visible_files
 from hms_bridge.repl.format.emptied import is_emptied, oldest_row
 from hms_bridge.repl.format.texts import read_text
 
@@ -74,7 +75,7 @@ class WrittenFiles:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether the write did nothing here, as far as can be told."""
+        """Whether the write did nothing here, as far as anything shows."""
         return not (self.files or self.is_emptied) and self.maybe_in is None
 
 
@@ -129,8 +130,8 @@ class TableWrites:
         self._resolve = resolve
         self._archive = archive
         self._places = [
-            _listed(root, partition, name)
-            for root, partition, name in _roots(source, resolve, table)
+            _listed(resolve(location), table, partition)
+            for partition, location in places_of(source, table)
         ]
         not_committed = frozenset(txn.id for txn in source.get_open_txns().txns)
         for place in self._places:
@@ -156,7 +157,7 @@ class TableWrites:
                 yield written
 
     def emptied(self, partition: PartitionKey, write_id: WriteId) -> WrittenFiles | None:
-        """What a write that told of no files did to a partition (of that name now; of no values:
+        """What a write that reported no files did to a partition (of that name now; of no values:
         the table). None: it was not there to be looked at."""
         place = next(
             (
@@ -301,21 +302,9 @@ class TableWrites:
         return self._entries[root.uri]
 
 
-def _roots(
-    source: Metastore, resolve: Resolver, table: Table
-) -> Iterator[tuple[Location, Partition | None, str | None]]:
-    if table.storage.location is None:
-        return
-    if not table.is_partitioned:
-        yield resolve(table.storage.location), None, None
-        return
-    for partition in source.get_partitions(table.database_name, table.name):
-        if partition.storage.location is not None:
-            name = partition_name(table.partition_columns, partition.values)
-            yield resolve(partition.storage.location), partition, name
-
-
-def _listed(root: Location, partition: Partition | None, name: str | None) -> _Place:
+def _listed(root: Location, table: Table, partition: Partition | None) -> _Place:
+    columns = table.partition_columns
+    name = None if partition is None else partition_name(columns, partition.values)
     is_there = root.status() is not None
     place = _Place(root=root, partition=partition, partition_name=name, is_there=is_there)
     for path, parsed in _directories(root):
@@ -323,12 +312,7 @@ def _listed(root: Location, partition: Partition | None, name: str | None) -> _P
             place.compacted.append(parsed)
             continue
         files = place.own.setdefault(parsed.max_write_id, [])
-        files += (
-            f"{path}/{file.path}"
-            for file in list_data(root.child(path))
-            if file.kind is FileKind.FILE
-            and not any(is_hidden(level) for level in file.path.split("/"))
-        )
+        files += (f"{path}/{file.path}" for file in visible_files(root.child(path)))
     return place
 
 

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from changemanager.location import Resolver
 from changemanager.uri import EncodedUri
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.repl.dump.bootstrap import (
-    BootstrapDump,
-    require_no_rename,
-    write_database,
-)
+from hms_bridge.repl.dump.bootstrap import BootstrapDump, require_no_rename
 from hms_bridge.repl.dump.constraints import write_constraints
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.functions import FunctionFiles, write_functions
@@ -52,7 +47,6 @@ class TablesDump:
     def __init__(
         self,
         source: Metastore,
-        resolve: Resolver,
         clock: Clock,
         request: DumpRequest,
         paths: DumpPaths,
@@ -61,17 +55,11 @@ class TablesDump:
         event_id: EventId,
     ) -> None:
         self._source = source
-        self._resolve = resolve
         self._clock = clock
         self._request = request
         self._paths = paths
         self._texts = texts
         self._event_id = event_id
-
-    def write_database(self) -> None:
-        """The database object."""
-        name = self._request.database_name
-        write_database(self._source, self._texts, self._paths, name, self._event_id)
 
     def write_functions(self) -> list[EncodedUri]:
         """All of the database, unless the replica does without; the files that they need."""
@@ -82,9 +70,8 @@ class TablesDump:
         return write_functions(
             self._source,
             self._texts,
-            self._paths,
             request.database_name,
-            FunctionFiles(resolve=self._resolve, cm_root=cm_root),
+            FunctionFiles(resolve=self._texts.resolve, cm_root=cm_root),
             self._event_id,
         )
 
@@ -122,7 +109,6 @@ class TablesDump:
         )
         dump = BootstrapDump(
             self._source,
-            self._resolve,
             self._paths,
             self._texts,
             event_id=self._event_id,
@@ -131,8 +117,8 @@ class TablesDump:
             external_base=external_base,
         )
         files: dict[str, Sequence[EncodedUri]] = {}
-        for table in dump.write_tables(tables):
-            files[table.table_name] = table.files
+        for whole in dump.write_tables(tables):
+            files[whole.table.name] = whole.files
             reader.keep_alive()
         dump.write_external_list()
         return files, snapshot.idle_txn_ids

@@ -15,17 +15,17 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
 from changemanager.location import Resolver
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.repl.dump.event_source import EventRange, foreign_keys, is_of, read_events
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState
 from hms_bridge.repl.format.dump_metadata import DumpType
-from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, Payload, message_json
+from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, Payload
 from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.side_texts import parse_table_names
 from hms_bridge.repl.format.texts import read_text_if_there
-from hms_bridge.wire.object_json import table_from_json
+from hms_bridge.repl.lookup import if_there
 
 _TEXT_BYTES_MAX = 16 << 20
 PlaceT = TypeVar("PlaceT")
@@ -64,16 +64,11 @@ def linked_names(
 
 def names_of_event(event: NotificationEvent, database: str) -> frozenset[str]:
     """Names of tables of the database that an event is of; a rename is of two."""
-    where = f"event {event.id} ({event.type})"
     if event.type == EventType.ALTER_TABLE.value:
-        payload = Payload.parse(message_json(event), where)
-        tables = (
-            table_from_json(payload.text(key))
-            for key in ("tableObjBeforeJson", "tableObjAfterJson")
-        )
+        tables = Payload.of(event).altered_tables()
         return frozenset(table.name for table in tables if table.database_name == database)
     if event.type == EventType.ALLOC_WRITE_ID.value:
-        allocated = AllocWriteIdPayload.parse(message_json(event), where)
+        allocated = AllocWriteIdPayload.of(event)
         return frozenset([allocated.table_name] if allocated.database_name == database else [])
     if event.type == EventType.ADD_FOREIGN_KEY.value:
         added = (of_table for of_table in foreign_keys(event) if of_table.database_name == database)
@@ -87,7 +82,7 @@ def require_known_names(
     source: Metastore, database: str, wanted: EventRange, names: Collection[str]
 ) -> None:
     """Raises ReplError for a name that the source neither has nor had in a range."""
-    unknown = {name for name in names if not _is_there(source, database, name)}
+    unknown = {name for name in names if if_there(source.get_table, database, name) is None}
     if not unknown:
         return
     for event in read_events(source, wanted):
@@ -97,14 +92,6 @@ def require_known_names(
             f"database {database} has no table {', '.join(sorted(unknown))}, and no event since "
             "the last load tells of one; nothing to bring anew"
         )
-
-
-def _is_there(source: Metastore, database: str, name: str) -> bool:
-    try:
-        source.get_table(database, name)
-    except NoSuchObjectError:
-        return False
-    return True
 
 
 def without_tables(places: Mapping[str, PlaceT], names: Collection[str]) -> dict[str, PlaceT]:

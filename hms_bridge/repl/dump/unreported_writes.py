@@ -1,10 +1,10 @@
-"""Writes that nobody told the metastore about: a client that adds no write notification.
+"""Writes that nobody reported to the metastore: a client that adds no write notification.
 
 The log then has write id and commit, but no files (docs/hive/metastore.md §19), and Hive's dump
 carries an empty commit: the rows are never on the replica. What the write left behind is looked
 for: its own directories, or once they were compacted and cleaned its files in the archive
 (``table_writes``). A commit that wrote no files (TRUNCATE, ALTER, ADD PARTITION) left nothing.
-Where the two cannot be told apart, the dump refuses.
+Where the two look the same, the dump refuses.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.counted import counted
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import partition_name
@@ -27,7 +28,7 @@ from hms_bridge.repl.dump.partition_changes import PartitionChanges, PartitionKe
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.table_writes import Archive, TableWrites, WrittenFiles
 from hms_bridge.repl.format.emptied import is_emptied
-from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, OpenTxnPayload, message_json
+from hms_bridge.repl.format.event_payload import AllocWriteIdPayload, OpenTxnPayload
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.wire.object_json import (
     partition_from_json,
@@ -39,7 +40,7 @@ from hms_bridge.wire.object_json import (
 _NAMED_IN_MESSAGE = 5
 _LOOK_BACK_EVENTS = 1000
 _NO_PLACE = "its partition was renamed, or its directory is not there"
-_NO_EVENT = "the table is not there, and the log tells of no drop or rename"
+_NO_EVENT = "the table is not there, and the log has no drop or rename"
 
 
 def earlier_allocations(
@@ -48,7 +49,7 @@ def earlier_allocations(
     """The ALLOC_WRITE_ID events (id and payload) of the database from ``until`` back to where a
     transaction was opened. One that was open at the last dump got its write ids in events that no
     later range holds. Raises EventGapError where the log does not go back so far, once all that it
-    has is told.
+    has is reported.
     """
     is_opened, upper = False, until
     while not is_opened and upper > 0:
@@ -60,10 +61,10 @@ def earlier_allocations(
             if event.id > upper:
                 break
             if event.type == EventType.OPEN_TXN.value:
-                opened = OpenTxnPayload.parse(message_json(event), _where(event))
+                opened = OpenTxnPayload.of(event)
                 is_opened = is_opened or txn_id in opened.txn_ids
             elif event.type == EventType.ALLOC_WRITE_ID.value:
-                payload = AllocWriteIdPayload.parse(message_json(event), _where(event))
+                payload = AllocWriteIdPayload.of(event)
                 if payload.database_name == database:
                     yield event.id, payload
         if not page or page[0].id != lower + 1:
@@ -74,10 +75,6 @@ def earlier_allocations(
             f"the notification log does not go back to where transaction {txn_id} was opened. "
             + begin_anew(database)
         )
-
-
-def _where(event: NotificationEvent) -> str:
-    return f"event {event.id} ({event.type})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,7 +126,7 @@ class UnreportedWrites:
         self._unknown_tables: list[str] = []
 
     def note(self, event_id: EventId, table_name: str, allocated: Iterable[TxnToWriteId]) -> None:
-        """Transactions got write ids of a table, as an event tells."""
+        """Transactions got write ids of a table, as an event says."""
         for pair in allocated:
             self._allocated.setdefault(pair.txn_id, []).append(
                 _Allocated(table_name=table_name, event_id=event_id, write_id=pair.write_id)
@@ -318,7 +315,7 @@ def _renamed(table: Table, partition: Partition, key: PartitionKey) -> Partition
     """With other values, and in the place of that name if it was in that of its own."""
     by_column, columns = dict(key), table.partition_columns
     values = tuple(by_column[column.name.lower()] for column in columns)
-    own, other = (f"/{partition_name(columns, each)}" for each in (partition.values, values))
+    own, other = (f"/{partition_name(columns, place)}" for place in (partition.values, values))
     location = (partition.storage.location or "").rstrip("/")
     if location.endswith(own):
         location = location.removesuffix(own) + other
@@ -329,15 +326,10 @@ def lost_writes(database_name: str, writes: Sequence[str], tables: Collection[st
     """The refusal of a dump that may lack rows. ``tables``: names, where they are known."""
     ways_out = bring_anew(database_name, sorted(tables)) if tables else begin_anew(database_name)
     return ReplError(
-        f"{counted_writes(writes)} of database {database_name} came from clients that did not "
-        f"tell which files they wrote: {'; '.join(writes[:_NAMED_IN_MESSAGE])}. A compacted "
+        f"{counted(len(writes), 'write')} of database {database_name} came from clients that did "
+        f"not tell which files they wrote: {'; '.join(writes[:_NAMED_IN_MESSAGE])}. A compacted "
         "directory named here may have taken up those files since, and they are neither at their "
         "place nor known to the archive, or the table itself is gone without a word: the replica "
         f"would lack their rows. {ways_out}. Or, if you know that those statements wrote nothing "
         "(ALTER, ADD PARTITION, an UPDATE without a match), dump with --assume-empty"
     )
-
-
-def counted_writes(writes: Sequence[str]) -> str:
-    """For messages."""
-    return "1 write" if len(writes) == 1 else f"{len(writes)} writes"

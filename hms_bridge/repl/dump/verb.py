@@ -6,10 +6,9 @@ import logging
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 from changemanager.filesystem.volume import FileKind
-from changemanager.journal import tell
+from changemanager.journal import log_deed
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
 from changemanager.sharing import announce
@@ -17,7 +16,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
 from hms_bridge.repl.format.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths
 from hms_bridge.repl.format.texts import remove_tree
-from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.lease import Lease, LeaseHolder, LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.pins import DumpPins
 
 _LOG = logging.getLogger(__name__)
@@ -26,32 +25,8 @@ _ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
 _IN_HIVE = re.compile(r"(\.cm-part-)?\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
 
 
-class DumpWork(Protocol):
-    """What is asked of one of the two, as far as both are asked the same."""
-
-    @property
-    def database_name(self) -> str:
-        """The source database, in lower case."""
-        ...
-
-    @property
-    def user(self) -> str:
-        """Who asks, for SHOW LOCKS."""
-        ...
-
-    @property
-    def host(self) -> str:
-        """From where."""
-        ...
-
-    @property
-    def lease(self) -> LeaseRules:
-        """When another one at work counts as dead."""
-        ...
-
-
 class DumpVerb:
-    """``new_name`` gives each dump a directory name of its own; ``on_waiting`` is told why this
+    """``new_name`` gives each dump a directory name of its own; ``on_waiting`` is given why this
     waits for another one. Without a ``manifest`` nothing is pinned."""
 
     def __init__(
@@ -71,20 +46,18 @@ class DumpVerb:
         self._manifest = manifest
         self._on_waiting = on_waiting
 
-    def _alone(self, work: DumpWork) -> AbstractContextManager[Lease]:
+    def _alone(self, holder: LeaseHolder, database: str) -> AbstractContextManager[Lease]:
         """The lease of the database's dumps. Raises ReplError if another one is at work."""
-        wanted = LeaseRequest(
-            kind=LeaseKind.DUMP,
-            database_name=work.database_name,
-            user=work.user,
-            host=work.host,
-            rules=work.lease,
-            on_waiting=self._on_waiting,
-        )
+        wanted = LeaseRequest.of(holder, LeaseKind.DUMP, database, self._on_waiting)
         return held_lease(self._source, self._clock, wanted)
 
-    def _pins(self, database: str) -> DumpPins:
-        return DumpPins(manifest=self._manifest, clock=self._clock, database=database)
+    def _pins(self, database: str, root: str) -> DumpPins:
+        return DumpPins(
+            manifest=self._manifest,
+            clock=self._clock,
+            database=database,
+            root=self._resolve(root).uri,
+        )
 
     def _remove_older(self, database: str, directories: Sequence[str]) -> None:
         """Remove dumps that a newer one makes needless; what may be somebody else's stays."""
@@ -120,7 +93,7 @@ class DumpVerb:
         if marker.status() is not None:
             marker.volume.remove_file(marker.path)
         remove_tree(self._resolve(directory))
-        tell(_LOG, "dump removed", database=database, path=directory, reason=reason)
+        log_deed(_LOG, "dump removed", database=database, path=directory, reason=reason)
 
 
 def what_is_strange(place: Location) -> str:

@@ -29,7 +29,7 @@ class Chain:
 def newest_chain(dumps: Sequence[DumpDirectory]) -> Chain:
     """Back from the newest finished dump to the bootstrap dump that it follows on. ``dumps``:
     newest first."""
-    found: list[DumpDirectory] = []
+    newest_first: list[DumpDirectory] = []
     begins_at: EventId | None = None
     for dump in dumps:
         metadata = dump.metadata
@@ -37,14 +37,15 @@ def newest_chain(dumps: Sequence[DumpDirectory]) -> Chain:
             continue
         if begins_at is not None and metadata.last_event_id != begins_at:
             break
-        found.append(dump)
+        newest_first.append(dump)
         if metadata.type == DumpType.BOOTSTRAP.value:
-            return Chain(dumps=tuple(reversed(found)))
+            return Chain(dumps=tuple(reversed(newest_first)))
         begins_at = metadata.from_event_id
-    if not found:
+    if not newest_first:
         return Chain(dumps=(), broken="there is no finished dump")
+    oldest = newest_first[-1].paths.root
     why = (
-        f"no dump is kept that ends at event {begins_at}, where {found[-1].paths.root} begins "
+        f"no dump is kept that ends at event {begins_at}, where {oldest} begins "
         "(a finished dump removes older ones, unless hive.repl.retain.prev.dump.dir is true)"
     )
-    return Chain(dumps=tuple(found), broken=why)
+    return Chain(dumps=tuple(newest_first), broken=why)

@@ -7,14 +7,15 @@ own, because the key that they refer to must be there first.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from hms_bridge.errors import MetastoreError
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
+from hms_bridge.model.target import TableName
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.event_payload import Payload
+from hms_bridge.repl.format.texts import compact_json
 from hms_bridge.repl.format.untrusted import checked_name
 from hms_bridge.wire.convert_constraint import (
     METHODS,
@@ -64,7 +65,7 @@ def added_constraints(payload: Payload, kind: ConstraintKind) -> tuple[TableCons
 
 
 def format_constraints(
-    database: str, table: str, constraints: Iterable[ColumnConstraint], now_seconds: int
+    table: TableName, constraints: Iterable[ColumnConstraint], now_seconds: int
 ) -> str:
     """The text of a file with these, of one table; empty for none."""
     by_kind: dict[ConstraintKind, list[ColumnConstraint]] = {}
@@ -76,34 +77,29 @@ def format_constraints(
     for part, kind in _PARTS.items():
         of_kind = TableConstraints(
             kind=kind,
-            database_name=database,
-            table_name=table,
+            database_name=table.database,
+            table_name=table.table,
             constraints=tuple(by_kind.get(kind, ())),
         )
-        message = _dumps(constraints_message(of_kind, now_seconds))
+        message = compact_json(constraints_message(of_kind, now_seconds))
         fields[part] = message if of_kind.constraints else ""
-    return _dumps(fields)
+    return compact_json(fields)
 
 
-def parse_constraints(text: str, path: str, table: tuple[str, str]) -> tuple[TableConstraints, ...]:
+def parse_constraints(text: str, path: str, table: TableName) -> tuple[TableConstraints, ...]:
     """Read a file's text. Raises ReplError, naming ``path``, if it is damaged, or of another table
-    than ``table`` (database and name)."""
+    than ``table``."""
     file = Payload.parse(text, path)
-    found: list[TableConstraints] = []
+    parsed: list[TableConstraints] = []
     for part, kind in _PARTS.items():
         # Hives before 4 have no defaults and checks.
         message = file.fields.get(part) or ""
         if not isinstance(message, str):
             raise file.wrong(f"{part} is no text")
         if message.strip():
-            found += added_constraints(Payload.parse(message, f"{path}, {part}"), kind)
-    for of_table in found:
-        if (of_table.database_name, of_table.table_name) != table:
-            raise file.wrong(
-                f"it is of {of_table.database_name}.{of_table.table_name}, not of {'.'.join(table)}"
-            )
-    return tuple(found)
-
-
-def _dumps(fields: object) -> str:
-    return json.dumps(fields, separators=(",", ":"))
+            parsed += added_constraints(Payload.parse(message, f"{path}, {part}"), kind)
+    for of_table in parsed:
+        name = TableName(of_table.database_name, of_table.table_name)
+        if name != table:
+            raise file.wrong(f"it is of {name}, not of {table}")
+    return tuple(parsed)

@@ -29,6 +29,20 @@ def list_data(root: Location) -> tuple[ListedFile, ...]:
     return listing
 
 
+def visible_files(root: Location) -> tuple[ListedFile, ...]:
+    """The files below a directory that readers see: neither they nor a directory above them has a
+    hidden name. Raises ReplError as :func:`list_data` does."""
+    return tuple(
+        file for file in list_data(root) if file.kind is FileKind.FILE and not _is_hidden(file.path)
+    )
+
+
+def plain_files(root: Location) -> tuple[ListedFile, ...]:
+    """Those of a table or partition without transactions: what lies in another partition's
+    directory is not its own."""
+    return tuple(file for file in visible_files(root) if "=" not in file.path.rpartition("/")[0])
+
+
 def _is_link(place: Location) -> bool:
     real_parent = place.volume.real_path(place.parent.path).rstrip("/")
     return place.volume.real_path(place.path) != f"{real_parent}/{place.name}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, MarkedError
+from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FailureMark, FinishMark
@@ -29,13 +30,18 @@ class DumpState(Enum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpDirectory:
     """One dump. ``metadata`` is None while it is unfinished; ``time_ms`` orders dumps.
-    ``failure``: what its mark tells, if it has one."""
+    ``failure``: what its mark says, if it has one."""
 
     paths: DumpPaths
     state: DumpState
     time_ms: int
     metadata: DumpMetadata | None = None
     failure: str = ""
+
+    @property
+    def scope(self) -> ReplScope | None:
+        """The tables that it is of, if it says so."""
+        return None if self.metadata is None else self.metadata.scope
 
 
 def list_dumps(resolve: Resolver, root: str, database: str) -> tuple[DumpDirectory, ...]:
@@ -123,3 +129,14 @@ def newest_finished(
         if dump.state is not DumpState.UNFINISHED:
             return dump
     return None
+
+
+def newest_known(dumps: Iterable[DumpDirectory]) -> DumpMetadata | None:
+    """What the newest dump is that says so. ``dumps``: newest first."""
+    return next((dump.metadata for dump in dumps if dump.metadata is not None), None)
+
+
+def later_than(dumps: Iterable[DumpDirectory], now_ms: int) -> int:
+    """When a new dump is finished or marked: dumps are ordered by these times, so neither a clock
+    that was set back nor those of file systems must count."""
+    return max(now_ms, max((dump.time_ms for dump in dumps), default=0) + 1)

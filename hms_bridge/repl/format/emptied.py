@@ -5,7 +5,7 @@ Dumps of ours say so in a text of their own, `_hms_bridge_emptied`, which Hive p
 directories of an event only).
 
 Once a compaction has taken it up and a cleaner came by, the base is gone. The compacted one then
-tells: if it has a row that is older than the write, nothing was overwritten. If it has none, the
+decides: if it has a row that is older than the write, nothing was overwritten. If it has none, the
 rows of before are gone, by this write or by one of those that the compaction took up as well; the
 replica may take them away at this write, as after all of them both sides show the same.
 """
@@ -38,7 +38,7 @@ def is_emptied(root: Location, write_id: WriteId) -> bool:
 def oldest_row(base: Location) -> WriteId | None:
     """The lowest write id that a row of a compacted base was inserted with; None for no rows.
 
-    Raises AcidFormatError for files without ACID columns, which do not tell (insert-only tables).
+    Raises AcidFormatError for files without ACID columns, which hold none (insert-only tables).
     """
     lowest_ids = []
     for file in _data_files(base):
@@ -67,8 +67,9 @@ def _oldest_of(file: OrcFile, layout: AcidLayout, stripe: int) -> int:
 
 
 def was_emptied(root: Location, write_id: WriteId) -> bool | None:
-    """Whether a write that told of no files emptied a source's table or partition, as its directory
-    shows now. None: a compaction may have taken up the base, and what it left does not tell."""
+    """Whether a write that reported no files emptied a source's table or partition, as its
+    directory shows now. None: a compaction may have taken up the base, and what it left does not
+    show it."""
     if is_emptied(root, write_id):
         return True
     if root.status() is None:
@@ -81,6 +82,7 @@ def was_emptied(root: Location, write_id: WriteId) -> bool | None:
     ]
     if not covering:
         return False
+    # Bases of earlier compactions may wait for their readers: the newest has what is left of all.
     newest = max(covering, key=lambda base: (base.max_write_id, base.visibility_txn_id))
     try:
         oldest = oldest_row(root.child(newest.format()))

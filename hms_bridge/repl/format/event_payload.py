@@ -8,60 +8,52 @@ unknown keys are let pass, as Hive does. Arrays of a commit need not be parallel
 
 from __future__ import annotations
 
-import base64
-import binascii
-import gzip
-import io
 import json
-import zlib
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self, TypedDict, TypeGuard
 
 from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnToWriteId, WriteEvent
+from hms_bridge.repl.format.stored_message import event_text, message_json
+from hms_bridge.repl.format.texts import compact_json
+from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
-PAYLOAD_BYTES_MAX = 256 << 20
-"""A message that unpacks to more than this is refused: it is no message of a metastore."""
-
-_GZIP_FORMAT = "gzip(json-2.0)"
 _FILE_SEPARATOR = "]"
 
 
-def message_json(event: NotificationEvent) -> str:
-    """The message of an event as plain JSON. Raises ReplError if it cannot be unpacked."""
-    if event.message_format != _GZIP_FORMAT:
-        return event.message
-    try:
-        packed = base64.b64decode(event.message, validate=True)
-        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
-            # Not all at once: a small message may unpack to many gigabytes.
-            plain = stream.read(PAYLOAD_BYTES_MAX + 1)
-        if len(plain) > PAYLOAD_BYTES_MAX:
-            raise ReplError(
-                f"event {event.id}: its message unpacks to more than {PAYLOAD_BYTES_MAX} bytes"
-            )
-        return plain.decode()
-    except (binascii.Error, OSError, EOFError, zlib.error, UnicodeDecodeError):
-        raise ReplError(
-            f"event {event.id} ({event.type}): its message is no {_GZIP_FORMAT} text"
-        ) from None
+class Message(ABC):
+    """What the message of an event says."""
+
+    __slots__ = ()
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str | None, where: str) -> Self:
+        """Read Hive's JSON. Raises ReplError, which begins with ``where``."""
+
+    @classmethod
+    def of(cls, event: NotificationEvent) -> Self:
+        """Read the message of an event as its log has it. Raises ReplError."""
+        return cls.parse(message_json(event), event_text(event))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Payload:
+class Payload(Message):
     """The fields of a JSON message, read with errors that name where it came from."""
 
     fields: dict[str, Any]
     where: str
 
     @classmethod
-    def parse(cls, text: str | None, where: str) -> Payload:
-        """Read a message. Raises ReplError if it is no JSON object."""
+    def parse(cls, text: str | None, where: str) -> Self:
+        """Read any message. Raises ReplError if it is no JSON object."""
         try:
             fields = json.loads(text or "")
         except (ValueError, RecursionError):
@@ -84,15 +76,14 @@ class Payload:
     def number(self, key: str) -> int:
         """A whole number that must be there."""
         value = self.fields.get(key)
-        # JSON's true is an int in Python.
-        if not isinstance(value, int) or isinstance(value, bool):
+        if not _is_number(value):
             raise self.wrong(f"{key} is no number")
         return value
 
     def numbers(self, key: str) -> tuple[int, ...]:
         """A list of whole numbers; none if it is absent or null."""
         values = self._list(key)
-        if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        if not all(map(_is_number, values)):
             raise self.wrong(f"{key} is no list of numbers")
         return tuple(values)
 
@@ -106,19 +97,53 @@ class Payload:
     def objects(self, key: str) -> tuple[dict[str, str], ...]:
         """A list of objects with text values, such as ``[{"p": "1"}]``."""
         values = self._list(key)
-        for item in values:
-            if not isinstance(item, dict) or not all(
-                isinstance(value, str) for value in item.values()
-            ):
-                raise self.wrong(f"{key} is no list of partition values")
+        if not all(map(_are_texts, values)):
+            raise self.wrong(f"{key} is no list of partition values")
         return tuple(values)
 
     def partition_values(self, key: str) -> dict[str, str]:
         """An object with text values that must be there."""
         value = self.fields.get(key)
-        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        if not _are_texts(value):
             raise self.wrong(f"{key} holds no partition values")
         return value
+
+    def table(self, key: str = "tableObjJson") -> Table:
+        """A table that must be there. Raises InvalidObjectError for what is none."""
+        return table_from_json(self.text(key))
+
+    def partition(self, key: str) -> Partition:
+        """A partition that must be there. Raises InvalidObjectError for what is none."""
+        return partition_from_json(self.text(key))
+
+    def partitions(self) -> list[Partition]:
+        """The partitions of an event of several; of an old Hive some may be null."""
+        return [partition_from_json(text) for text in self.partition_texts()]
+
+    def partition_texts(self) -> list[str]:
+        """The same as thrift JSON."""
+        return [text for text in self.texts("partitionListJson") if text]
+
+    def altered_tables(self) -> tuple[Table, Table]:
+        """A table before and after its ALTER; they may have two names, in two databases."""
+        return self.table("tableObjBeforeJson"), self.table("tableObjAfterJson")
+
+    def altered_partitions(self) -> tuple[Partition, Partition] | None:
+        """A partition before and after its ALTER. None: the event is of many, and has neither."""
+        if "partitionObjBeforeJson" not in self.fields:
+            return None
+        return self.partition("partitionObjBeforeJson"), self.partition("partitionObjAfterJson")
+
+    def altered(
+        self, *, is_table: bool
+    ) -> tuple[Table, Table | Partition, Table | Partition] | None:
+        """The table of an ALTER_TABLE, else of an ALTER_PARTITION, and what was altered of it,
+        before and after. None: the event is of many partitions, and says neither."""
+        if is_table:
+            before, after = self.altered_tables()
+            return after, before, after
+        partitions = self.altered_partitions()
+        return None if partitions is None else (self.table(), *partitions)
 
     def is_true(self, key: str) -> bool:
         """A boolean, or Hive's text of one; absent is false."""
@@ -134,20 +159,36 @@ class Payload:
         return value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OpenTxnPayload:
-    """Transactions that were opened. Hive writes either the list or the range."""
+class _Stamp(TypedDict):
+    timestamp_seconds: int
+    server: str
+    service_principal: str
 
-    txn_ids: tuple[TxnId, ...]
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TxnMessage(Message):
+    """When and by which server something was done to transactions."""
+
     timestamp_seconds: int = 0
     server: str = ""
     service_principal: str = ""
+
+    @abstractmethod
+    def format(self) -> str:
+        """The message without blanks, as Hive's JSONMessageEncoder names its fields."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenTxnPayload(TxnMessage):
+    """Transactions that were opened. Hive writes either the list or the range."""
+
+    txn_ids: tuple[TxnId, ...]
     is_range: bool = True
 
     def format(self) -> str:
         """Hive's JSON; a list where the ids have gaps, or where a list was read."""
         is_range = self.is_range and _is_run(self.txn_ids)
-        return _dumps(
+        return compact_json(
             {
                 "txnIds": None if is_range else list(self.txn_ids),
                 "timestamp": self.timestamp_seconds,
@@ -159,7 +200,7 @@ class OpenTxnPayload:
         )
 
     @classmethod
-    def parse(cls, text: str | None, where: str, count_max: int = 1_000_000) -> OpenTxnPayload:
+    def parse(cls, text: str | None, where: str, count_max: int = 1_000_000) -> Self:
         """Read Hive's JSON. Raises ReplError for more than ``count_max`` ids."""
         payload = Payload.parse(text, where)
         ids: Sequence[int] = payload.numbers("txnIds")
@@ -172,27 +213,22 @@ class OpenTxnPayload:
             ids = range(first, last + 1)
         return cls(
             txn_ids=tuple(TxnId(txn_id) for txn_id in ids),
-            timestamp_seconds=_timestamp(payload),
-            server=_or_empty(payload, "server"),
-            service_principal=_or_empty(payload, "servicePrincipal"),
+            **_stamp(payload),
             is_range=is_range,
         )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AllocWriteIdPayload:
+class AllocWriteIdPayload(TxnMessage):
     """Write ids of one table that transactions were given."""
 
     database_name: str
     table_name: str
     allocated: tuple[TxnToWriteId, ...]
-    timestamp_seconds: int = 0
-    server: str = ""
-    service_principal: str = ""
 
     def format(self) -> str:
-        """Hive's JSON."""
-        return _dumps(
+        """AllocWriteIdMessage: the lists of transactions and write ids are parallel."""
+        return compact_json(
             {
                 "server": self.server,
                 "servicePrincipal": self.service_principal,
@@ -205,8 +241,8 @@ class AllocWriteIdPayload:
         )
 
     @classmethod
-    def parse(cls, text: str | None, where: str) -> AllocWriteIdPayload:
-        """Read Hive's JSON."""
+    def parse(cls, text: str | None, where: str) -> Self:
+        """Raises ReplError, naming ``where``, unless both lists are equally long."""
         payload = Payload.parse(text, where)
         txn_ids, write_ids = payload.numbers("txnIdList"), payload.numbers("writeIdList")
         if len(txn_ids) != len(write_ids):
@@ -218,31 +254,29 @@ class AllocWriteIdPayload:
                 TxnToWriteId(txn_id=TxnId(txn_id), write_id=WriteId(write_id))
                 for txn_id, write_id in zip(txn_ids, write_ids, strict=True)
             ),
-            timestamp_seconds=_timestamp(payload),
-            server=_or_empty(payload, "server"),
-            service_principal=_or_empty(payload, "servicePrincipal"),
+            **_stamp(payload),
         )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CommitTxnPayload:
+class CommitTxnPayload(TxnMessage):
     """A commit, and what it wrote: one entry of ``writes`` for each table or partition.
 
     ``write_ids`` and ``databases`` are kept as they were read; None stands for null.
     """
 
     txn_id: TxnId
-    timestamp_seconds: int = 0
-    server: str = ""
-    service_principal: str = ""
     write_ids: tuple[WriteId, ...] = ()
     databases: tuple[str, ...] = ()
     writes: tuple[WriteEvent, ...] | None = None
 
     def format(self) -> str:
-        """Hive's JSON."""
-        writes = self.writes
-        return _dumps(
+        """CommitTxnMessage: parallel lists, one place for each write; null for no lists."""
+
+        def of_each(field: Callable[[WriteEvent], str | None]) -> list[str | None] | None:
+            return None if self.writes is None else [field(write) for write in self.writes]
+
+        return compact_json(
             {
                 "txnid": self.txn_id,
                 "timestamp": self.timestamp_seconds,
@@ -250,22 +284,16 @@ class CommitTxnPayload:
                 "servicePrincipal": self.service_principal,
                 "writeIds": list(self.write_ids),
                 "databases": list(self.databases),
-                "tables": None if writes is None else [write.target.table for write in writes],
-                "partitions": None if writes is None else [write.partition for write in writes],
-                "tableObjs": None if writes is None else [write.table_object for write in writes],
-                "partitionObjs": (
-                    None if writes is None else [write.partition_object for write in writes]
-                ),
-                "files": (
-                    None
-                    if writes is None
-                    else [_FILE_SEPARATOR.join(write.files) for write in writes]
-                ),
+                "tables": of_each(lambda write: write.target.table),
+                "partitions": of_each(lambda write: write.partition),
+                "tableObjs": of_each(lambda write: write.table_object),
+                "partitionObjs": of_each(lambda write: write.partition_object),
+                "files": of_each(lambda write: _FILE_SEPARATOR.join(write.files)),
             }
         )
 
     @classmethod
-    def parse(cls, text: str | None, where: str) -> CommitTxnPayload:
+    def parse(cls, text: str | None, where: str) -> Self:
         """Read Hive's JSON. Entries are matched from the end of ``writeIds`` and ``databases``:
         Hive puts the ids of directories without files before those of the written tables."""
         payload = Payload.parse(text, where)
@@ -273,9 +301,7 @@ class CommitTxnPayload:
         databases = tuple(name or "" for name in payload.texts("databases"))
         return cls(
             txn_id=TxnId(payload.number("txnid")),
-            timestamp_seconds=_timestamp(payload),
-            server=_or_empty(payload, "server"),
-            service_principal=_or_empty(payload, "servicePrincipal"),
+            **_stamp(payload),
             write_ids=write_ids,
             databases=databases,
             writes=_parse_writes(payload, write_ids, databases),
@@ -311,19 +337,16 @@ def _parse_writes(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AbortTxnPayload:
+class AbortTxnPayload(TxnMessage):
     """An abort. The databases it wrote to are known from Hive 4 on."""
 
     txn_id: TxnId
-    timestamp_seconds: int = 0
-    server: str = ""
-    service_principal: str = ""
     databases: tuple[str, ...] = ()
     write_ids: tuple[WriteId, ...] = ()
 
     def format(self) -> str:
-        """Hive's JSON."""
-        return _dumps(
+        """AbortTxnMessage, with its databases and write ids."""
+        return compact_json(
             {
                 "txnid": self.txn_id,
                 "timestamp": self.timestamp_seconds,
@@ -335,14 +358,12 @@ class AbortTxnPayload:
         )
 
     @classmethod
-    def parse(cls, text: str | None, where: str) -> AbortTxnPayload:
-        """Read Hive's JSON."""
+    def parse(cls, text: str | None, where: str) -> Self:
+        """Raises ReplError, naming ``where``, if it is damaged."""
         payload = Payload.parse(text, where)
         return cls(
             txn_id=TxnId(payload.number("txnid")),
-            timestamp_seconds=_timestamp(payload),
-            server=_or_empty(payload, "server"),
-            service_principal=_or_empty(payload, "servicePrincipal"),
+            **_stamp(payload),
             databases=tuple(name or "" for name in payload.texts("dbsUpdated")),
             write_ids=tuple(WriteId(number) for number in payload.numbers("writeIds")),
         )
@@ -353,19 +374,25 @@ def split_files(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(_FILE_SEPARATOR) if part.strip())
 
 
+def _is_number(value: object) -> TypeGuard[int]:
+    """JSON's true is an int in Python."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_texts(value: object) -> TypeGuard[dict[str, str]]:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
 def _is_run(ids: Sequence[int]) -> bool:
     return bool(ids) and all(after == before + 1 for before, after in pairwise(ids))
 
 
-def _timestamp(payload: Payload) -> int:
-    value = payload.fields.get("timestamp")
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def _or_empty(payload: Payload, key: str) -> str:
-    value = payload.fields.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _dumps(fields: object) -> str:
-    return json.dumps(fields, separators=(",", ":"))
+def _stamp(payload: Payload) -> _Stamp:
+    """What an old Hive does not write is empty."""
+    seconds = payload.fields.get("timestamp")
+    server, principal = (payload.fields.get(key) for key in ("server", "servicePrincipal"))
+    return _Stamp(
+        timestamp_seconds=seconds if _is_number(seconds) else 0,
+        server=server if isinstance(server, str) else "",
+        service_principal=principal if isinstance(principal, str) else "",
+    )

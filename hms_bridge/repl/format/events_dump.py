@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.side_texts import parsing
+from hms_bridge.repl.format.texts import compact_json
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,7 +25,7 @@ class EventsDump:
             "eventsDumpedCount": self.event_count,
             "eventsBatched": self.is_batched,
         }
-        return json.dumps(fields, separators=(",", ":")) + "\n"
+        return compact_json(fields) + "\n"
 
     @classmethod
     def parse(cls, text: str, path: str = "_events_dump") -> EventsDump:

@@ -25,20 +25,21 @@ _MARK_BYTES_MAX = 1 << 16
 
 
 class NotedTexts:
-    """Writes the texts of a new dump, each once, and remembers their hashes.
+    """Writes the texts of a new dump, each once, and remembers their hashes. ``paths``: those of
+    the dump; ``resolve`` reaches them, and its source's files.
 
     Several threads may write at the same time.
     """
 
     def __init__(self, resolve: Resolver, paths: DumpPaths) -> None:
-        self._resolve = resolve
-        self._paths = paths
+        self.resolve = resolve
+        self.paths = paths
         self._prefix = f"{paths.hive}/"
         self._digests: dict[str, str] = {}
 
     def write(self, texts: Mapping[str, str]) -> None:
         """Write texts by path; the directories above them are made."""
-        places = {self._resolve(path): text for path, text in texts.items()}
+        places = {self.resolve(path): text for path, text in texts.items()}
         for directory in dict.fromkeys(place.parent for place in places):
             directory.volume.make_directory(directory.path)
         for place, text in places.items():
@@ -66,12 +67,12 @@ class NotedTexts:
             is_scope_modified=is_scope_modified,
             scope=scope,
         )
-        self.write({self._paths.metadata: metadata.format()})
+        self.write({self.paths.metadata: metadata.format()})
 
     def manifest(self, reference_count: int) -> str:
         """Write the manifest of all that was written; its hash."""
         text = DumpManifest(digests=self._digests, reference_count=reference_count).format()
-        write_text(self._resolve(self._paths.manifest), text)
+        write_text(self.resolve(self.paths.manifest), text)
         return text_digest(text)
 
 
@@ -126,14 +127,14 @@ class CheckedTexts:
     def directories(self, path: str) -> tuple[str, ...]:
         """Names of the directories in a directory, sorted. None may be missing: where the dump is
         removed meanwhile, nobody would ask for texts of one that is gone already."""
-        found = child_directories(self._resolve(path))
-        gone = self._directories.get(path.removeprefix(self._prefix), set()).difference(found)
+        directories = child_directories(self._resolve(path))
+        gone = self._directories.get(path.removeprefix(self._prefix), set()).difference(directories)
         if gone:
             raise DumpIncompleteError(
                 f"{path}/{min(gone)} is missing, which the dump had when it was finished: it is "
                 "being removed, or a copy lost it"
             )
-        return found
+        return directories
 
     def check_all(self) -> None:
         """Read every text that the manifest names: none may be missing, cut or changed."""
@@ -163,10 +164,10 @@ class CheckedTexts:
 
 def _directories_of(texts: Iterable[str]) -> Mapping[str, set[str]]:
     """Names of the directories that texts are in, by the directory above."""
-    found: dict[str, set[str]] = defaultdict(set)
+    directories: dict[str, set[str]] = defaultdict(set)
     for text in texts:
         above = text.rpartition("/")[0]
         while above:
             above, _, name = above.rpartition("/")
-            found[above].add(name)
-    return found
+            directories[above].add(name)
+    return directories

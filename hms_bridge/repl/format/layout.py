@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
+from typing import overload
 
 HIVE_DIRECTORY = "hive"
 """The part of a dump that Hive's own data has; others may keep theirs beside it."""
@@ -27,6 +28,9 @@ ANEW_DIRECTORY = "_bootstrap"
 TABLES_DIRECTORY = "_tables"
 BOOTSTRAP_DIRECTORIES = ("metadata", "data")
 
+DRILLS_DIRECTORY = "_hms_bridge_drill"
+"""Below the root of dumps: what drills make for themselves. No database's name is written so."""
+
 
 def database_directory(root: str, database: str) -> str:
     """The directory with all dumps of a database; its name is base64 of the lower-case name."""
@@ -42,6 +46,29 @@ def database_of(directory_name: str) -> str | None:
         return None
 
 
+def is_place_of_drill(directory: str) -> bool:
+    """Whether one drill keeps its dumps there: below its database's, below that of all drills."""
+    levels = directory.split("/")[-3:]
+    return len(levels) == 3 and levels[0] == DRILLS_DIRECTORY and database_of(levels[1]) is not None
+
+
+class _Below:
+    """A path in a dump, or of an event: this name below its directory."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, paths: None, owner: type) -> _Below: ...
+    @overload
+    def __get__(self, paths: DumpPaths | EventPaths, owner: type) -> str: ...
+    def __get__(self, paths: DumpPaths | EventPaths | None, owner: type) -> str | _Below:
+        if paths is None:
+            return self
+        above = paths.root if isinstance(paths, EventPaths) else paths.hive
+        return f"{above}/{self._name}"
+
+
 @dataclass(frozen=True, slots=True)
 class DumpPaths:
     """The paths inside one dump; ``root`` is the dump's own directory, above ``hive/``. ``part``:
@@ -49,6 +76,42 @@ class DumpPaths:
 
     root: str
     part: str = HIVE_DIRECTORY
+
+    names_anew = _Below("_hms_bridge_tables_anew")
+    """Names that the replica gets anew, or not any more, in dumps of ours."""
+    scope_note = _Below("_hms_bridge_scope")
+    """Which scope the replica has before an incremental dump of ours, and names of tables that come
+    or go because of it."""
+    metadata = _Below(DUMP_METADATA)
+    """Kind of the dump, its event range, its archive."""
+    plain_tables = _Below("_hms_bridge_plain_tables")
+    """What managed tables without transactions held, in dumps of ours."""
+    going_on = _Below("_hms_bridge_going_on")
+    """What the next dump has to know beside where this one ends, in dumps of ours."""
+    origin = _Below("_hms_bridge_origin")
+    """Hashes of the events at which it begins and ends, in dumps of ours."""
+    beginning = _Below("_hms_bridge_beginning")
+    """Marker of ours: a dump of nothing, of a replica that took its source's place."""
+    dropped = _Below("_hms_bridge_dropped")
+    """Marker of ours: the database was dropped, and nothing else is known."""
+    manifest = _Below(DUMP_MANIFEST)
+    """Hashes of all other texts, in dumps of ours."""
+    finished_dump = _Below("_finished_dump")
+    """Marker, written last: the dump is complete."""
+    finished_load = _Below("_finished_load")
+    """Marker, written last: the dump has been loaded."""
+    load_metadata = _Below("_load_metadata")
+    """The target's event id after the load."""
+    events_dump = _Below("_events_dump")
+    """Progress of an incremental dump."""
+    open_txns = _Below("_open_txns")
+    """Source transactions that are open at the end of an incremental dump."""
+    replays = _Below("_hms_bridge_replays")
+    """Which transactions a replica may keep open after an incremental dump of ours."""
+    external_file_list = _Below("_file_list_external")
+    """Directories of external tables that the load copies."""
+    bootstrap_metadata_root = _Below("metadata")
+    """One directory for each database (there is one) of a bootstrap dump."""
 
     @property
     def hive(self) -> str:
@@ -62,99 +125,13 @@ class DumpPaths:
         return DumpPaths(self.root, f"{HIVE_DIRECTORY}/{ANEW_DIRECTORY}")
 
     @property
-    def names_anew(self) -> str:
-        """Names that the replica gets anew, or not any more, in dumps of ours."""
-        return f"{self.hive}/_hms_bridge_tables_anew"
-
-    @property
-    def scope_note(self) -> str:
-        """Which scope the replica has before an incremental dump of ours, and names of tables that
-        come or go because of it."""
-        return f"{self.hive}/_hms_bridge_scope"
-
-    def table_list(self, database: str) -> str:
-        """Names of the tables of a limited scope (Hive: ReplUtils.REPL_TABLE_LIST_DIR_NAME)."""
-        return f"{self.hive}/{TABLES_DIRECTORY}/{database}"
-
-    @property
     def non_recoverable(self) -> str:
         """Marker: a person must look at this dump."""
         return f"{self.root}/{NON_RECOVERABLE}"
 
-    @property
-    def metadata(self) -> str:
-        """Kind of the dump, its event range, its archive."""
-        return f"{self.hive}/{DUMP_METADATA}"
-
-    @property
-    def plain_tables(self) -> str:
-        """What managed tables without transactions held, in dumps of ours."""
-        return f"{self.hive}/_hms_bridge_plain_tables"
-
-    @property
-    def going_on(self) -> str:
-        """What the next dump has to know beside where this one ends, in dumps of ours."""
-        return f"{self.hive}/_hms_bridge_going_on"
-
-    @property
-    def origin(self) -> str:
-        """Hashes of the events at which it begins and ends, in dumps of ours."""
-        return f"{self.hive}/_hms_bridge_origin"
-
-    @property
-    def beginning(self) -> str:
-        """Marker of ours: a dump of nothing, of a replica that took its source's place."""
-        return f"{self.hive}/_hms_bridge_beginning"
-
-    @property
-    def dropped(self) -> str:
-        """Marker of ours: the database was dropped, and nothing else is told."""
-        return f"{self.hive}/_hms_bridge_dropped"
-
-    @property
-    def manifest(self) -> str:
-        """Hashes of all other texts, in dumps of ours."""
-        return f"{self.hive}/{DUMP_MANIFEST}"
-
-    @property
-    def finished_dump(self) -> str:
-        """Marker, written last: the dump is complete."""
-        return f"{self.hive}/_finished_dump"
-
-    @property
-    def finished_load(self) -> str:
-        """Marker, written last: the dump has been loaded."""
-        return f"{self.hive}/_finished_load"
-
-    @property
-    def load_metadata(self) -> str:
-        """The target's event id after the load."""
-        return f"{self.hive}/_load_metadata"
-
-    @property
-    def events_dump(self) -> str:
-        """Progress of an incremental dump."""
-        return f"{self.hive}/_events_dump"
-
-    @property
-    def open_txns(self) -> str:
-        """Source transactions that are open at the end of an incremental dump."""
-        return f"{self.hive}/_open_txns"
-
-    @property
-    def replays(self) -> str:
-        """Which transactions a replica may keep open after an incremental dump of ours."""
-        return f"{self.hive}/_hms_bridge_replays"
-
-    @property
-    def external_file_list(self) -> str:
-        """Directories of external tables that the load copies."""
-        return f"{self.hive}/_file_list_external"
-
-    @property
-    def bootstrap_metadata_root(self) -> str:
-        """One directory for each database (there is one) of a bootstrap dump."""
-        return f"{self.hive}/metadata"
+    def table_list(self, database: str) -> str:
+        """Names of the tables of a limited scope (Hive: ReplUtils.REPL_TABLE_LIST_DIR_NAME)."""
+        return f"{self.hive}/{TABLES_DIRECTORY}/{database}"
 
     def database_metadata(self, database: str) -> str:
         """The database object of a bootstrap dump."""
@@ -201,25 +178,14 @@ class EventPaths:
 
     root: str
 
-    @property
-    def dump_metadata(self) -> str:
-        """Kind of the event and its payload."""
-        return f"{self.root}/{DUMP_METADATA}"
-
-    @property
-    def object_metadata(self) -> str:
-        """The object of a DDL event."""
-        return f"{self.root}/{OBJECT_METADATA}"
-
-    @property
-    def data(self) -> str:
-        """Where the file lists of a DDL event are."""
-        return f"{self.root}/data"
-
-    @property
-    def emptied(self) -> str:
-        """Where a commit left an empty base, in dumps of ours."""
-        return f"{self.root}/_hms_bridge_emptied"
+    dump_metadata = _Below(DUMP_METADATA)
+    """Kind of the event and its payload."""
+    object_metadata = _Below(OBJECT_METADATA)
+    """The object of a DDL event."""
+    data = _Below("data")
+    """Where the file lists of a DDL event are."""
+    emptied = _Below("_hms_bridge_emptied")
+    """Where a commit left an empty base, in dumps of ours."""
 
     def files(self, partition: str | None = None) -> str:
         """The file list of a DDL event's table or partition."""

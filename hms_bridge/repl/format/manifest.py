@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hms_bridge.errors import ReplError
+from hms_bridge.repl.format.texts import compact_json
 
 _HEAD = "# hms-bridge dump manifest 1"
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\x00\r\n]+)")
@@ -61,8 +62,8 @@ class DumpManifest:
             digests[matched.group(2)] = matched.group(1)
         if len(digests) != int(stated.group(1)):
             raise ReplError(
-                f"{path}: {len(digests)} texts where {stated.group(1)} are told; it was cut: copy "
-                "the dump again"
+                f"{path}: {len(digests)} texts where {stated.group(1)} are stated; it was cut: "
+                "copy the dump again"
             )
         return cls(digests=digests, reference_count=int(stated.group(2)))
 
@@ -76,9 +77,9 @@ class FinishMark:
     time_ms: int | None = None
 
     def format(self) -> str:
-        """The file's text."""
+        """A line of JSON with the digest of the manifest and the time in ms."""
         fields = {"manifest": self.manifest_digest, "timeMs": self.time_ms}
-        return json.dumps(fields, separators=(",", ":")) + "\n"
+        return compact_json(fields) + "\n"
 
     @classmethod
     def parse(cls, text: str, path: str) -> FinishMark:
@@ -105,7 +106,7 @@ class FailureMark:
     time_ms: int | None = None
 
     def format(self) -> str:
-        """The file's text."""
+        """The reason in one line, and the time in ms in the next."""
         return f"{' '.join(self.text.split())}\n{_MARKED_AT}{self.time_ms}\n"
 
     @classmethod

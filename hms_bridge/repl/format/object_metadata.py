@@ -14,6 +14,7 @@ from typing import Any
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import LAST_EVENT
+from hms_bridge.repl.format.texts import compact_json
 
 _VERSION = "0.2"
 _BOOTSTRAP_EVENT = "replv2"
@@ -64,7 +65,7 @@ class TableMetadata:
             fields["repl.valid.txnid.list"] = spec.valid_txns
         fields["table"] = self.table
         fields["partitions"] = list(self.partitions)
-        return _dumps(fields)
+        return compact_json(fields)
 
     @classmethod
     def parse(cls, text: str, path: str = "_metadata") -> TableMetadata:
@@ -97,7 +98,7 @@ class DatabaseMetadata:
 
     def format(self) -> str:
         """The file's text, as Hive writes it."""
-        return _dumps({"version": _VERSION, "db": self.database})
+        return compact_json({"version": _VERSION, "db": self.database})
 
     @classmethod
     def parse(cls, text: str, path: str = "_metadata") -> DatabaseMetadata:
@@ -114,11 +115,11 @@ class FunctionMetadata:
 
     def format(self) -> str:
         """The file's text, as Hive writes it."""
-        return _dumps(
+        return compact_json(
             {
                 "version": _VERSION,
                 "repl.scope": SCOPE_ALL,
-                "repl.last.id": str(self.last_event_id),
+                LAST_EVENT: str(self.last_event_id),
                 "function": self.function,
             }
         )
@@ -128,13 +129,9 @@ class FunctionMetadata:
         """Read the file's text. Raises ReplError, naming ``path``, if it is malformed."""
         fields = _object(text, path)
         return cls(
-            last_event_id=EventId(_int(_required(fields, "repl.last.id", path), path)),
+            last_event_id=EventId(_int(_required(fields, LAST_EVENT, path), path)),
             function=_required(fields, "function", path),
         )
-
-
-def _dumps(fields: object) -> str:
-    return json.dumps(fields, separators=(",", ":"))
 
 
 def _boolean(value: bool) -> str:

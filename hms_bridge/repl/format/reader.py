@@ -16,8 +16,10 @@ from hms_bridge.model.function import Function, Resource
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.repl_scope import ReplScope
+from hms_bridge.model.target import TableName
 from hms_bridge.repl.format.constraints import FOREIGN_PREFIX, OWN_PREFIX, parse_constraints
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
+from hms_bridge.repl.format.event_payload import Message
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.format.external_list import ExternalDirectory, parse_external_list
 from hms_bridge.repl.format.files_list import parse_files
@@ -60,6 +62,8 @@ from hms_bridge.wire.object_json import (
 )
 
 ObjectT = TypeVar("ObjectT")
+MessageT = TypeVar("MessageT", bound=Message)
+MessageKind = type[MessageT]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,7 +106,7 @@ class DumpedFunction:
     @property
     def files(self) -> tuple[DumpedFile, ...]:
         """What a load copies."""
-        return tuple(one.file for one in self.resources if one.file is not None)
+        return tuple(resource.file for resource in self.resources if resource.file is not None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,6 +132,10 @@ class DumpedEvent:
         """The event for messages."""
         return f"event {self.id} ({self.type}) in {self.paths.root}"
 
+    def read(self, kind: MessageKind[MessageT]) -> MessageT:
+        """The message, as a record of its kind. Raises ReplError if it is damaged."""
+        return kind.parse(self.payload, self.where)
+
 
 class DumpReader:
     """One finished dump. Every method raises ReplError for what is damaged or forged."""
@@ -139,7 +147,7 @@ class DumpReader:
         self._texts = CheckedTexts(resolve, paths, rules.text_bytes_max)
         self._names_anew: frozenset[str] | None = None
         self._scope_note: ScopeNote | None = None
-        self.metadata = DumpMetadata.parse(self._read(paths.metadata), paths.metadata)
+        self.metadata = DumpMetadata.parse(self._texts.read(paths.metadata), paths.metadata)
 
     @property
     def is_bootstrap(self) -> bool:
@@ -256,15 +264,12 @@ class DumpReader:
         has no manifest; of it only what contradicts itself is noticed, as it is read."""
         self._texts.check_all()
 
-    def _read(self, path: str) -> str:
-        return self._texts.read(path)
-
     def database(self) -> Database:
         """The database object of a bootstrap dump."""
-        path = self.paths.database_metadata(self.source_database)
+        path, texts = self.paths.database_metadata(self.source_database), self._texts
         return _decoded(
             path,
-            lambda: database_from_json(DatabaseMetadata.parse(self._read(path), path).database),
+            lambda: database_from_json(DatabaseMetadata.parse(texts.read(path), path).database),
         )
 
     def table_names(self) -> tuple[str, ...]:
@@ -285,7 +290,7 @@ class DumpReader:
         return self._table(
             paths.table_metadata(database, name),
             paths.table_data(database, name),
-            expected=(database, name),
+            expected=TableName(database, name),
         )
 
     def functions(self) -> tuple[DumpedFunction, ...]:
@@ -304,7 +309,7 @@ class DumpReader:
         return self._function(event.paths.object_metadata)
 
     def _function(self, path: str) -> DumpedFunction:
-        metadata = FunctionMetadata.parse(self._read(path), path)
+        metadata = FunctionMetadata.parse(self._texts.read(path), path)
         function = _decoded(
             path, lambda: function_from_struct(struct_from_json("Function", metadata.function))
         )
@@ -345,7 +350,9 @@ class DumpReader:
         if not name.startswith((OWN_PREFIX, FOREIGN_PREFIX)):
             raise ReplError(f"{path}: no file of constraints is called so; dump again")
         table = checked_name(name[len(OWN_PREFIX) :], "table")
-        return parse_constraints(self._read(path), path, (self.source_database, table))
+        return parse_constraints(
+            self._texts.read(path), path, TableName(self.source_database, table)
+        )
 
     def external_directories(self) -> tuple[ExternalDirectory, ...]:
         """Directories of external tables that the dump asks to copy."""
@@ -396,7 +403,7 @@ class DumpReader:
         return self._event(*paths[-1]) if paths else None
 
     def _event(self, event_id: EventId, paths: EventPaths) -> DumpedEvent:
-        metadata = DumpMetadata.parse(self._read(paths.dump_metadata), paths.dump_metadata)
+        metadata = DumpMetadata.parse(self._texts.read(paths.dump_metadata), paths.dump_metadata)
         if metadata.to_event_id != event_id:
             raise ReplError(
                 f"{paths.dump_metadata}: says event {metadata.to_event_id}; it is damaged"
@@ -414,8 +421,8 @@ class DumpReader:
             database, separator, table = name.partition(".")
             if not separator:
                 continue
-            expected = (checked_name(database, "database"), checked_name(table, "table"))
-            paths = event.paths.table(*expected)
+            expected = TableName(checked_name(database, "database"), checked_name(table, "table"))
+            paths = event.paths.table(expected.database, expected.table)
             dumped = self._table(paths.object_metadata, paths.data, expected=expected)
             emptied = parse_names(
                 self._texts.read_if_there(paths.emptied), paths.emptied, "partitions"
@@ -423,17 +430,13 @@ class DumpReader:
             tables.append(replace(dumped, emptied=emptied))
         return tuple(tables)
 
-    def _table(
-        self, metadata_path: str, data_path: str, expected: tuple[str, str] | None
-    ) -> DumpedTable:
-        metadata = TableMetadata.parse(self._read(metadata_path), metadata_path)
+    def _table(self, metadata_path: str, data_path: str, expected: TableName | None) -> DumpedTable:
+        metadata = TableMetadata.parse(self._texts.read(metadata_path), metadata_path)
         table = _decoded(metadata_path, lambda: table_from_json(metadata.table))
         checked_name(table.name, "table")
         checked_name(table.database_name, "database")
-        if expected is not None and (table.database_name, table.name) != expected:
-            raise ReplError(
-                f"{metadata_path}: holds {table.full_name} where {'.'.join(expected)} is due"
-            )
+        if expected is not None and TableName(table.database_name, table.name) != expected:
+            raise ReplError(f"{metadata_path}: holds {table.full_name} where {expected} is due")
         partitions = tuple(
             self._partition(table, text, metadata_path, data_path) for text in metadata.partitions
         )

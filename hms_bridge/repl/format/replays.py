@@ -2,7 +2,7 @@
 
 A time-out that the source did not log (Hive with housekeeping of its own: HIVE-28975;
 docs/hive/replication.md §23) would leave the replay open until the replica gives it up, after
-eleven days. So each dump of ours tells which of them have ended: those that no event of the log
+eleven days. So each dump of ours says which of them have ended: those that no event of the log
 ends, and that the source did not know as open when it was asked before the last event of the range
 was chosen. A commit and its event are one database transaction, so one that had ended by then has
 its event in the range, if it has one.
@@ -37,7 +37,7 @@ class Replays:
         return self.opened | self.ended
 
     def format(self) -> str:
-        """The text of a dump that tells them."""
+        """The text of a dump that names them."""
         return json.dumps({"open": sorted(self.opened), "ended": sorted(self.ended)}) + "\n"
 
     @classmethod
@@ -52,7 +52,7 @@ class Replays:
 
     @classmethod
     def read(cls, resolve: Resolver, paths: DumpPaths) -> Replays:
-        """What an earlier dump tells; of one of Hive's its list of open transactions."""
+        """What an earlier dump says; of one of Hive's its list of open transactions."""
         text = read_text_if_there(resolve(paths.replays), _TEXT_BYTES_MAX)
         if text is not None:
             return cls.parse(text, paths.replays)

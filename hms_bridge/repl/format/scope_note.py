@@ -1,6 +1,6 @@
 """`_hms_bridge_scope`: what an incremental dump of ours says of scopes beside Hive's own line.
 
-Hive tells that a scope was changed, and its load then drops every table of the target that is
+Hive says that a scope was changed, and its load then drops every table of the target that is
 outside (docs/hive/replication.md §34). Ours drops what the dump names, and only if a load made it.
 """
 
@@ -29,7 +29,7 @@ class ScopeNote:
     names: frozenset[str] = field(default_factory=frozenset)
 
     def format(self) -> str:
-        """The file's text."""
+        """A line of JSON: patterns of the scope before, and names in order."""
         fields = {"before": self.before.patterns_text, "tables": sorted(self.names)}
         return json.dumps(fields) + "\n"
 

@@ -50,4 +50,4 @@ def parse_origin(
     """Read them, as far as they are known; none where a dump has no such text. Raises ReplError."""
     with parsing("hashes of events", path, way_out):
         events = json.loads(text or '{"events": {}}')["events"]
-        return {EventId(int(one)): str(noted) for one, noted in events.items() if noted is not None}
+        return {EventId(int(at)): str(noted) for at, noted in events.items() if noted is not None}

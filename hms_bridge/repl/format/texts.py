@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import Location
 from changemanager.transfer import PART_PREFIX
 from hms_bridge.errors import DumpIncompleteError, ReplError
 
 _READ_BYTES = 1 << 20
+
+
+def compact_json(fields: object) -> str:
+    """Without blanks, as Hive writes it."""
+    return json.dumps(fields, separators=(",", ":"))
 
 
 def read_text(location: Location, bytes_max: int) -> str:

@@ -87,6 +87,13 @@ def checked_name(text: str, what: str) -> str:
     return text.lower()
 
 
+def given_name(text: str, what: str) -> str:
+    """The same for a name that a person gave. Raises ReplError if it is no plain name."""
+    if not _NAME.fullmatch(text):
+        raise ReplError(f"{text!r} is no name of a {what}; give its name alone, as in Hive")
+    return text.lower()
+
+
 def checked_partition(text: str) -> str:
     """A partition name ``a=1/b=2``. Raises ReplError for anything that is none."""
     try:

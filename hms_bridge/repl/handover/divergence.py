@@ -19,17 +19,17 @@ from hms_bridge.repl.format.event_payload import (
     AllocWriteIdPayload,
     CommitTxnPayload,
     OpenTxnPayload,
-    message_json,
 )
-from hms_bridge.repl.format.passed_kinds import is_harmless_compaction
+from hms_bridge.repl.format.noted_statistics import notes_statistics_alone
+from hms_bridge.repl.format.stored_message import is_harmless_compaction
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Divergence:
     """``lost``: by table, how many commits and changes nobody else has. ``used``: tables that are
     not as the new source takes them to be, though nothing of theirs is lost (write ids without a
-    commit, a rebalance). ``others``: kinds of events that are of no table. ``unknown``: why it
-    cannot be told what is lost; then it may be anything."""
+    commit, a rebalance, statistics). ``others``: kinds of events that are of no table. ``unknown``:
+    why nobody knows what is lost; then it may be anything."""
 
     lost: Mapping[str, int] = field(default_factory=dict)
     used: frozenset[str] = frozenset()
@@ -54,17 +54,20 @@ class _Finder:
 
     def note(self, event: NotificationEvent) -> None:
         if event.type == EventType.OPEN_TXN.value:
-            self._opened.update(OpenTxnPayload.parse(message_json(event), _where(event)).txn_ids)
+            self._opened.update(OpenTxnPayload.of(event).txn_ids)
         elif event.type == EventType.COMMIT_TXN.value:
             self.lost.update(self._committed(event))
         elif not is_of(event, self._database) or event.type == EventType.ALTER_DATABASE.value:
             # How the new source defines the database counts; and the handover leaves marks there.
             return
         elif event.type == EventType.ALLOC_WRITE_ID.value:
-            self._take(AllocWriteIdPayload.parse(message_json(event), _where(event)))
+            self._take(AllocWriteIdPayload.of(event))
         elif event.type == EventType.COMMIT_COMPACTION.value:
             if not is_harmless_compaction(event.message):
                 self.used |= names_of_event(event, self._database)
+        elif notes_statistics_alone(event):
+            # A Hive answers from them, and they are of what this side had.
+            self.used |= names_of_event(event, self._database)
         elif event.type not in WITHOUT_A_CHANGE:
             names = names_of_event(event, self._database)
             self.lost.update(names)
@@ -78,7 +81,7 @@ class _Finder:
 
     def _committed(self, event: NotificationEvent) -> set[str]:
         """Tables of the database that a transaction wrote to, whenever it was opened."""
-        txn_id = CommitTxnPayload.parse(message_json(event), _where(event)).txn_id
+        txn_id = CommitTxnPayload.of(event).txn_id
         tables = {
             write.target.table for write in self._store.get_write_events(txn_id, self._database)
         }
@@ -137,7 +140,3 @@ def changed_places(before: PlainPlaces, now: PlainPlaces) -> frozenset[str]:
         for name in before.keys() | now.keys()
         if before.get(name) != now.get(name)
     )
-
-
-def _where(event: NotificationEvent) -> str:
-    return f"event {event.id} ({event.type})"

@@ -10,20 +10,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from changemanager.errors import ChangeManagerError
 from hms_bridge.errors import NoSuchObjectError, ReplError
 from hms_bridge.model.catalog import (
     ORC_INPUT_FORMAT,
     ORC_OUTPUT_FORMAT,
     ORC_SERDE,
     Column,
-    Database,
     SerDe,
     Storage,
     Table,
 )
 from hms_bridge.model.ids import EventId
-from hms_bridge.model.properties import LAST_EVENT, TARGET_FOR, TARGET_LAST_EVENT
+from hms_bridge.model.properties import LAST_EVENT, TARGET_FOR, TARGET_LAST_EVENT, TRANSACTIONAL
 from hms_bridge.model.replication import CycleResult, ReplicationPolicy
 from hms_bridge.repl.cycles.cycle import OpenCycle, cycle_result
 from hms_bridge.repl.dump.plan import DumpKind
@@ -34,20 +32,30 @@ from hms_bridge.repl.handover.failback_plan import (
     NewSource,
     OldSource,
     plan_failback,
+    view_text,
 )
 from hms_bridge.repl.handover.look import (
-    is_told_by_no_event,
     look_at_new_source,
     look_at_old_source,
+    may_differ_unseen,
     other_functions,
 )
 from hms_bridge.repl.handover.record import Handover
-from hms_bridge.repl.handover.sides import OpenSides, Side, abort_writers, fence
-from hms_bridge.repl.own_part import PROPERTIES
-from hms_bridge.repl.pins import dump_holder, policy_holder
+from hms_bridge.repl.handover.sides import (
+    OpenSides,
+    Side,
+    abort_writers,
+    fence,
+    find_database,
+    pins_of,
+    require_replica,
+)
+from hms_bridge.repl.storage import explained_refusals
 from hms_bridge.repl.target_objects import (
     DIVERGED,
     OPENED,
+    PROPERTIES,
+    SUCCESSOR,
     altered_database,
     diverged_tables,
     is_replica,
@@ -73,35 +81,32 @@ class Failback:
     def plan(self, request: FailbackRequest) -> FailbackPlan:
         """What would be done now. Changes nothing. Raises ReplError for a state from which nothing
         leads back, and for what would be lost."""
-        try:
+        with explained_refusals(self._unreachable):
             return self._plan(request, self._ways(request))
-        except (OSError, ChangeManagerError) as error:
-            raise self._unreachable(error) from error
 
     def run(self, request: FailbackRequest) -> FailbackPlan:
         """Plan, and carry it out; the plan that was. Raises ReplError."""
-        try:
-            with self._sides.alone_with_policy():
-                ways = self._ways(request)
-                plan = self._plan(request, ways)
-                if FailbackStep.FENCE in plan.steps:
-                    fence(self._sides, ways.old)
-                if FailbackStep.BECOME_REPLICA in plan.steps:
-                    # Also where the plan saw none: they may have begun before the fence stood.
-                    abort_writers(ways.old)
-                    # Once more, as nobody can add to it any more.
-                    now = self._plan(request, ways)
-                    plan = replace(now, steps=plan.steps, aborted=plan.aborted)
-                    _become_replica(plan, ways)
-                if FailbackStep.DROP in plan.steps:
-                    _release_pins(ways.old)
-                    with self._sides.alone_with_loads(ways.old) as lease:
-                        self._drop(plan, ways, lease.check)
-                self._sides.policies.add_policies([ways.way_back], is_replacing=True)
-                self._replicate(plan, ways)
-                return plan
-        except (OSError, ChangeManagerError) as error:
-            raise self._unreachable(error) from error
+        with explained_refusals(self._unreachable), self._sides.alone_with_policy():
+            ways = self._ways(request)
+            plan = self._plan(request, ways)
+            if FailbackStep.FENCE in plan.steps:
+                fence(self._sides, ways.old)
+            if FailbackStep.BECOME_REPLICA in plan.steps:
+                # Also where the plan saw none: they may have begun before the fence stood.
+                abort_writers(ways.old)
+                # Once more, as nobody can add to it any more.
+                now = self._plan(request, ways)
+                plan = replace(now, steps=plan.steps, aborted=plan.aborted)
+                _become_replica(plan, ways)
+            if FailbackStep.DROP in plan.steps:
+                # Nobody will load its dumps any more; those of other policies are their own.
+                pins_of(self._sides, ways.old).release_all()
+                with self._sides.alone_with_loads(ways.old) as lease:
+                    self._drop_views(plan, ways, lease.check)
+                    self._drop(plan, ways, lease.check)
+            self._sides.policies.add_policies([ways.way_back], is_replacing=True)
+            self._replicate(plan, ways)
+            return plan
 
     def _ways(self, request: FailbackRequest) -> _Ways:
         """Before and after the policy is turned around. Raises ReplError."""
@@ -111,26 +116,35 @@ class Failback:
                 f"one side of policy {policy.name} cannot be reached ({sides.unreachable}): "
                 "nothing leads back before it is. Nothing was changed"
             )
-        source, target = _database(sides.source), _database(sides.target)
+        source, target = find_database(sides.source), find_database(sides.target)
         has_turned = target is None or Handover.of(target) is None
         if has_turned and source is not None and Handover.of(source) is not None:
             return _Ways(old=sides.target, new=sides.source, way_back=policy)
+        require_replica(sides)
         way_back = replace(policy, source=policy.target, target=policy.source, is_paused=False)
         return _Ways(old=sides.source, new=sides.target, way_back=way_back)
 
     def _plan(self, request: FailbackRequest, ways: _Ways) -> FailbackPlan:
-        database, former = ways.new.database(), _database(ways.old)
+        database, former = ways.new.database(), find_database(ways.old)
         handover = Handover.of(database)
         old, new = OldSource(database=former), NewSource(database=database)
         if handover is not None and handover.own_event is not None and former is not None:
             old = look_at_old_source(ways.old, former, handover, request.policy.root)
-            if is_told_by_no_event(former, old.divergence, handover):
+            if may_differ_unseen(former, old.divergence, handover):
                 old = replace(old, functions=other_functions(ways.old, ways.new, handover))
             names = diverged_tables(former)
             if not is_replica(former.parameters):
                 names |= old.divergence.tables | old.tables.keys()
             new = look_at_new_source(ways.new, database, handover.own_event, names)
         return plan_failback(request, old, new)
+
+    def _drop_views(self, plan: FailbackPlan, ways: _Ways, check_lease: Callable[[], None]) -> None:
+        """A replica has none. Named before they go, as a definition is kept nowhere else."""
+        for name, query in sorted(plan.views.items()):
+            self._sides.say(view_text(ways.old.database_name, name, query))
+            check_lease()
+            with suppress(NoSuchObjectError):
+                ways.old.metastore.drop_table(ways.old.database_name, name, is_data_deleted=True)
 
     def _drop(self, plan: FailbackPlan, ways: _Ways, check_lease: Callable[[], None]) -> None:
         """What the new source never had, no dump of it can bring whole; and write ids that were
@@ -160,9 +174,9 @@ class Failback:
 
         self._sides.replicate(ways.way_back, brings)
 
-    def _unreachable(self, error: Exception) -> ReplError:
+    def _unreachable(self, error: Exception) -> str:
         policy = self._sides.policy
-        return ReplError(
+        return (
             f"failback of policy {policy.name}: {error}. Dumps, below {policy.root}, and both "
             f"warehouses must be within reach; then 'repl failback {policy.name}' again, which "
             "goes on from where it stands"
@@ -182,7 +196,7 @@ def _bring_all(cycle: OpenCycle) -> CycleResult:
 def _become_replica(plan: FailbackPlan, ways: _Ways) -> None:
     """In one step: from here on loads change the database, and nobody else."""
     old, own_event = ways.old, plan.handover.own_event or EventId(0)
-    changes: dict[str, str | None] = dict.fromkeys(PROPERTIES, None)
+    changes: dict[str, str | None] = dict.fromkeys((*PROPERTIES, SUCCESSOR), None)
     changes |= {
         TARGET_FOR: "true",
         OPENED: "false",
@@ -205,22 +219,5 @@ def _empty_table(database: str, name: str) -> Table:
             output_format=ORC_OUTPUT_FORMAT,
             serde=SerDe(library=ORC_SERDE),
         ),
-        parameters={"transactional": "true"},
+        parameters={TRANSACTIONAL: "true"},
     )
-
-
-def _release_pins(side: Side) -> None:
-    """Nobody will load its dumps any more."""
-    if side.manifest is None:
-        return
-    policy, dumps = policy_holder(side.database_name), dump_holder(side.database_name, "")
-    for pin in side.manifest.pins():
-        if pin.holder == policy or pin.holder.startswith(dumps):
-            side.manifest.remove_pin(pin.holder)
-
-
-def _database(side: Side) -> Database | None:
-    try:
-        return side.database()
-    except NoSuchObjectError:
-        return None

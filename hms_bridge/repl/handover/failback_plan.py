@@ -7,6 +7,7 @@ on their own come whole.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -16,7 +17,8 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.replication import ReplicationPolicy
 from hms_bridge.repl.handover.divergence import Divergence
 from hms_bridge.repl.handover.record import Handover
-from hms_bridge.repl.remedies import begin_anew
+from hms_bridge.repl.remedies import begin_anew, lift_fence
+from hms_bridge.repl.successor import Successor
 from hms_bridge.repl.target_objects import (
     FENCED,
     SCOPE,
@@ -43,14 +45,18 @@ class FailbackRequest:
 class OldSource:
     """What the former source shows. ``database`` None: it has none, as after a loss of everything.
     ``tables``: names, with the event that each was loaded at last (None: never). ``functions``:
-    names of those that differ from the new source's though no event tells why. ``writers``: open
-    transactions with write ids."""
+    names of those that differ from the new source's though no event shows why. ``writers``: open
+    transactions with write ids. ``views``: its materialized views, with their queries;
+    ``foreign_views``: those of other databases there, as ``database.name``, with its tables that
+    they read."""
 
     database: Database | None
     tables: dict[str, int | None] = field(default_factory=dict)
     divergence: Divergence = field(default_factory=Divergence)
     functions: tuple[str, ...] = ()
     writers: tuple[TxnId, ...] = ()
+    views: Mapping[str, str] = field(default_factory=dict)
+    foreign_views: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +75,7 @@ class FailbackStep(Enum):
     FENCE = "fence the former source"
     ABORT_WRITERS = "abort its open writers"
     BECOME_REPLICA = "make it a replica that stands at the handover"
+    DROP_VIEWS = "drop its materialized views, which no replica has"
     DROP = "drop its tables that the other side never had"
     TURN = "turn the policy around"
     REPLICATE = "dump there and load here: the difference, and the tables that come whole"
@@ -81,8 +88,9 @@ _ON = (FailbackStep.DROP, FailbackStep.TURN, FailbackStep.REPLICATE)
 class FailbackPlan:
     """``lost``: what goes, in words. ``whole``: tables that are brought whole; ``dropped``: those
     that the new source never had, of which the former one may have no more than write ids.
-    ``aborted``: transactions. ``is_bootstrap``: there is no database to go back to, so it comes as
-    a whole."""
+    ``views``: materialized views of the former source, ``former_database``, with their queries,
+    which go: a table that one of them reads could neither come whole nor be dropped. ``aborted``:
+    transactions. ``is_bootstrap``: there is no database to go back to, so it comes as a whole."""
 
     request: FailbackRequest
     handover: Handover
@@ -91,6 +99,8 @@ class FailbackPlan:
     lost: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    former_database: str = ""
+    views: Mapping[str, str] = field(default_factory=dict)
     aborted: tuple[TxnId, ...] = ()
     is_bootstrap: bool = False
 
@@ -107,12 +117,16 @@ def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> F
             reason="the former source has no such database: it comes as a whole",
             is_bootstrap=True,
         )
+    views_go = (FailbackStep.DROP_VIEWS,) if old.views else ()
     if is_replica(old.database.parameters):
         names = diverged_tables(old.database)
+        _require_unread(request.policy.name, old, names)
         return FailbackPlan(
             request=request,
             handover=handover,
-            steps=_ON,
+            steps=(*views_go, *_ON),
+            former_database=old.database.name,
+            views=old.views,
             reason="is the replica already; brings what is left, and what is new",
             whole=tuple(sorted(names & new.known)),
             dropped=tuple(sorted(names - new.known)),
@@ -124,6 +138,7 @@ def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> F
         raise ReplError(_refusal(request.policy.name, old.database.name, lost))
     _require_same_functions(request.policy.name, old.database.name, old)
     names = _whole(old, new, handover)
+    _require_unread(request.policy.name, old, names)
     if len(",".join(names)) > _NAMES_LENGTH_MAX:
         raise ReplError(
             f"{len(names)} tables of database {old.database.name} would come whole, more than can "
@@ -137,13 +152,24 @@ def plan_failback(request: FailbackRequest, old: OldSource, new: NewSource) -> F
             *(() if is_fenced(old.database) else (FailbackStep.FENCE,)),
             *((FailbackStep.ABORT_WRITERS,) if old.writers else ()),
             FailbackStep.BECOME_REPLICA,
+            *views_go,
             *_ON,
         ),
+        former_database=old.database.name,
+        views=old.views,
         reason=_reason(handover, old.divergence),
         lost=lost,
         whole=tuple(sorted(names & new.known)),
         dropped=tuple(sorted(names - new.known)),
         aborted=old.writers,
+    )
+
+
+def view_text(database: str, name: str, query: str) -> str:
+    """What to type to have a materialized view again, for people."""
+    return (
+        f"materialized view {database}.{name} of the former source goes, as no replica has one; "
+        f"to have it again there: CREATE MATERIALIZED VIEW {database}.{name} AS {query}"
     )
 
 
@@ -184,19 +210,42 @@ def _require_all_tables(policy: ReplicationPolicy, database: Database) -> None:
     if policy.scope.is_whole_database and not database.parameters.get(SCOPE):
         return
     patterns = policy.scope.patterns_text or database.parameters.get(SCOPE, "")
+    former = policy.source.database
     raise ReplError(
         f"database {database.name} has only the tables {patterns} of its former source, which "
-        "would lose all others by becoming its replica. Replicate into an empty database there: "
-        f"'repl policy add' with --into, from database {database.name}"
+        "would lose all others by becoming its replica. Bring them into a database of their own "
+        f"there: 'repl policy add NAME {database.name} --into {former}_back --root ANOTHER', with "
+        "the settings of both sides exchanged, and 'repl run NAME'. If the former source is "
+        f"fenced, 'repl end {former}' there gives its other tables back to their writers"
     )
 
 
 def _require_free(name: str, database: Database) -> None:
     by = database.parameters.get(FENCED) or name
-    if by != name:
+    if by == name:
+        return
+    successor = Successor.of(database)
+    if successor is not None and successor.policy == by:
         raise ReplError(
-            f"database {database.name} is handed over by policy {by} too: 'repl policy show {by}', "
-            f"'repl promote {by} --cancel'"
+            f"database {database.name} is handed over by policy {by} too: there are two sources in "
+            f"its place. 'repl failback {by}' makes it the replica of database "
+            f"{successor.database}; what replicates by policy {name} begins anew from there "
+            f"('repl policy remove {name}', 'repl policy add')"
+        )
+    raise ReplError(
+        f"database {database.name} is handed over by policy {by} too: 'repl policy show {by}'. To "
+        f"give it back: {lift_fence(by)}"
+    )
+
+
+def _require_unread(name: str, old: OldSource, names: frozenset[str]) -> None:
+    """Raises ReplError where views that are none of the database's would stop the way back."""
+    views = sorted(view for view, read in old.foreign_views.items() if read & names)
+    if views:
+        raise ReplError(
+            f"materialized views of other databases ({', '.join(views)}) read tables of the former "
+            "source that come whole or go, which they would stop. Keep their definitions (SHOW "
+            f"CREATE TABLE), drop them there, then 'repl failback {name}' again"
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from hms_bridge.errors import EventGapError
-from hms_bridge.model.catalog import Database
+from hms_bridge.model.catalog import Database, TableType
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import ReplicationPolicy
@@ -18,6 +18,7 @@ from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import transactional_names
 from hms_bridge.repl.dump.tables_anew import names_of_event
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
+from hms_bridge.repl.format.scope_note import read_scope_note
 from hms_bridge.repl.handover.divergence import (
     Divergence,
     changed_places,
@@ -25,10 +26,11 @@ from hms_bridge.repl.handover.divergence import (
     functions_apart,
 )
 from hms_bridge.repl.handover.failback_plan import NewSource, OldSource
+from hms_bridge.repl.handover.own_part import open_replays, open_writers
 from hms_bridge.repl.handover.promote_plan import ReplicaState, SourceState
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import Side
-from hms_bridge.repl.own_part import open_replays, open_writers
+from hms_bridge.repl.remedies import without_remedy
 from hms_bridge.repl.target_objects import (
     BEGUN,
     diverged_tables,
@@ -39,7 +41,7 @@ from hms_bridge.repl.target_objects import (
 
 
 def look_at_source(side: Side, stands_at: EventId | None) -> SourceState:
-    """The source, as its replica's event tells what is behind. Raises NoSuchObjectError."""
+    """The source, as its replica's event says what is behind. Raises NoSuchObjectError."""
     database = side.database()
     _, in_the_way = try_snapshot(
         side.metastore, side.database_name, transactional_names(side.tables())
@@ -52,7 +54,7 @@ def look_at_source(side: Side, stands_at: EventId | None) -> SourceState:
             later = EventRange(after=stands_at, until=until)
             backlog = find_backlog(side.metastore, later, side.all_tables)
         except EventGapError as error:
-            gap = str(error)
+            gap = without_remedy(str(error))
     return SourceState(
         database=database,
         backlog=backlog,
@@ -68,6 +70,7 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
     database = side.database()
     waiting: str | None = None
     waiting_scope: ReplScope | None = None
+    half_dropped: ReplScope | None = None
     half_brought: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     if Handover.of(database) is None:
@@ -84,6 +87,9 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
             waiting = newest.paths.root
             waiting_scope = _changed_scope(newest, database, policy.source.database)
         diverged, tables = diverged_tables(database), side.tables()
+        if newest is not None and waiting_scope is not None:
+            going = _going(side, newest, waiting_scope)
+            half_dropped = waiting_scope if going - {table.name for table in tables} else None
         half_brought = tuple(
             table.name for table in tables if BEGUN in table.parameters or table.name in diverged
         )
@@ -95,13 +101,20 @@ def look_at_replica(side: Side, policy: ReplicationPolicy) -> ReplicaState:
         missing=missing,
         waiting=waiting,
         waiting_scope=waiting_scope,
+        half_dropped=half_dropped,
     )
+
+
+def _going(side: Side, waiting: DumpDirectory, scope: ReplScope) -> frozenset[str]:
+    """Tables that a load drops because of the scope."""
+    note = read_scope_note(side.resolve, waiting.paths, scope)
+    return frozenset(name for name in note.names if not scope.contains(name))
 
 
 def _changed_scope(waiting: DumpDirectory, replica: Database, source: str) -> ReplScope | None:
     """The tables that a dump is of, where the replica has others of its source's, and not all would
     stay."""
-    scope = None if waiting.metadata is None else waiting.metadata.scope
+    scope = waiting.scope
     noted = noted_scope(replica.parameters, source)
     if scope is None or scope.is_whole_database or noted is None:
         return None
@@ -120,13 +133,35 @@ def look_at_old_source(side: Side, database: Database, handover: Handover, root:
         tables={table.name: last_event_of(table.parameters) for table in tables},
         divergence=divergence,
         writers=open_writers(side.metastore, side.database_name),
+        views={
+            table.name: (table.view_original_text or table.view_expanded_text or "").strip()
+            for table in tables
+            if table.is_materialized_view
+        },
+        foreign_views=_foreign_views(side),
     )
 
 
-def is_told_by_no_event(former: Database, divergence: Divergence, handover: Handover) -> bool:
-    """Whether a former source may differ from the new one in ways that no event tells."""
-    is_told = handover.is_pure and not divergence.unknown
-    return not is_told and not is_replica(former.parameters)
+def _foreign_views(side: Side) -> dict[str, frozenset[str]]:
+    """Materialized views of other databases, with the tables of this one that they read."""
+    store, own = side.metastore, side.database_name.lower()
+    views = dict[str, frozenset[str]]()
+    for database in store.get_databases():
+        names = store.get_tables(database, table_type=TableType.MATERIALIZED_VIEW.value)
+        if database == own or not names:
+            continue
+        for view in store.get_tables_by_names(database, names):
+            read = frozenset[str]() if view.creation is None else view.creation.table_names
+            views[view.full_name] = frozenset(
+                name.partition(".")[2] for name in read if name.partition(".")[0] == own
+            )
+    return views
+
+
+def may_differ_unseen(former: Database, divergence: Divergence, handover: Handover) -> bool:
+    """Whether a former source may differ from the new one in ways that no event shows."""
+    is_covered = handover.is_pure and not divergence.unknown
+    return not is_covered and not is_replica(former.parameters)
 
 
 def other_functions(old: Side, new: Side, handover: Handover) -> tuple[str, ...]:
@@ -162,9 +197,9 @@ def _divergence(side: Side, handover: Handover, root: str) -> Divergence:
         if last is not None:
             require_same_log(store, side.resolve, last, later)
     except EventGapError as error:
-        return Divergence(unknown=str(error))
-    found = find_divergence(store, later, side.database_name)
+        return Divergence(unknown=without_remedy(str(error)))
+    divergence = find_divergence(store, later, side.database_name)
     before = {} if last is None else read_plain(side.resolve, last.paths)
     changed = changed_places(before, plain_places(store, side.resolve, side.tables()))
-    unseen = changed - found.lost.keys()
-    return replace(found, lost={**found.lost, **dict.fromkeys(unseen, 1)})
+    unseen = changed - divergence.lost.keys()
+    return replace(divergence, lost={**divergence.lost, **dict.fromkeys(unseen, 1)})

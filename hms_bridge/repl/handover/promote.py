@@ -21,10 +21,11 @@ from hms_bridge.repl.dump.beginning import ensure_beginning
 from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.snapshot_wait import try_snapshot
 from hms_bridge.repl.dump.tables import transactional_names
-from hms_bridge.repl.format.directories import DumpState, list_dumps
+from hms_bridge.repl.format.directories import DumpState, later_than, list_dumps
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.handover.look import look_at_replica, look_at_source
+from hms_bridge.repl.handover.own_part import open_replays
 from hms_bridge.repl.handover.promote_plan import (
     PromotePlan,
     PromoteRequest,
@@ -37,16 +38,22 @@ from hms_bridge.repl.handover.sides import (
     Side,
     abort_writers,
     fence,
+    find_database,
+    hand_over,
     lift_fence,
+    pins_of,
+    require_replica,
     require_upheld,
+    without_lost_source,
 )
 from hms_bridge.repl.load.replica import abort_replay
-from hms_bridge.repl.own_part import PROPERTIES, open_replays
-from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.storage import explained_refusals
 from hms_bridge.repl.target_objects import (
     HANDOVER,
     OPENED,
+    PROPERTIES,
     SCOPE,
+    SUCCESSOR,
     is_fenced,
     is_of_loads_only,
     last_event_of,
@@ -63,10 +70,8 @@ class Promotion:
     def plan(self, request: PromoteRequest) -> PromotePlan:
         """What would be done now. Changes nothing. Raises ReplError for a state in which nothing
         may be promoted."""
-        try:
+        with explained_refusals(self._unreachable):
             return self._plan(request)
-        except (OSError, ChangeManagerError) as error:
-            raise self._unreachable(error) from error
 
     def run(self, request: PromoteRequest) -> PromotePlan:
         """Plan, and carry it out; the plan that was.
@@ -74,31 +79,32 @@ class Promotion:
         Raises ReplError. What fails before loads are taken away from the replica, such as bringing
         it to where it has everything, gives the source back to its writers.
         """
-        try:
-            with self._sides.alone_with_policy() as alone:
-                plan = self._plan(request)
-                try:
-                    self._prepare_source(plan)
-                    if PromoteStep.OPEN in plan.steps:
-                        with self._sides.alone_with_loads(self._target) as lease:
-                            self._take_over(plan, lease.check)
-                except (HmsBridgeError, ChangeManagerError, OSError):
-                    alone.check()  # else the fence is that of another one, who is at work
-                    self._give_back()
-                    raise
-                return plan
-        except (OSError, ChangeManagerError) as error:
-            raise self._unreachable(error) from error
+        with explained_refusals(self._unreachable), self._sides.alone_with_policy() as alone:
+            plan = self._plan(request)
+            try:
+                self._prepare_source(plan)
+                if PromoteStep.OPEN in plan.steps:
+                    with self._sides.alone_with_loads(self._target) as lease:
+                        self._take_over(plan, lease.check)
+            except (HmsBridgeError, ChangeManagerError, OSError):
+                alone.check()  # else the fence is that of another one, who is at work
+                self._give_back()
+                raise
+            return plan
 
     def cancel(self) -> bool:
         """Give a fenced source back; False if it is not fenced. Raises ReplError if its replica
         takes over, or has."""
-        source, name = self._sides.source, self._sides.policy.name
+        sides = without_lost_source(self._sides)
+        source, name = sides.source, sides.policy.name
         if source is None:
-            raise ReplError(f"the source cannot be reached: {self._sides.unreachable}")
+            raise ReplError(
+                f"the source cannot be reached ({sides.unreachable}), so its fence, if it "
+                f"has one, stands: again when it can. 'repl policy show {name}' tells where it is"
+            )
         with self._sides.alone_with_policy() as alone:
-            database = self._target.database()
-            if Handover.of(database) is not None:
+            database = find_database(self._target)
+            if database is not None and Handover.of(database) is not None:
                 raise ReplError(
                     f"database {database.name} has taken its source's place, or is about to: there "
                     f"would be two sources. 'repl promote {name}' goes on, 'repl failback {name}' "
@@ -110,7 +116,8 @@ class Promotion:
         return was_fenced
 
     def _plan(self, request: PromoteRequest) -> PromotePlan:
-        sides = self._sides
+        sides = self._sides = without_lost_source(self._sides)
+        require_replica(sides)
         replica = look_at_replica(self._target, request.policy)
         handover = Handover.of(replica.database)
         stands_at = last_event_of(replica.database.parameters)
@@ -126,8 +133,10 @@ class Promotion:
         if source is None:
             return
         is_first = PromoteStep.FENCE in steps
-        if is_first:
+        if is_first and Handover.of(self._target.database()) is None:
             fence(self._sides, source)
+        elif is_first:
+            hand_over(self._sides, source)
         if (is_first or PromoteStep.REPLICATE in steps) and not plan.request.is_quiet:
             require_upheld(self._sides, source)
         if PromoteStep.REPLICATE not in steps:
@@ -185,10 +194,10 @@ class Promotion:
         """On the replica, where no load is at work; all but the last step change nothing that a
         reader sees."""
         sides, target = self._sides, self._target
-        handover = self._begin()
+        handover = self._begin(plan)
         sides.policies.set_paused(plan.request.policy.name, is_paused=True)
         self._end_replays(check_lease)
-        DumpPins(manifest=target.manifest, clock=sides.clock, database=target.database_name).begin()
+        pins_of(sides, target).begin()
         own_event = ensure_beginning(
             target.metastore,
             target.resolve,
@@ -198,15 +207,16 @@ class Promotion:
             time_ms=self._later_than_all(),
         )
         check_lease()
-        if sides.source is not None and not is_fenced(sides.source.database()):
-            fence(sides, sides.source)  # lifted by one that stood still since before the handover
-        changes: dict[str, str | None] = dict.fromkeys(PROPERTIES, None)
+        if sides.source is not None:
+            # The fence too: lifted, perhaps, by one that stood still since before the handover.
+            hand_over(sides, sides.source)
+        changes: dict[str, str | None] = dict.fromkeys((*PROPERTIES, SUCCESSOR), None)
         del changes[SCOPE]  # by it a failback sees that the other side has more
         changes[SOURCE_FOR] = sides.policy.name
         changes[HANDOVER] = replace(handover, own_event=own_event).format()
         target.set_parameters(changes)
 
-    def _begin(self) -> Handover:
+    def _begin(self, plan: PromotePlan) -> Handover:
         """Loads are taken away; what is to be remembered is written down."""
         target, policy = self._target, self._sides.policy
         database = target.database()
@@ -224,12 +234,15 @@ class Promotion:
             is_pure=is_of_loads_only(database.parameters),
         )
         # Closed from here on, whoever was let in before.
-        target.set_parameters({HANDOVER: handover.format(), OPENED: "false"})
+        changes: dict[str, str | None] = {HANDOVER: handover.format(), OPENED: "false"}
+        if plan.left_with is not None:  # else a failback would not see what is missing here
+            changes[SCOPE] = plan.left_with.patterns_text
+        target.set_parameters(changes)
         return handover
 
     def _end_replays(self, check_lease: Callable[[], None]) -> None:
         """End what loads left open: what has write ids here, and what has none but which the dumps
-        tell of; it would keep the cleaner waiting for days."""
+        name; it would keep the cleaner waiting for days."""
         target, policy = self._target, self._sides.policy
         replays = open_replays(target.metastore, target.database_name)
         check_lease()
@@ -246,12 +259,11 @@ class Promotion:
     def _later_than_all(self) -> int:
         target, policy = self._target, self._sides.policy
         dumps = list_dumps(target.resolve, policy.root, target.database_name)
-        newest_ms = max((dump.time_ms for dump in dumps), default=0)
-        return max(self._sides.clock.now_ms(), newest_ms + 1)
+        return later_than(dumps, self._sides.clock.now_ms())
 
-    def _unreachable(self, error: Exception) -> ReplError:
+    def _unreachable(self, error: Exception) -> str:
         policy = self._sides.policy
-        return ReplError(
+        return (
             f"promoting the replica of policy {policy.name}: {error}. Its dumps, below "
             f"{policy.root}, must be within reach; then 'repl promote {policy.name}' again, which "
             "goes on from where it stands. If they are lost with the source, give the policy "

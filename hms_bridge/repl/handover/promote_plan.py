@@ -14,9 +14,11 @@ from hms_bridge.model.replication import ReplicationPolicy
 from hms_bridge.repl.dump.backlog import Backlog
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.handover.record import Handover
-from hms_bridge.repl.remedies import begin_anew
+from hms_bridge.repl.remedies import begin_anew, lift_fence
+from hms_bridge.repl.successor import Successor, successor_text
 from hms_bridge.repl.target_objects import (
     FENCED,
+    SUCCESSOR,
     is_fenced,
     is_replica,
     last_event_of,
@@ -32,6 +34,7 @@ class PromoteRequest:
     source are waited for, and whether they are aborted then. ``is_source_lost``: the source cannot
     be reached, and is not waited for. ``is_dump_left``: a dump that waits is given up.
     ``is_quiet``: the source's writers are stopped, whatever its metastore makes of a fence.
+    ``is_all_closed``: a source of which the replica has some tables only may be fenced as a whole.
     """
 
     policy: ReplicationPolicy
@@ -39,14 +42,15 @@ class PromoteRequest:
     is_source_lost: bool = False
     is_dump_left: bool = False
     is_quiet: bool = False
+    is_all_closed: bool = False
     wait: WaitRules = field(default_factory=WaitRules)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceState:
-    """What the source shows. ``backlog``: what its replica lacks, None where the log cannot tell
+    """What the source shows. ``backlog``: what its replica lacks, None where the log has not all
     (``gap`` says why). ``writers``: open transactions with write ids of the database;
-    ``in_the_way`` tells of them, and of locks, in words."""
+    ``in_the_way`` describes them, and locks, in words."""
 
     database: Database
     backlog: Backlog | None
@@ -60,7 +64,8 @@ class ReplicaState:
     """What the replica shows. ``replays``: open transactions of the source. ``half_brought``:
     tables that a load has begun to bring whole; ``missing``: names of those that a failback has yet
     to bring. ``waiting``: a dump that is not loaded; ``waiting_scope``: the tables that it changes
-    the replica to, if it does."""
+    the replica to, if it does; ``half_dropped``: the same, where a load that drops the others has
+    begun, and was stopped."""
 
     database: Database
     replays: tuple[TxnId, ...] = ()
@@ -68,6 +73,7 @@ class ReplicaState:
     missing: tuple[str, ...] = ()
     waiting: str | None = None
     waiting_scope: ReplScope | None = None
+    half_dropped: ReplScope | None = None
 
 
 class PromoteStep(Enum):
@@ -96,7 +102,8 @@ class PromotePlan:
     """``steps`` are none where all is done. ``stands_at``: the source's event up to which the
     replica has everything; ``behind``: what the source has beyond it, as far as it can be asked.
     ``aborted``: transactions of the source; ``replays``: of the replica. ``left``: a dump that is
-    given up. ``notes`` are for people."""
+    given up; ``left_with``: the tables that it leaves, if its load had begun to drop the others.
+    ``notes`` are for people."""
 
     request: PromoteRequest
     steps: tuple[PromoteStep, ...]
@@ -107,6 +114,7 @@ class PromotePlan:
     aborted: tuple[TxnId, ...] = ()
     replays: tuple[TxnId, ...] = ()
     left: str | None = None
+    left_with: ReplScope | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -124,11 +132,13 @@ def plan_promotion(
     handover = Handover.of(database)
     _require_one_source(name, source, database)
     if handover is not None and not is_replica(database.parameters):
-        return _plan_late_fence(request, source, handover)
+        return _plan_late_fence(request, source, database, handover)
     if handover is not None:
+        steps = _taking_over(source)
+        _require_others_may_close(request, steps, database)
         return PromotePlan(
             request=request,
-            steps=_taking_over(source) + _ON_REPLICA,
+            steps=steps + _ON_REPLICA,
             reason="goes on with a promotion that was stopped",
             stands_at=handover.source_event,
             aborted=_writers(source),
@@ -138,7 +148,7 @@ def plan_promotion(
     if not request.is_source_lost:
         _require_brought_back(name, replica)
     _require_reachable(request, source, unreachable)
-    _require_all_tables(request.policy, source, database)
+    _require_all_tables(request, source, replica)
     if request.is_planned and source is not None:
         return _plan_switch(request, source, replica, stands_at)
     return _plan_failover(request, source, replica, stands_at)
@@ -153,11 +163,15 @@ def _require_one_source(name: str, source: SourceState | None, replica: Database
             f"({TARGET_FOR}): 'repl policy show {name}'; after a promotion 'repl failback {name}' "
             "turns the policy around"
         )
+    # First: a fence whose replica took the place is given back by nobody.
+    successor = Successor.of(source.database)
+    if successor is not None and successor.policy != name:
+        raise ReplError(f"there would be two sources: {successor_text(source.database)}")
     by = source.database.parameters.get(FENCED) or name
     if by != name:
         raise ReplError(
             f"the source, database {source.database.name}, is handed over by policy {by} already; "
-            f"there may be one source. 'repl promote {by} --cancel' gives it back"
+            f"there may be one source. To give it back: {lift_fence(by)}"
         )
     if source.database.name == replica.name and source.database == replica:
         raise ReplError(
@@ -201,21 +215,29 @@ def _require_brought_back(name: str, replica: ReplicaState) -> None:
 
 
 def _require_all_tables(
-    policy: ReplicationPolicy, source: SourceState | None, replica: Database
+    request: PromoteRequest, source: SourceState | None, replica: ReplicaState
 ) -> None:
     """Raises ReplError where a fence would close tables of the source that no replica has."""
     if source is None:
         return
-    scopes = (policy.scope, noted_scope(replica.parameters, policy.source.database))
-    limited = next((scope for scope in scopes if scope and not scope.is_whole_database), None)
+    policy = request.policy
+    limited = _limited_scope(policy, replica.database)
+    if limited is None and not request.is_planned:  # a planned one loads what waits, and all else
+        limited = replica.half_dropped
     if limited is not None:
         raise ReplError(
-            f"database {replica.name} has only {limited.text}, and a promotion closes the whole "
-            f"database {policy.source.database}: its other tables would have no writers any more, "
-            f"and no replica. Replicate all of them first ('repl policy add {policy.name} "
+            f"database {replica.database.name} has only {limited.text}, and a promotion closes the "
+            f"whole database {policy.source.database}: its other tables would have no writers any "
+            f"more, and no replica. Replicate all of them first ('repl policy add {policy.name} "
             f"{policy.source.database} --replace …' without patterns, 'repl run {policy.name}'), "
             "or move the others to another database"
         )
+
+
+def _limited_scope(policy: ReplicationPolicy, replica: Database) -> ReplScope | None:
+    """The tables that a replica has of its source's; None: all."""
+    scopes = (policy.scope, noted_scope(replica.parameters, policy.source.database))
+    return next((scope for scope in scopes if scope and not scope.is_whole_database), None)
 
 
 def _require_reachable(
@@ -240,16 +262,52 @@ def _require_reachable(
 
 
 def _plan_late_fence(
-    request: PromoteRequest, source: SourceState | None, handover: Handover
+    request: PromoteRequest, source: SourceState | None, replica: Database, handover: Handover
 ) -> PromotePlan:
     """It is promoted; the source may have come back since."""
     steps = _taking_over(source)
+    knows_successor = source is None or SUCCESSOR in source.database.parameters
+    if not knows_successor and PromoteStep.FENCE not in steps:  # an earlier version fenced it
+        steps = (PromoteStep.FENCE, *steps)
+    _require_others_may_close(request, steps, replica)
     return PromotePlan(
         request=request,
         steps=steps,
         reason="is promoted already" + ("; its old source is fenced now" if steps else ""),
         stands_at=handover.source_event,
         aborted=_writers(source),
+        notes=_others_closed(request.policy, replica) if steps else (),
+    )
+
+
+def _require_others_may_close(
+    request: PromoteRequest, steps: tuple[PromoteStep, ...], replica: Database
+) -> None:
+    """Raises ReplError where a fence would close tables of the source that the replica never had,
+    and nobody said that it may."""
+    limited = _limited_scope(request.policy, replica)
+    if limited is None or PromoteStep.FENCE not in steps or request.is_all_closed:
+        return
+    former, name = request.policy.source.database, request.policy.name
+    raise ReplError(
+        f"database {replica.name} has only {limited.text}, and a fence closes the whole database "
+        f"{former}: its other tables would have no writers any more. Stop the writers of those "
+        f"that went over, there; then either 'repl promote {name} --close-all', which closes all "
+        f"until 'repl end {former}' there, or drop or rename those tables, and leave the others "
+        "open. Nothing was changed"
+    )
+
+
+def _others_closed(policy: ReplicationPolicy, replica: Database) -> tuple[str, ...]:
+    """What a late fence closes beside the tables that the replica has."""
+    limited = _limited_scope(policy, replica)
+    if limited is None:
+        return ()
+    former = policy.source.database
+    return (
+        f"the fence closes all of database {former}, and {replica.name} has only {limited.text} of "
+        f"it: move those tables' clients, then 'repl end {former}' there gives the others back to "
+        "their writers",
     )
 
 
@@ -258,7 +316,11 @@ def _plan_switch(
 ) -> PromotePlan:
     name = request.policy.name
     if source.backlog is None:
-        raise ReplError(f"the source's log cannot tell what the replica lacks: {source.gap}")
+        raise ReplError(
+            f"the source's log does not say what the replica lacks: {source.gap} What the replica "
+            f"has is kept by 'repl promote {name}' without --planned, then 'repl failback {name}', "
+            "which names what the source alone may have"
+        )
     if is_true(replica.database.parameters, INCOMPATIBLE):
         raise ReplError(
             f"database {replica.database.name} is marked {INCOMPATIBLE}, so nothing more can be "
@@ -302,15 +364,7 @@ def _plan_failover(
             f"'repl load {request.policy.source.database}' with the replica's --metastore loads "
             "it; if its files cannot be had: --leave-dump"
         )
-    is_behind = source is not None and (source.backlog is None or source.backlog.oldest_ms)
-    notes = (
-        [
-            "the source has commits that the replica lacks; they stay there, 'repl failback "
-            f"{name}' names them. --planned would bring them first"
-        ]
-        if is_behind
-        else []
-    )
+    notes = () if source is None else _behind_notes(name, source)
     return PromotePlan(
         request=request,
         steps=_taking_over(source) + _ON_REPLICA,
@@ -320,7 +374,22 @@ def _plan_failover(
         aborted=_writers(source),
         replays=replica.replays,
         left=replica.waiting,
-        notes=tuple(notes),
+        left_with=replica.half_dropped,
+        notes=notes,
+    )
+
+
+def _behind_notes(name: str, source: SourceState) -> tuple[str, ...]:
+    if source.backlog is None:
+        return (
+            f"nobody can tell what the source has that the replica lacks: {source.gap} It stays "
+            f"there until 'repl failback {name} --discard-divergence'",
+        )
+    if not source.backlog.oldest_ms:
+        return ()
+    return (
+        "the source has commits that the replica lacks; they stay there, 'repl failback "
+        f"{name}' names them. --planned would bring them first",
     )
 
 

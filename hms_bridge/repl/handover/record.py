@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId
+from hms_bridge.repl.format.texts import compact_json
 from hms_bridge.repl.target_objects import HANDOVER
 
 
@@ -32,8 +33,8 @@ class Handover:
     own_event: EventId | None = None
 
     def format(self) -> str:
-        """The property's value."""
-        return json.dumps(
+        """JSON without blanks; None stays as null."""
+        return compact_json(
             {
                 "policy": self.policy,
                 "sourceEvent": self.source_event,
@@ -41,8 +42,7 @@ class Handover:
                 "beginning": self.beginning,
                 "lastDump": self.last_dump,
                 "isPure": self.is_pure,
-            },
-            separators=(",", ":"),
+            }
         )
 
     @classmethod

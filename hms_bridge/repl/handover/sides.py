@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from changemanager.location import Resolver
 from changemanager.manifest import ArchivePins
@@ -17,9 +17,12 @@ from hms_bridge.model.replication import CycleOutcome, CycleResult, ReplicationP
 from hms_bridge.model.txn import AbortReason, AllocateWriteIdsRequest
 from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.cycles.cycle import OpenCycle
+from hms_bridge.repl.handover.own_part import open_rebalances, open_writers
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
-from hms_bridge.repl.own_part import open_rebalances, open_writers
-from hms_bridge.repl.target_objects import FENCED, with_parameters
+from hms_bridge.repl.lookup import all_tables, if_there
+from hms_bridge.repl.pins import DumpPins
+from hms_bridge.repl.successor import Successor
+from hms_bridge.repl.target_objects import FENCED, SUCCESSOR, with_parameters
 from hms_bridge.session.transaction import Client, open_transaction
 
 
@@ -40,13 +43,12 @@ class Side:
         return ReplScope(database_name=self.database_name)
 
     def database(self) -> Database:
-        """Raises NoSuchObjectError."""
+        """Read anew each time. Raises NoSuchObjectError."""
         return self.metastore.get_database(self.database_name)
 
     def tables(self) -> tuple[Table, ...]:
-        """All of them."""
-        names = self.metastore.get_tables(self.database_name)
-        return self.metastore.get_tables_by_names(self.database_name, names) if names else ()
+        """Whole rows of all tables and views of the database."""
+        return all_tables(self.metastore, self.database_name)
 
     def set_parameters(self, changes: Mapping[str, str | None]) -> None:
         """Set parameters of the database, or remove them (None), in one step."""
@@ -74,20 +76,18 @@ class OpenSides:
     host: str
     lease: LeaseRules
     unreachable: str = ""
-    tell: Callable[[str], None] = lambda _: None
+    say: Callable[[str], None] = lambda _: None
 
     def alone_with_policy(self) -> AbstractContextManager[Lease]:
         """No cycle of the policy runs meanwhile. Raises BusyError."""
-        return held_lease(
-            self.keeper, self.clock, self._lease_request(LeaseKind.RUN, self.policy.name)
-        )
+        wanted = LeaseRequest.of(self, LeaseKind.RUN, self.policy.name, self.say)
+        return held_lease(self.keeper, self.clock, wanted)
 
     def alone_with_loads(self, side: Side) -> AbstractContextManager[Lease]:
         """Nothing is loaded into a side meanwhile, and this one may change its definitions. Raises
         BusyError."""
-        return held_lease(
-            side.metastore, self.clock, self._lease_request(LeaseKind.LOAD, side.database_name)
-        )
+        wanted = LeaseRequest.of(self, LeaseKind.LOAD, side.database_name, self.say)
+        return held_lease(side.metastore, self.clock, wanted)
 
     def replicate(
         self, policy: ReplicationPolicy, work: Callable[[OpenCycle], CycleResult]
@@ -104,20 +104,48 @@ class OpenSides:
         finally:
             self.policies.end_cycle(policy.name, number, result)
 
-    def _lease_request(self, kind: LeaseKind, name: str) -> LeaseRequest:
-        return LeaseRequest(
-            kind=kind,
-            database_name=name,
-            user=self.user,
-            host=self.host,
-            rules=self.lease,
-            on_waiting=self.tell,
-        )
+
+def without_lost_source(sides: OpenSides) -> OpenSides:
+    """A source whose metastore answers but has no such database is as lost as one out of reach."""
+    source = sides.source
+    if source is None or find_database(source) is not None:
+        return sides
+    lost = f"its metastore has no database {source.database_name}"
+    return replace(sides, source=None, unreachable=lost)
+
+
+def find_database(side: Side) -> Database | None:
+    """That of a side, if it is there."""
+    return if_there(side.database)
+
+
+def require_replica(sides: OpenSides) -> Database:
+    """The replica's database. Raises ReplError if nothing was loaded yet."""
+    database, policy = find_database(sides.target), sides.policy
+    if database is not None:
+        return database
+    raise ReplError(
+        f"the replica's metastore has no database {sides.target.database_name}, so policy "
+        f"{policy.name} has no replica yet: 'repl run {policy.name}' brings one; if the source is "
+        f"lost, 'repl load {policy.source.database} --root {policy.root}' with the replica's "
+        "--metastore loads what was dumped. Nothing was changed"
+    )
 
 
 def fence(sides: OpenSides, side: Side) -> None:
     """From now on nobody gets a write id of a source, nor changes what it defines."""
     side.set_parameters({FENCED: sides.policy.name})
+
+
+def hand_over(sides: OpenSides, side: Side) -> None:
+    """The same for good: who has the source's place, or will have it as nobody can give the
+    promotion up any more. From now on the source is not dumped."""
+    successor = Successor(
+        policy=sides.policy.name,
+        database=sides.target.database_name,
+        metastore=sides.policy.target.metastore,
+    )
+    side.set_parameters({FENCED: sides.policy.name, SUCCESSOR: successor.format()})
 
 
 def lift_fence(side: Side) -> None:
@@ -148,6 +176,16 @@ def require_upheld(sides: OpenSides, side: Side) -> None:
                 f"Stop its writers, then 'repl promote {sides.policy.name}' as before, with "
                 "--source-is-quiet"
             )
+
+
+def pins_of(sides: OpenSides, side: Side) -> DumpPins:
+    """Those that a side's archive keeps for dumps of the policy."""
+    return DumpPins(
+        manifest=side.manifest,
+        clock=sides.clock,
+        database=side.database_name,
+        root=side.resolve(sides.policy.root).uri,
+    )
 
 
 def abort_writers(side: Side) -> None:

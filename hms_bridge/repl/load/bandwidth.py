@@ -39,7 +39,7 @@ class Throttle:
         self._lock = threading.Lock()
 
     def __call__(self, size_bytes: int) -> None:
-        """Told what was read, returns when more may be."""
+        """Given what was read, returns when more may be."""
         with self._lock:
             seconds = self._bucket.take(size_bytes, steady_ms(self._clock))
         if seconds > 0:

@@ -106,7 +106,7 @@ def check_tables_anew(reader: DumpReader, external_base: str | None) -> None:
 
 def replace_tables(reader: DumpReader, replica: Replica) -> None:
     """Put the tables that an incremental dump brings whole in the place of what the replica has;
-    other names that it tells go. Stopped anywhere, it goes on from there."""
+    other names that it has go. Stopped anywhere, it goes on from there."""
     checkpoint = reader.paths.hive
     dumped_tables = reader.tables_anew()  # before anything is dropped
     for name in sorted(reader.names_anew):

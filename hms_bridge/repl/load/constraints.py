@@ -14,6 +14,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind
 from hms_bridge.repl.load.replica import Replica
+from hms_bridge.repl.target_objects import on_target
 from hms_bridge.wire.convert_constraint import TableConstraints
 
 _KEYS = (ConstraintKind.PRIMARY_KEY, ConstraintKind.UNIQUE)
@@ -41,12 +42,15 @@ def put_constraints(replica: Replica, target: Table, of_table: TableConstraints)
     """
     database, table = replica.names.target_database, target.name
     there = replica.metastore.get_constraints(database, table)
-    columns = {one.name.lower() for one in (*target.storage.columns, *target.partition_columns)}
-    for name in dict.fromkeys(one.name.lower() for one in of_table.constraints):
-        wanted = _on_target(replica, of_table.constraints, name)
+    known = (*target.storage.columns, *target.partition_columns)
+    columns = {column.name.lower() for column in known}
+    for name in dict.fromkeys(part.name.lower() for part in of_table.constraints):
+        named = (replace(part, name=name) for part in _named(of_table.constraints, name))
+        wanted = on_target(named, replica.names.source_database, database)
         if _compared(wanted) == _compared(_named(there, name)):
             continue
-        gone = [one.column for one in wanted if one.column and one.column.lower() not in columns]
+        named_columns = (part.column for part in wanted if part.column)
+        gone = [column for column in named_columns if column.lower() not in columns]
         if gone:
             replica.add_note(
                 f"constraint {name} of {database}.{table} is left out: column {gone[0]} is not "
@@ -72,30 +76,16 @@ def drop_constraint(replica: Replica, table: str, name: str) -> None:
         replica.metastore.drop_constraint(database, table, name)
 
 
-def _on_target(
-    replica: Replica, constraints: Sequence[ColumnConstraint], name: str
-) -> tuple[ColumnConstraint, ...]:
-    """A constraint with its name; what refers to the source's database refers to the target's."""
-    names = replica.names
-    found = []
-    for one in _named(constraints, name):
-        referred = one.refers_to
-        if referred is not None and referred.database_name == names.source_database:
-            referred = replace(referred, database_name=names.target_database)
-        found.append(replace(one, name=name, refers_to=referred))
-    return tuple(found)
-
-
 def _named(constraints: Iterable[ColumnConstraint], name: str) -> tuple[ColumnConstraint, ...]:
-    found = (one for one in constraints if one.name.lower() == name.lower())
-    return tuple(sorted(found, key=lambda one: one.position))
+    named = (part for part in constraints if part.name.lower() == name.lower())
+    return tuple(sorted(named, key=lambda part: part.position))
 
 
 def _compared(constraints: Iterable[ColumnConstraint]) -> list[ColumnConstraint]:
     """Without what follows from the rest: a foreign key finds the name of its key."""
     return [
-        replace(one, refers_to=one.refers_to and replace(one.refers_to, key_name=None))
-        for one in constraints
+        replace(part, refers_to=part.refers_to and replace(part.refers_to, key_name=None))
+        for part in constraints
     ]
 
 
@@ -106,17 +96,17 @@ def _in_the_way(
     kind, name = wanted[0].kind, wanted[0].name
     is_primary = kind is ConstraintKind.PRIMARY_KEY
     return dict.fromkeys(
-        one.name for one in there if one.name == name or (is_primary and one.kind is kind)
+        part.name for part in there if part.name == name or (is_primary and part.kind is kind)
     )
 
 
 def has_key(target: Metastore, wanted: Sequence[ColumnConstraint]) -> bool:
     """Whether a metastore has the key that the columns of a foreign key refer to."""
-    referred = [one.refers_to for one in wanted if one.refers_to is not None]
-    columns = [one.column.lower() for one in referred]
+    referred = [part.refers_to for part in wanted if part.refers_to is not None]
+    columns = [part.column.lower() for part in referred]
     there = target.get_constraints(referred[0].database_name, referred[0].table_name)
-    keys = [one for one in there if one.kind in _KEYS]
+    keys = [part for part in there if part.kind in _KEYS]
     return any(
-        [(one.column or "").lower() for one in _named(keys, name)] == columns
-        for name in {one.name for one in keys}
+        [(part.column or "").lower() for part in _named(keys, name)] == columns
+        for name in {part.name for part in keys}
     )

@@ -56,9 +56,9 @@ class Copies(Protocol):
 class Copier:
     """Threads of this process.
 
-    ``on_copied`` is told bytes as they are read or found there, from several threads, and a
+    ``on_copied`` is given bytes as they are read or found there, from several threads, and a
     negative number where a copy begins again. ``before_each`` is called before a file is touched,
-    and may raise. ``pace`` is told each piece that was read, and returns when more may be.
+    and may raise. ``pace`` is given each piece that was read, and returns when more may be.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ def directories_of(
     places: Iterable[CopyPlace],
 ) -> Iterator[tuple[TargetDirectory, tuple[DumpedFile, ...]]]:
     """The directories that files go to, with their files; one that several places name, once."""
-    found: dict[str, tuple[Location, list[DumpedFile]]] = {}
+    by_place: dict[str, tuple[Location, list[DumpedFile]]] = {}
     marked: dict[str, Location] = {}
     for files, root in places:
         bases = _compacted_bases(files)
@@ -196,8 +196,8 @@ def directories_of(
             base = file.sub_directory.partition("/")[0]
             if base in bases:
                 marked[place.uri] = root.child(base)
-            found.setdefault(place.uri, (place, []))[1].append(file)
-    for uri, (place, files_there) in found.items():
+            by_place.setdefault(place.uri, (place, []))[1].append(file)
+    for uri, (place, files_there) in by_place.items():
         yield TargetDirectory(place, marked.get(uri), len(files_there)), tuple(files_there)
 
 

@@ -62,8 +62,8 @@ class CopyJob(Protocol):
     ) -> Iterable[CopiedFile]:
         """What became of each file. ``places`` are there, and must be reached from everywhere.
 
-        ``while_waiting`` is told bytes that shares have brought since it was called last, again and
-        again; what it raises ends the job. Raises ReplError with what is wrong.
+        ``while_waiting`` is given bytes that shares have brought since it was called last, again
+        and again; what it raises ends the job. Raises ReplError with what is wrong.
         """
         ...
 
@@ -137,18 +137,18 @@ class DistributedCopier:
         shares = shares_of(wanted, processes)
         at_once = min(processes, len(shares))
         bandwidth = None if self.bandwidth is None else max(1, self.bandwidth // at_once)
-        told = 0
+        reported = 0
 
         def while_waiting(size_bytes: int) -> None:
-            nonlocal told
+            nonlocal reported
             self.before_each()
-            told += size_bytes
+            reported += size_bytes
             self.on_copied(size_bytes)
 
         task = CopyTask(resolve=self.resolve, clock=self.clock, bandwidth=bandwidth)
-        found = self.job.run(task, shares, places=_shown(wanted), while_waiting=while_waiting)
-        report = checked(wanted, found, self._is_lost)
-        self.on_copied(report.bytes - told)
+        copied = self.job.run(task, shares, places=_shown(wanted), while_waiting=while_waiting)
+        report = checked(wanted, copied, self._is_lost)
+        self.on_copied(report.bytes - reported)
         with FilePool() as pool:
             pool.all(self._require_there, directories)
         return replace(report, by_job=report.files)
@@ -188,23 +188,23 @@ class DistributedCopier:
 
 def checked(
     wanted: Sequence[FileToCopy],
-    found: Iterable[CopiedFile],
+    files: Iterable[CopiedFile],
     is_lost: Callable[[DumpedFile], bool],
 ) -> CopyReport:
     """The sum of what was copied. Raises SourceFileMissingError or ReplError for files that were
-    not, or of which the job has told nothing, or twice. ``is_lost``: whether nobody has a file, as
-    this host sees it; the job's may not see what it does."""
+    not, or of which the job has reported nothing, or twice. ``is_lost``: whether nobody has a file,
+    as this host sees it; the job's may not see what it does."""
     by_number: dict[int, CopiedFile] = {}
-    for copied in found:
+    for copied in files:
         if copied.number in by_number:
-            raise ReplError("the job told of one file twice; load again")
+            raise ReplError("the job reported one file twice; load again")
         by_number[copied.number] = copied
     report, failed = CopyReport(), []
     for file in wanted:
         copied_one = by_number.get(file.number)
         if copied_one is None or (copied_one.error is None and copied_one.report.files != 1):
             raise ReplError(
-                f"the job did not tell what became of {file.file.uri}; load again, or without "
+                f"the job did not report what became of {file.file.uri}; load again, or without "
                 "--copy-with spark"
             )
         if copied_one.error is not None:

@@ -1,6 +1,6 @@
 """A database that its source dropped: the replica goes only if somebody says so.
 
-Only what loads alone have made goes, and only at the event that the dump tells.
+Only what loads alone have made goes, and only at the event that the dump names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def drop_event(reader: DumpReader) -> DumpedEvent | None:
 def is_dropped_already(
     resolve: Resolver, reader: DumpReader, state: DumpState, database: Database | None
 ) -> bool:
-    """Whether a dump tells of a drop, and was loaded here."""
+    """Whether a dump is of a drop, and was loaded here."""
     is_loaded = state is DumpState.LOADED and database is None
     return is_loaded and is_there(resolve(reader.paths.dropped))
 

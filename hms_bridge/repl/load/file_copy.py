@@ -42,18 +42,23 @@ class CopyReport:
         )
 
     @property
+    def copied_files(self) -> int:
+        """From wherever they were."""
+        return self.source_files + self.archive_files
+
+    @property
     def files(self) -> int:
         """How many files are there now."""
-        return self.source_files + self.archive_files + self.kept
+        return self.copied_files + self.kept
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileCopy:
     """Copies files whose directories are there.
 
-    ``on_copied`` is told bytes as they are read or found there, and a negative number where a copy
-    begins again. ``on_read`` is told each piece that was read, before ``on_copied``; what it raises
-    stops the copy. ``pace`` is told it, too, and returns when more may be read.
+    ``on_copied`` is given bytes as they are read or found there, and a negative number where a copy
+    begins again. ``on_read`` is given each piece that was read, before ``on_copied``; what it
+    raises stops the copy. ``pace`` is given it, too, and returns when more may be read.
     """
 
     resolve: Resolver

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import ReplError
 from hms_bridge.model.function import Function, Resource
 from hms_bridge.repl.format.reader import DumpedFunction, DumpedResource
 from hms_bridge.repl.load.replica import Replica
+from hms_bridge.repl.lookup import if_there
 
 
 def require_root(functions: Iterable[DumpedFunction], root: str | None) -> None:
@@ -43,10 +44,7 @@ def put_function(replica: Replica, dumped: DumpedFunction) -> None:
 
 def find_function(replica: Replica, name: str) -> Function | None:
     """A function of the target; None if it is not there."""
-    try:
-        return replica.metastore.get_function(replica.names.target_database, name)
-    except NoSuchObjectError:
-        return None
+    return if_there(replica.metastore.get_function, replica.names.target_database, name)
 
 
 def _on_target(replica: Replica, dumped: DumpedFunction, resource: DumpedResource) -> Resource:

@@ -18,9 +18,10 @@ from hms_bridge.repl.format.event_payload import (
     OpenTxnPayload,
     Payload,
 )
-from hms_bridge.repl.format.passed_kinds import is_harmless_compaction, refusal
+from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.reader import DumpedEvent, DumpedFunction, DumpReader
 from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
+from hms_bridge.repl.format.stored_message import is_harmless_compaction
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.load.events import constraint, database, function, partition, table, txn
 from hms_bridge.repl.load.events.context import (
@@ -30,8 +31,8 @@ from hms_bridge.repl.load.events.context import (
     partition_key,
 )
 from hms_bridge.repl.load.events.place import refuse_moved
+from hms_bridge.repl.load.last_counts import LastCounts
 from hms_bridge.repl.load.replica import Replica
-from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 _Replay = Callable[[ReplayContext, DumpedEvent], None]
 
@@ -87,9 +88,9 @@ _RECORDED_AT_ONCE = frozenset(
 class IncrementalPlan:
     """What an incremental load will do, found out without touching the target.
 
-    ``left_out``: transactions of others. ``changes``: when tables and partitions come and go.
-    ``counts``: events by kind that will be applied; ``passed``: kinds that have no effect here.
-    ``functions``: that it makes.
+    ``left_out``: transactions of others, and alterations that a later one makes again. ``changes``:
+    when tables and partitions come and go. ``counts``: events by kind that will be applied;
+    ``passed``: kinds that have no effect here. ``functions``: that it makes.
     """
 
     left_out: frozenset[EventId]
@@ -108,6 +109,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
     passed: Counter[str] = Counter()
     ids: dict[EventId, str] = {}
     functions: list[DumpedFunction] = []
+    counted = LastCounts()
     for event in reader.events():
         # Of loaded events too: what was dropped or made before explains what is not there now.
         for name, change in _table_changes(reader, event):
@@ -116,6 +118,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
             continue
         if event.type in _ALTERED:
             refuse_moved(event, reader.rules)
+            counted.add(event)
         ids[event.id] = event.type
         step = _txn_step(event, source)
         if step is not None:
@@ -124,7 +127,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
             passed[event.type] += 1
         elif event.type == DumpType.CREATE_FUNCTION.value:
             functions.append(reader.event_function(event))
-    left_out = unrelated_events(steps)
+    left_out = unrelated_events(steps) | counted.superseded
     replayed = _REPLAYS.keys() - passed.keys()
     for event_id, event_type in ids.items():
         if event_id not in left_out and event_type in replayed:
@@ -145,7 +148,7 @@ def _is_passed(event: DumpedEvent, rules: DumpRules) -> bool:
     if event.type in rules.passed_kinds:
         return True
     if event.type == DumpType.INSERT.value:
-        table_type = Payload.parse(event.payload, event.where).fields.get("tableType")
+        table_type = event.read(Payload).fields.get("tableType")
         if table_type == TableType.EXTERNAL_TABLE.value:
             return True
     elif event.type == DumpType.UNKNOWN.value and is_harmless_compaction(event.payload):
@@ -163,16 +166,13 @@ def _table_changes(reader: DumpReader, event: DumpedEvent) -> tuple[tuple[str, O
     if event.type == DumpType.CREATE_TABLE.value:
         return ((reader.event_table(event).table.name, ObjectChange.CREATED),)
     if event.type == DumpType.DROP_TABLE.value:
-        payload = Payload.parse(event.payload, event.where)
+        payload = event.read(Payload)
         return ((checked_name(payload.text("table"), "table"), ObjectChange.GONE),)
     if event.type == DumpType.RENAME_DROP_TABLE.value:
-        payload = Payload.parse(event.payload, event.where)
-        before = table_from_json(payload.text("tableObjBeforeJson"))
+        before = event.read(Payload).table("tableObjBeforeJson")
         return ((checked_name(before.name, "table"), ObjectChange.GONE),)
     if event.type == DumpType.RENAME_TABLE.value:
-        payload = Payload.parse(event.payload, event.where)
-        before = table_from_json(payload.text("tableObjBeforeJson"))
-        after = table_from_json(payload.text("tableObjAfterJson"))
+        before, after = event.read(Payload).altered_tables()
         return (
             (checked_name(before.name, "table"), ObjectChange.GONE),
             (checked_name(after.name, "table"), ObjectChange.CREATED),
@@ -193,22 +193,19 @@ def _partition_changes(
             for part in dumped.partitions
         )
     if event.type == DumpType.DROP_PARTITION.value:
-        payload = Payload.parse(event.payload, event.where)
+        payload = event.read(Payload)
         name = checked_name(payload.text("table"), "table")
         return tuple(
             (partition_key(name, values.items()), ObjectChange.GONE)
             for values in payload.objects("partitions")
         )
     if event.type == DumpType.RENAME_PARTITION.value:
-        payload = Payload.parse(event.payload, event.where)
-        changed = table_from_json(payload.text("tableObjJson"))
+        payload = event.read(Payload)
+        changed = payload.table()
         columns = [column.name for column in changed.partition_columns]
         keys = (
-            partition_key(changed.name, zip(columns, partition_from_json(text).values, strict=True))
-            for text in (
-                payload.text("partitionObjBeforeJson"),
-                payload.text("partitionObjAfterJson"),
-            )
+            partition_key(changed.name, zip(columns, payload.partition(key).values, strict=True))
+            for key in ("partitionObjBeforeJson", "partitionObjAfterJson")
         )
         return tuple(zip(keys, (ObjectChange.RENAMED, ObjectChange.CREATED), strict=True))
     return ()
@@ -216,20 +213,20 @@ def _partition_changes(
 
 def _txn_step(event: DumpedEvent, source: str) -> TxnStep | None:
     if event.type == DumpType.OPEN_TXN.value:
-        opened = OpenTxnPayload.parse(event.payload, event.where)
+        opened = event.read(OpenTxnPayload)
         return TxnStep(event_id=event.id, opened=opened.txn_ids)
     if event.type == DumpType.ALLOC_WRITE_ID.value:
-        allocated = AllocWriteIdPayload.parse(event.payload, event.where)
+        allocated = event.read(AllocWriteIdPayload)
         is_ours = allocated.database_name == source
         txn_ids = tuple(pair.txn_id for pair in allocated.allocated)
         return TxnStep(event_id=event.id, touched=txn_ids if is_ours else ())
     if event.type == DumpType.COMMIT_TXN.value:
-        commit = CommitTxnPayload.parse(event.payload, event.where)
+        commit = event.read(CommitTxnPayload)
         is_ours = any(write.target.database == source for write in commit.writes or ())
         touched = (commit.txn_id,) if is_ours else ()
         return TxnStep(event_id=event.id, ended=commit.txn_id, touched=touched)
     if event.type == DumpType.ABORT_TXN.value:
-        aborted = AbortTxnPayload.parse(event.payload, event.where)
+        aborted = event.read(AbortTxnPayload)
         return TxnStep(event_id=event.id, ended=aborted.txn_id)
     return None
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.errors import ReplError
-from hms_bridge.repl.archive_place import require_directory
+from hms_bridge.repl.format.archive_place import require_directory
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.untrusted import DumpRules, require_allowed_uri
 

@@ -30,7 +30,7 @@ def refuse_own_source(
     find_table: Callable[[str], Table | None],
     resolve: Resolver,
 ) -> None:
-    """Raises ReplError if the target is, as far as can be told, where the dump comes from.
+    """Raises ReplError if the target is, as far as anything shows, where the dump comes from.
 
     So it is if it is marked as a replication source and no dump was loaded into it, or if a table
     lies where the one of the same name in the dump does. External ones do not count: both sides
@@ -61,6 +61,7 @@ def is_same_place(table: Table, source: Table, resolve: Resolver) -> bool:
     here, there = parse_uri(place), parse_uri(other)
     if here.file_system != there.file_system:
         return False
+    # Two names of one directory, by a link, are one table: a load would replace its own source.
     first, second = (_real_path(resolve(parsed.uri)) for parsed in (here, there))
     return is_within(first, second) or is_within(second, first)
 
@@ -70,7 +71,7 @@ def _real_path(place: Location) -> str:
 
 
 def tables_of_events(reader: DumpReader) -> Iterator[Table]:
-    """The source's tables, as the events that write to them or make them tell."""
+    """The source's tables, as the events that write to them or make them name them."""
     for event in reader.events():
         if event.type == DumpType.COMMIT_TXN.value:
             yield from (dumped.table for dumped in reader.commit_tables(event))

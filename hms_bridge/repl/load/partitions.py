@@ -27,8 +27,8 @@ def known_partitions(
 ) -> Mapping[tuple[str, ...], Partition]:
     """Those of a batch that the target has, by their values."""
     names = [part.name for part in parts]
-    found = replica.metastore.get_partitions_by_names(table.database_name, table.name, names)
-    return {partition.values: partition for partition in found}
+    partitions = replica.metastore.get_partitions_by_names(table.database_name, table.name, names)
+    return {partition.values: partition for partition in partitions}
 
 
 def places_of(

@@ -8,12 +8,12 @@ from enum import Enum
 
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.directories import DumpState
-from hms_bridge.repl.format.untrusted import DumpRules, checked_name
+from hms_bridge.repl.format.untrusted import DumpRules, given_name
+from hms_bridge.repl.format.verify import Reading, VerifyReport
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.distributed import CopyLimits
 from hms_bridge.repl.load.file_copy import CopyReport
 from hms_bridge.repl.load.replica import ReplicaNames
-from hms_bridge.repl.verify import Reading, VerifyReport
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,10 +47,10 @@ class LoadRequest:
     @property
     def names(self) -> ReplicaNames:
         """Who replicates what into what, in lower case."""
-        source = checked_name(self.source_database, "database")
+        source = given_name(self.source_database, "database")
         return ReplicaNames(
             source_database=source,
-            target_database=checked_name(self.target_database or source, "database"),
+            target_database=given_name(self.target_database or source, "database"),
             external_base=self.external_base,
             functions_root=self.functions_root,
             user=self.user,
@@ -73,8 +73,8 @@ class LoadPlan:
 
     ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: that come
     whole. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
-    without effect here; ``left_out_count``: events of other databases' transactions. ``state`` of
-    the dump: one that is loaded is loaded again into a replica that is behind it.
+    without effect here. ``state`` of the dump: one that is loaded is loaded again into a replica
+    that is behind it.
     """
 
     kind: LoadKind
@@ -87,7 +87,6 @@ class LoadPlan:
     tables: tuple[str, ...] = ()
     events: Mapping[str, int] = field(default_factory=dict)
     passed: Mapping[str, int] = field(default_factory=dict)
-    left_out_count: int = 0
     files: VerifyReport | None = None
 
     @property

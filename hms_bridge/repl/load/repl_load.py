@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
-from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.errors import EventGapError, IncompatibleError, ReplError
@@ -27,8 +27,10 @@ from hms_bridge.model.properties import (
 )
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.layout import database_directory
+from hms_bridge.repl.format.non_recoverable import marking_load
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.texts import write_text
+from hms_bridge.repl.format.verify import VerifyReport, verify_reader
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.load.bandwidth import throttle
 from hms_bridge.repl.load.bootstrap import (
@@ -57,11 +59,10 @@ from hms_bridge.repl.load.own_source import (
 from hms_bridge.repl.load.plan import LoadKind, LoadPlan, LoadReport, LoadRequest
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.load.same_source import origin_note, require_same_source
-from hms_bridge.repl.load.scope import refuse_foreign, require_scope, scope_parameter
-from hms_bridge.repl.non_recoverable import marking_load
+from hms_bridge.repl.load.scope import lacks_scope, refuse_foreign, require_scope, scope_parameter
 from hms_bridge.repl.remedies import begin_anew
-from hms_bridge.repl.target_objects import DIVERGED, FIRST_INCREMENTAL_TABLES, last_event_of
-from hms_bridge.repl.verify import VerifyReport, verify_reader
+from hms_bridge.repl.storage import explained_refusals
+from hms_bridge.repl.target_objects import DIVERGED, FIRST_INCREMENTAL_TABLES, replica_event
 
 _TABLES_COMPARED = 10
 
@@ -69,7 +70,7 @@ _TABLES_COMPARED = 10
 class ReplLoad:
     """Loads dumps into one metastore. ``resolve`` must reach dumps, source, archive and target.
 
-    ``job`` copies what is large, if there is one. ``on_copied`` is told the bytes of each file as
+    ``job`` copies what is large, if there is one. ``on_copied`` is given the bytes of each file as
     it is there, ``on_waiting`` why a load waits for another one.
     """
 
@@ -96,10 +97,8 @@ class ReplLoad:
         Raises SourceFileMissingError if a file is lost, EventGapError if the dump does not follow
         on what was loaded, DumpIncompleteError, ReplError.
         """
-        try:
+        with explained_refusals(partial(_unreachable, request)):
             return self._plan(request)
-        except (OSError, ChangeManagerError) as error:
-            raise _unreachable(request, error) from error
 
     def run(self, plan: LoadPlan) -> LoadReport:
         """Carry a plan out. Raises ReplError if the dumps or the target have changed since, or if
@@ -110,19 +109,13 @@ class ReplLoad:
         if plan.kind is LoadKind.NOTHING:
             return self._report(plan, self._replica(plan.request), plan.stands_at)
         request = plan.request
-        wanted = LeaseRequest(
-            kind=LeaseKind.LOAD,
-            database_name=request.names.target_database,
-            user=request.user,
-            host=request.host,
-            rules=request.lease,
-            on_waiting=self._on_waiting,
-        )
-        try:
-            with held_lease(self._target, self._clock, wanted) as lease:
-                return self._run(plan, lease.check)
-        except (OSError, ChangeManagerError) as error:
-            raise _unreachable(plan.request, error) from error
+        target = request.names.target_database
+        wanted = LeaseRequest.of(request, LeaseKind.LOAD, target, self._on_waiting)
+        with (
+            explained_refusals(partial(_unreachable, request)),
+            held_lease(self._target, self._clock, wanted) as lease,
+        ):
+            return self._run(plan, lease.check)
 
     def marking(self, request: LoadRequest) -> AbstractContextManager[None]:
         """Where plan and run are to leave Hive's mark of what no further load ends."""
@@ -134,25 +127,19 @@ class ReplLoad:
         reader = DumpReader(self._resolve, dump.paths, request.rules)
         database = self._replica(request).find_database()
         require_same_source(reader, database)
+        plan = LoadPlan(
+            kind=LoadKind.NOTHING, request=request, reason="", directory=dump.paths.root
+        )
         if is_dropped_already(self._resolve, reader, dump.state, database):
-            return LoadPlan(
-                kind=LoadKind.NOTHING,
-                request=request,
-                reason=f"{dump.paths.root} told of a drop, and the database is not there any more",
-                directory=dump.paths.root,
-            )
+            why = f"{dump.paths.root} told of a drop, and the database is not there any more"
+            return replace(plan, reason=why)
         if dump.state is DumpState.LOADED:
             stands_at = self._stands_at(request)
             if stands_at is None:
                 raise self._loaded_elsewhere(request, dump.paths.root)
             if self._has_all(request, dump, stands_at):
-                return LoadPlan(
-                    kind=LoadKind.NOTHING,
-                    request=request,
-                    reason=f"{dump.paths.root} is loaded already, and there is no newer dump",
-                    directory=dump.paths.root,
-                    stands_at=stands_at,
-                )
+                why = f"{dump.paths.root} is loaded already, and there is no newer dump"
+                return replace(plan, reason=why, stands_at=stands_at)
             # Another replica loaded it, or this one was restored to an earlier state since.
         if reader.source_database != request.names.source_database:
             raise ReplError(
@@ -170,11 +157,15 @@ class ReplLoad:
         return replace(self._plan_incremental(request, reader), state=dump.state)
 
     def _has_all(self, request: LoadRequest, dump: DumpDirectory, stands_at: EventId) -> bool:
-        """Whether the target has what a loaded dump brought; whole tables need no event for it."""
+        """Whether the target has what a loaded dump brought; whole tables need no event for it, nor
+        does another scope."""
         if dump.metadata is None or stands_at != dump.metadata.last_event_id:
             return dump.metadata is None or stands_at > dump.metadata.last_event_id
         reader = DumpReader(self._resolve, dump.paths, request.rules)
-        return reader.is_bootstrap or not lacks_tables(reader, self._replica(request))
+        replica = self._replica(request)
+        if reader.is_bootstrap:
+            return True
+        return not (lacks_tables(reader, replica) or lacks_scope(reader, replica))
 
     def _loaded_elsewhere(self, request: LoadRequest, directory: str) -> ReplError:
         database = self._replica(request).find_database()
@@ -197,8 +188,7 @@ class ReplLoad:
         return dump
 
     def _stands_at(self, request: LoadRequest) -> EventId | None:
-        database = self._replica(request).find_database()
-        return None if database is None else last_event_of(database.parameters)
+        return replica_event(self._replica(request).find_database())
 
     def _replica(
         self,
@@ -244,7 +234,7 @@ class ReplLoad:
     def _plan_bootstrap(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
         replica = self._replica(request)
         database = replica.find_database()
-        stands_at = None if database is None else last_event_of(database.parameters)
+        stands_at = replica_event(database)
         begun = None if database is None else database.parameters.get(CHECKPOINT)
         # Stopped between the last change of the replica and the marks in the dump.
         if begun == reader.paths.hive and stands_at is not None:
@@ -295,7 +285,6 @@ class ReplLoad:
             tables=tuple(sorted(reader.names_anew)),
             events=events.counts,
             passed=events.passed,
-            left_out_count=len(events.left_out),
             files=self._verify(request, reader, after=stands_at),
         )
 
@@ -309,7 +298,7 @@ class ReplLoad:
         require_there(self._resolve, directories)
 
     def _refuse_own_events(self, request: LoadRequest, reader: DumpReader) -> None:
-        """A replica may be a source, too; the first tables of the dump tell whether of this one."""
+        """A replica may be a source, too; the first tables of the dump show whether of this one."""
         replica = self._replica(request)
         database = replica.find_database()
         if database is None or not database.is_replication_source:
@@ -321,7 +310,7 @@ class ReplLoad:
         """Where the target stands. Raises ReplError, EventGapError if the dump does not follow."""
         target = request.names.target_database
         database = self._replica(request).find_database()
-        stands_at = None if database is None else last_event_of(database.parameters)
+        stands_at = replica_event(database)
         if database is None or stands_at is None:
             raise ReplError(
                 f"database {target} was not bootstrapped, but {reader.paths.root} is an "
@@ -405,7 +394,7 @@ class ReplLoad:
     def _run_incremental(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
         stands_at = plan.stands_at or EventId(0)
         if stands_at < reader.metadata.to_event_id:
-            replica.start_at(stands_at)
+            replica.stands_at(stands_at)
             events: IncrementalPlan = plan_incremental(reader, stands_at)
             replay(reader, replica, events)
         # Read at the source after the last event, so they come after it here.
@@ -459,8 +448,8 @@ def _reached(plan: LoadPlan) -> EventId:
     return max(plan.last_event_id or EventId(0), plan.stands_at or EventId(0))
 
 
-def _unreachable(request: LoadRequest, error: Exception) -> ReplError:
-    return ReplError(
+def _unreachable(request: LoadRequest, error: Exception) -> str:
+    return (
         f"loading {request.source_database} below {request.root}: {error}. What was loaded stays; "
         "check the file systems of both clusters, then load again"
     )

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import Location, Resolver
-from hms_bridge.errors import NoSuchObjectError, ReplError
+from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, LAST_EVENT
 from hms_bridge.model.txn import (
     AbortReason,
@@ -24,6 +23,7 @@ from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.load.copy import Copier, Copies, CopyGroup, CopyPlace
 from hms_bridge.repl.load.file_copy import CopyReport
 from hms_bridge.repl.load.own_source import is_same_place
+from hms_bridge.repl.lookup import find_partition, if_there
 from hms_bridge.repl.remedies import begin_anew, bring_anew
 from hms_bridge.repl.target_objects import (
     FIRST_INCREMENTAL_TABLES,
@@ -113,10 +113,7 @@ class Replica:
 
     def find_database(self) -> Database | None:
         """The target database; None before the bootstrap."""
-        try:
-            return self.metastore.get_database(self.names.target_database)
-        except NoSuchObjectError:
-            return None
+        return if_there(self.database)
 
     def database(self) -> Database:
         """The target database. Raises NoSuchObjectError."""
@@ -139,8 +136,9 @@ class Replica:
         if changed != database:
             self.metastore.alter_database(self.names.target_database, changed)
 
-    def start_at(self, event_id: EventId) -> None:
-        """The event that the database stands at when the load begins."""
+    def stands_at(self, event_id: EventId) -> None:
+        """The event that the database stands at when the load begins, or since a commit moved its
+        ``repl.last.id`` in the same database transaction."""
         self._recorded = self._reached = event_id
 
     @property
@@ -152,10 +150,6 @@ class Replica:
         """An event is applied; it is recorded later, as it may be applied again without harm."""
         self._reached = event_id
 
-    def recorded_with_commit(self, event_id: EventId) -> None:
-        """A commit moved ``repl.last.id`` in its own database transaction."""
-        self._recorded = self._reached = event_id
-
     def record(self) -> None:
         """Write down how far the load has come."""
         if self._reached is not None and self._reached != self._recorded:
@@ -164,10 +158,7 @@ class Replica:
 
     def find_table(self, name: str) -> Table | None:
         """A table of the target; None if it is not there."""
-        try:
-            return self.metastore.get_table(self.names.target_database, name)
-        except NoSuchObjectError:
-            return None
+        return if_there(self.metastore.get_table, self.names.target_database, name)
 
     def require_own_place(self, table: Table, source: Table) -> None:
         """Raises ReplError if a table that this load made lies where its source does, links
@@ -186,11 +177,7 @@ class Replica:
 
     def find_partition(self, table: Table, name: str) -> Partition | None:
         """A partition of the target, by its name; None if it is not there."""
-        values = [value for _, value in parse_partition_name(name)]
-        try:
-            return self.metastore.get_partition(self.names.target_database, table.name, values)
-        except NoSuchObjectError:
-            return None
+        return find_partition(self.metastore, self.names.target_database, table.name, name)
 
     def is_newer(self, parameters: Mapping[str, str], event_id: EventId) -> bool:
         """Whether an object is of a later incarnation than an event."""

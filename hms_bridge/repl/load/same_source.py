@@ -16,7 +16,7 @@ from hms_bridge.repl.target_objects import ORIGIN
 
 
 def origin_note(reader: DumpReader) -> dict[str, str | None]:
-    """The property that a load of the whole dump leaves; none where the dump cannot tell."""
+    """The property that a load of the whole dump leaves; none where the dump does not name it."""
     event_id = reader.metadata.last_event_id
     noted = reader.origin().get(event_id)
     return {ORIGIN: None if noted is None else f"{event_id} {noted}"}
@@ -26,7 +26,7 @@ def require_same_source(reader: DumpReader, database: Database | None) -> None:
     """Raises ReplError if another event than the replica's has its number in the dump, or if the
     dump begins before the replica's last whole load and knows nothing of its end.
 
-    A note that is older than the dump tells nothing: something else has loaded since.
+    A note that is older than the dump says nothing: something else has loaded since.
     """
     text = "" if database is None else database.parameters.get(ORIGIN, "")
     number, _, noted = text.partition(" ")

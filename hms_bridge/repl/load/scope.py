@@ -18,7 +18,7 @@ from hms_bridge.repl.target_objects import SCOPE, is_loaded, noted_scope
 
 def require_scope(names: ReplicaNames, reader: DumpReader, database: Database) -> None:
     """Raises ReplError if an incremental dump goes on from another scope than the replica has: what
-    a dump between brought whole, or dropped, would be missing or stay, and no event tells of it."""
+    a dump between brought whole, or dropped, would be missing or stay, and no event names it."""
     noted = noted_scope(database.parameters, names.source_database)
     # A dump of Hive's does not say from which scope it goes on where that was changed.
     is_known = reader.has_manifest or not reader.metadata.is_scope_modified
@@ -31,6 +31,15 @@ def require_scope(names: ReplicaNames, reader: DumpReader, database: Database) -
             f"{_words(before)}: a dump between was loaded into another replica, or this one was "
             "restored. " + begin_anew(names.source_database, names.target_database)
         )
+
+
+def lacks_scope(reader: DumpReader, replica: Replica) -> bool:
+    """Whether a replica has not noted the scope that a dump gives it. It may stand at the dump's
+    event all the same, if the change brings no table."""
+    database = replica.find_database()
+    source = replica.names.source_database
+    noted = None if database is None else noted_scope(database.parameters, source)
+    return noted is not None and noted.patterns_text != reader.scope.patterns_text
 
 
 def refuse_foreign(reader: DumpReader, replica: Replica) -> None:
@@ -49,7 +58,7 @@ def refuse_foreign(reader: DumpReader, replica: Replica) -> None:
 
 
 def is_kept(reader: DumpReader, table: Table) -> bool:
-    """Whether a table stays although its name is told as gone: nobody asked for that name, and no
+    """Whether a table stays although its name is named as gone: nobody asked for that name, and no
     load made what is called so here."""
     return table.name in reader.scope_note.names and not is_loaded(table)
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Partition, Table
+from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import CHECKPOINT
 from hms_bridge.model.txn import TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
@@ -85,7 +86,7 @@ def _begun_table(
 ) -> Table:
     """The target's table, made if it is not there. Raises ReplError for one of somebody else."""
     if table is None:
-        new = _new_table(replica, dumped)
+        new = new_table(replica, dumped, dumped.spec.last_event_id)
         # By this a next try knows the table as its own (replace_tables).
         begun = {**new.parameters, BEGUN: checkpoint}
         replica.metastore.create_table(replace(new, parameters=begun))
@@ -138,11 +139,12 @@ class _TableLoad:
         _finish_table(self._replica, self._table, self._checkpoint)
 
 
-def _new_table(replica: Replica, dumped: DumpedTable) -> Table:
+def new_table(replica: Replica, dumped: DumpedTable, last_event: EventId) -> Table:
+    """A table as it is made on the target."""
     return target_table(
         dumped.table,
         replica.names.target_database,
-        last_event=dumped.spec.last_event_id,
+        last_event=last_event,
         external_base=replica.names.external_base,
     )
 

@@ -1,7 +1,7 @@
 """What is wrong between a source and its replica, found out without changing anything.
 
 Dump and load are planned, as the next cycle would plan them; what they refuse is read for the way
-out that it names. What no plan can tell is added by whoever tried: the last cycle, or this repair.
+out that it names. What no plan can know is added by whoever tried: the last cycle, or this repair.
 """
 
 from __future__ import annotations
@@ -11,21 +11,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from changemanager.location import Resolver
-from hms_bridge.errors import EventGapError, MarkedError, NoSuchObjectError, ReplError
+from hms_bridge.errors import EventGapError, MarkedError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.properties import CHECKPOINT, INCOMPATIBLE
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
-from hms_bridge.repl.compare.repl_compare import CompareRequest, ReplCompare
-from hms_bridge.repl.compare.table_comparison import Depth
+from hms_bridge.repl.compare.repl_compare import ReplCompare
+from hms_bridge.repl.compare.table_comparison import CompareRequest, Depth
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.discard import ReplDiscard
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.reader import DumpReader
-from hms_bridge.repl.format.untrusted import checked_name
+from hms_bridge.repl.format.untrusted import given_name
+from hms_bridge.repl.format.verify import Reading
 from hms_bridge.repl.load.handed_over import refuse_successor
 from hms_bridge.repl.load.plan import LoadKind, LoadPlan
+from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.repair.plan import (
     Cure,
     RepairFacts,
@@ -39,7 +41,6 @@ from hms_bridge.repl.repair.plan import (
     troubles_of_findings,
 )
 from hms_bridge.repl.target_objects import last_event_of
-from hms_bridge.repl.verify import Reading
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,11 +83,11 @@ class RepairRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """What a repair has done so far. ``told``: what its own steps were refused with; ``brought``:
-    tables that came whole; ``is_all_brought``: everything did; ``scope``: tables to compare, None:
-    all."""
+    """What a repair has done so far. ``refused``: what its own steps were refused with;
+    ``brought``: tables that came whole; ``is_all_brought``: everything did; ``scope``: tables to
+    compare, None: all."""
 
-    told: tuple[Trouble, ...] = ()
+    refused: tuple[Trouble, ...] = ()
     brought: frozenset[str] = frozenset()
     is_all_brought: bool = False
     scope: frozenset[str] | None = None
@@ -125,7 +126,7 @@ class RepairLooking:
         load, refused = self._load(waiting) if finished else (None, ())
         wanted = self._wanted(request)
         missing = frozenset() if progress.is_all_brought else wanted - progress.brought
-        troubles = [*asked(missing), *refused, *progress.told]
+        troubles = [*asked(missing), *refused, *progress.refused]
         if request.last_failure is not None and not self._is_over(request.last_failure, dumps):
             troubles.append(trouble_of_cycle(request.last_failure.message))
         replica = self._replica()
@@ -133,8 +134,8 @@ class RepairLooking:
             waiting = replace(waiting, anew=frozenset(load.tables))
         comparison = None
         if replica.stands_at is not None and not _is_bootstrap_due(troubles):
-            comparison, found = self._compared(request, progress, wanted)
-            troubles += found
+            comparison, differing = self._compared(request, progress, wanted)
+            troubles += differing
         dump, refused = self._dump(waiting, troubles)
         troubles += refused
         facts = RepairFacts(
@@ -202,9 +203,8 @@ class RepairLooking:
 
     def _replica(self) -> ReplicaState:
         name = self._names.target_database
-        try:
-            database = self._sides.target.get_database(name)
-        except NoSuchObjectError:
+        database = if_there(self._sides.target.get_database, name)
+        if database is None:
             return ReplicaState(name=name)
         refuse_successor(database)
         parameters = database.parameters
@@ -219,7 +219,7 @@ class RepairLooking:
 
     def _wanted(self, request: RepairRequest) -> frozenset[str]:
         """The tables that are asked for by name or pattern."""
-        names = {checked_name(name, "table") for name in request.tables}
+        names = {given_name(name, "table") for name in request.tables}
         there = self._sides.source.get_tables(self._source) if request.patterns else ()
         scope = self._sides.cycle.dump.scope
         if scope is not None:
@@ -235,7 +235,7 @@ class RepairLooking:
         return frozenset(names)
 
     def _is_over(self, failure: LastFailure, dumps: Sequence[DumpDirectory]) -> bool:
-        """Whether something was loaded since a cycle failed: then it is mended, or tells again."""
+        """Whether something was loaded since a cycle failed: then it is mended, or fails again."""
         for dump in dumps:
             loaded = self._sides.resolve(dump.paths.finished_load).status()
             if loaded is not None and (loaded.mtime_ms or 0) >= failure.ended_at_ms:
@@ -267,8 +267,8 @@ class RepairLooking:
             report = self._sides.comparer.run(compare)
         except ReplError as error:
             return None, (trouble_of(Seen.COMPARE, str(error)),)
-        found = troubles_of_findings(report.findings)
-        return report, tuple(_if_still(trouble, progress) for trouble in found)
+        troubles = troubles_of_findings(report.findings)
+        return report, tuple(_if_still(trouble, progress) for trouble in troubles)
 
     def _known_names(self) -> frozenset[str]:
         sides = self._sides

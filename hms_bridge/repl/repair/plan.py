@@ -8,7 +8,7 @@ whole, not partitions.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 
 from hms_bridge.model.ids import EventId
@@ -102,6 +102,11 @@ class RepairFacts:
     is_anything_new: bool = False
     troubles: tuple[Trouble, ...] = ()
 
+    @property
+    def waiting_directory(self) -> str | None:
+        """Where the dump is that waits, if one does."""
+        return None if self.waiting is None else self.waiting.directory
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepairPlan:
@@ -123,24 +128,31 @@ def decide(facts: RepairFacts) -> RepairPlan:
     bootstrap ends it too: nothing is changed then."""
     own = tuple(_of_replica(facts))
     troubles = (*own, *facts.troubles)
-    left = tuple(one for one in troubles if one.seen is Seen.COMPARE and one.cure is Cure.BY_HAND)
-    rest = tuple(one for one in troubles if one not in left)
+    left = tuple(
+        trouble for trouble in troubles if trouble.seen is Seen.COMPARE and _is_by_hand(trouble)
+    )
+    rest = tuple(trouble for trouble in troubles if trouble not in left)
     if own:
         # The load says the same in other words.
-        rest = tuple(one for one in rest if not (one.seen is Seen.LOAD and _is_by_hand(one)))
-    cure = max((one.cure for one in rest), default=None)
+        rest = tuple(
+            trouble for trouble in rest if not (trouble.seen is Seen.LOAD and _is_by_hand(trouble))
+        )
+    cure = max((trouble.cure for trouble in rest), default=None)
     if cure is Cure.BY_HAND:
-        refusals = tuple(filter(_is_by_hand, rest))
-        return RepairPlan(step=Step.BY_HAND, troubles=refusals, left=left)
-    if cure is Cure.BOOTSTRAP:
-        return _bootstrap(facts, rest, left)
-    if cure is Cure.TABLES:
-        return _tables(facts, rest, left)
-    if cure is Cure.DUMP_AGAIN:
-        return _replacing(facts, Step.DUMP_AGAIN, rest, left)
-    if cure is Cure.GO_ON or facts.is_anything_new:
-        return _going_on(facts, rest, left)
-    return RepairPlan(step=Step.NOTHING, left=left)
+        plan = RepairPlan(step=Step.BY_HAND, troubles=tuple(filter(_is_by_hand, rest)))
+    elif cure is Cure.BOOTSTRAP:
+        plan = _bootstrap(facts, rest)
+    elif cure is Cure.TABLES:
+        plan = _tables(facts, rest)
+    elif cure is Cure.DUMP_AGAIN:
+        plan = RepairPlan(
+            step=Step.DUMP_AGAIN, troubles=rest, replaced_dump=facts.waiting_directory
+        )
+    elif cure is Cure.GO_ON or facts.is_anything_new:
+        plan = _going_on(facts, rest)
+    else:
+        plan = RepairPlan(step=Step.NOTHING)
+    return replace(plan, left=left)
 
 
 def trouble_of(
@@ -159,7 +171,7 @@ def trouble_of(
 
 def trouble_of_cycle(message: str) -> Trouble:
     """What the last cycle failed with. It may be over: but for tables that it names, another try
-    tells."""
+    shows it."""
     trouble = trouble_of(Seen.CYCLE, message)
     if trouble.cure is Cure.TABLES:
         return trouble
@@ -170,35 +182,22 @@ def troubles_of_findings(findings: Iterable[Finding]) -> tuple[Trouble, ...]:
     """Differences that a comparison found, one trouble a table."""
     by_table: dict[str, list[Finding]] = {}
     others: list[Trouble] = []
-    for one in findings:
-        if one.verdict is not Verdict.DIFFERENT:
+    for finding in findings:
+        if finding.verdict is not Verdict.DIFFERENT:
             continue
-        if one.table is None and one.what.startswith("function "):
-            others.append(
-                _by_hand(
-                    f"{_text(one)}: drop it at the source and create it there anew, so that its "
-                    "events bring it; or drop it on the replica, if the source has none"
-                )
-            )
-        elif one.table is None:
-            others.append(_by_hand(f"{_text(one)}: change it on the side where it is wrong"))
-        elif one.what == "table" and one.source == "missing":
-            others.append(
-                _by_hand(
-                    f"table {one.table} is on the replica only, and no event of the source is of "
-                    "it: drop it there, or give it to another database"
-                )
-            )
-        else:
-            by_table.setdefault(one.table, []).append(one)
+        text = _advice(finding)
+        if text is not None:
+            others.append(Trouble(seen=Seen.COMPARE, text=text, cure=Cure.BY_HAND))
+        elif finding.table is not None:
+            by_table.setdefault(finding.table, []).append(finding)
     differing = (
         Trouble(
             seen=Seen.COMPARE,
-            text=f"{table}: {'; '.join(map(_text, found))}",
+            text=f"{table}: {'; '.join(map(_text, findings_there))}",
             cure=Cure.TABLES,
             tables=frozenset([table]),
         )
-        for table, found in sorted(by_table.items())
+        for table, findings_there in sorted(by_table.items())
     )
     return (*differing, *others)
 
@@ -212,14 +211,27 @@ def asked(tables: Collection[str]) -> tuple[Trouble, ...]:
     return (Trouble(seen=Seen.ASKED, text=text, cure=Cure.TABLES, tables=names),)
 
 
-def _text(found: Finding) -> str:
-    where = "" if found.partition is None else f"{found.partition}: "
-    sides = f" (source: {found.source or 'none'}; replica: {found.replica or 'none'})"
-    return f"{where}{found.what}{sides}"
+def _text(finding: Finding) -> str:
+    where = "" if finding.partition is None else f"{finding.partition}: "
+    sides = f" (source: {finding.source or 'none'}; replica: {finding.replica or 'none'})"
+    return f"{where}{finding.what}{sides}"
 
 
-def _by_hand(text: str) -> Trouble:
-    return Trouble(seen=Seen.COMPARE, text=text, cure=Cure.BY_HAND)
+def _advice(finding: Finding) -> str | None:
+    """What a person does about a difference; None where its table can be brought whole."""
+    if finding.table is None and finding.what.startswith("function "):
+        return (
+            f"{_text(finding)}: drop it at the source and create it there anew, so that its events "
+            "bring it; or drop it on the replica, if the source has none"
+        )
+    if finding.table is None:
+        return f"{_text(finding)}: change it on the side where it is wrong"
+    if finding.what == "table" and finding.source == "missing":
+        return (
+            f"table {finding.table} is on the replica only, and no event of the source is of it: "
+            "drop it there, or give it to another database"
+        )
+    return None
 
 
 def _is_by_hand(trouble: Trouble) -> bool:
@@ -254,63 +266,47 @@ def _of_replica(facts: RepairFacts) -> Iterator[Trouble]:
         yield Trouble(seen=Seen.REPLICA, text=f"{why}. {commands}", cure=Cure.BOOTSTRAP)
 
 
-def _bootstrap(
-    facts: RepairFacts, troubles: tuple[Trouble, ...], left: tuple[Trouble, ...]
-) -> RepairPlan:
+def _bootstrap(facts: RepairFacts, troubles: tuple[Trouble, ...]) -> RepairPlan:
     """A bootstrap dump that waits and is whole is the new one."""
     waiting, replica = facts.waiting, facts.replica
     is_there = (
         waiting is not None
         and waiting.is_bootstrap
         and not waiting.is_damaged
-        and not any(one.seen in (Seen.LOAD, Seen.DUMP) for one in _bootstraps(troubles))
+        and not _is_seen_by_verbs(troubles, Cure.BOOTSTRAP)
     )
-    directory = None if waiting is None else waiting.directory
+    directory = facts.waiting_directory
     return RepairPlan(
         step=Step.BOOTSTRAP,
         troubles=troubles,
         replaced_dump=None if is_there else directory,
         loaded_dump=directory if is_there else None,
         dropped=replica.name if replica.is_loaded else None,
-        left=left,
     )
 
 
-def _bootstraps(troubles: Iterable[Trouble]) -> Iterator[Trouble]:
-    return (one for one in troubles if one.cure is Cure.BOOTSTRAP)
+def _is_seen_by_verbs(troubles: Iterable[Trouble], cure: Cure) -> bool:
+    """Whether a dump or a load asks for a cure, as they would do with what waits."""
+    return any(
+        trouble.cure is cure and trouble.seen in (Seen.LOAD, Seen.DUMP) for trouble in troubles
+    )
 
 
-def _tables(
-    facts: RepairFacts, troubles: tuple[Trouble, ...], left: tuple[Trouble, ...]
-) -> RepairPlan:
+def _tables(facts: RepairFacts, troubles: tuple[Trouble, ...]) -> RepairPlan:
     """Not in place of a bootstrap dump: that is loaded first. Nor of one that brings them."""
     waiting = facts.waiting
-    names = frozenset[str]().union(*(one.tables for one in troubles))
+    names = frozenset[str]().union(*(trouble.tables for trouble in troubles))
     if waiting is not None and not waiting.is_damaged:
-        is_brought = names <= waiting.anew and not any(
-            one.cure is Cure.TABLES and one.seen in (Seen.LOAD, Seen.DUMP) for one in troubles
-        )
+        is_brought = names <= waiting.anew and not _is_seen_by_verbs(troubles, Cure.TABLES)
         if waiting.is_bootstrap or is_brought:
-            return _going_on(facts, troubles, left)
-    plan = _replacing(facts, Step.TABLES, troubles, left)
+            return _going_on(facts, troubles)
     return RepairPlan(
-        step=plan.step,
+        step=Step.TABLES,
         troubles=troubles,
         tables=tuple(sorted(names)),
-        replaced_dump=plan.replaced_dump,
-        left=left,
+        replaced_dump=facts.waiting_directory,
     )
 
 
-def _replacing(
-    facts: RepairFacts, step: Step, troubles: tuple[Trouble, ...], left: tuple[Trouble, ...]
-) -> RepairPlan:
-    replaced = None if facts.waiting is None else facts.waiting.directory
-    return RepairPlan(step=step, troubles=troubles, replaced_dump=replaced, left=left)
-
-
-def _going_on(
-    facts: RepairFacts, troubles: tuple[Trouble, ...], left: tuple[Trouble, ...]
-) -> RepairPlan:
-    loaded = None if facts.waiting is None else facts.waiting.directory
-    return RepairPlan(step=Step.GO_ON, troubles=troubles, loaded_dump=loaded, left=left)
+def _going_on(facts: RepairFacts, troubles: tuple[Trouble, ...]) -> RepairPlan:
+    return RepairPlan(step=Step.GO_ON, troubles=troubles, loaded_dump=facts.waiting_directory)

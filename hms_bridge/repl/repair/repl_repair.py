@@ -1,7 +1,7 @@
 """Repair: carry out the smallest step that ends the present trouble, then compare.
 
 Nothing is remembered between two runs. A repair that was killed is asked for again: what it finds
-then, a dump of its own that waits among it, tells where to go on.
+then, a dump of its own that waits among it, says where to go on.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hms_bridge.clock import Clock
-from hms_bridge.errors import BusyError, NoSuchObjectError, ReplError
+from hms_bridge.errors import BusyError, ReplError
 from hms_bridge.model.properties import CHECKPOINT
 from hms_bridge.model.replication import CycleOutcome, CycleResult
 from hms_bridge.repl.compare.described import CompareReport
@@ -20,6 +20,7 @@ from hms_bridge.repl.dump.plan import DumpKind, DumpRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.load.handed_over import refuse_successor
 from hms_bridge.repl.load.plan import LoadKind, LoadReport
+from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.repair.looking import (
     Progress,
     RepairLook,
@@ -57,21 +58,21 @@ class RepairReport:
 
     @property
     def exit_code(self) -> int:
-        """2 for what is left, 3 if something can be told only later, else 0."""
+        """2 for what is left, 3 if something can be decided only later, else 0."""
         if self.left:
             return 2
         return 0 if self.comparison is None else self.comparison.exit_code
 
 
 class ReplRepair:
-    """Repairs one replica. ``tell`` hears of each step before it is taken."""
+    """Repairs one replica. ``say`` is given each step before it is taken."""
 
     def __init__(
-        self, sides: RepairSides, clock: Clock, *, tell: Callable[[str], None] = lambda _: None
+        self, sides: RepairSides, clock: Clock, *, say: Callable[[str], None] = lambda _: None
     ) -> None:
         self._sides = sides
         self._clock = clock
-        self._tell = tell
+        self._say = say
         self._looking = RepairLooking(sides)
 
     def plan(self, request: RepairRequest) -> RepairPlan:
@@ -91,7 +92,7 @@ class ReplRepair:
             if course.is_over(plan):
                 return course.report(look, plan)
             require_allowed(plan, request)
-            self._tell(step_text(plan))
+            self._say(step_text(plan))
             try:
                 directory, loads = self._carry_out(plan, look.facts)
             except ReplError as error:
@@ -159,18 +160,10 @@ class ReplRepair:
     def _drop(self, replica: ReplicaState) -> None:
         """Under the lease of loads, and only what the plan has seen (I10)."""
         load, target = self._sides.cycle.load, self._sides.target
-        wanted = LeaseRequest(
-            kind=LeaseKind.LOAD,
-            database_name=replica.name,
-            user=load.user,
-            host=load.host,
-            rules=load.lease,
-            on_waiting=self._tell,
-        )
+        wanted = LeaseRequest.of(load, LeaseKind.LOAD, replica.name, self._say)
         with held_lease(target, self._clock, wanted):
-            try:
-                database = target.get_database(replica.name)
-            except NoSuchObjectError:
+            database = if_there(target.get_database, replica.name)
+            if database is None:
                 return
             refuse_successor(database)
             parameters = database.parameters
@@ -218,7 +211,7 @@ class _Course:
         self._failure = error
         trouble = trouble_of_error(Seen.LOAD, error)
         if trouble.cure is not Cure.BY_HAND:
-            self.progress = replace(self.progress, told=(*self.progress.told, trouble))
+            self.progress = replace(self.progress, refused=(*self.progress.refused, trouble))
 
     def done(
         self,
@@ -252,7 +245,7 @@ class _Course:
             steps=tuple(self._steps),
             result=result,
             comparison=look.comparison,
-            left=(*plan.left, *(one for one in plan.troubles if one.cure is not Cure.GO_ON)),
+            left=(*plan.left, *(trouble for trouble in plan.troubles if trouble.cure > Cure.GO_ON)),
         )
 
 
@@ -260,7 +253,7 @@ def require_allowed(plan: RepairPlan, request: RepairRequest) -> None:
     """Raises ReplError for a bootstrap that nobody allowed."""
     if plan.step is not Step.BOOTSTRAP or request.is_bootstrap_allowed:
         return
-    why = next(one.text for one in plan.troubles if one.cure is Cure.BOOTSTRAP)
+    why = next(trouble.text for trouble in plan.troubles if trouble.cure is Cure.BOOTSTRAP)
     raise ReplError(
         f"nothing less than a new bootstrap ends this: {why}. Repair does it with "
         f"--allow-bootstrap: it would {step_text(plan)}"
@@ -289,4 +282,4 @@ def step_text(plan: RepairPlan) -> str:
 
 
 def _has_tables(plan: RepairPlan) -> bool:
-    return any(one.cure is Cure.TABLES for one in plan.troubles)
+    return any(trouble.cure is Cure.TABLES for trouble in plan.troubles)

@@ -11,9 +11,9 @@ from hms_bridge.repl.load.events.context import ReplayContext
 
 
 def add_constraints(context: ReplayContext, event: DumpedEvent) -> None:
-    """Put them in the place of what is there. A Hive tells a foreign key of another database's
+    """Put them in the place of what is there. A Hive reports a foreign key of another database's
     table here, if it refers to one of this database: that table is not ours."""
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     replica = context.replica
     for added in added_constraints(payload, ADDED[event.type]):
         if added.database_name != replica.names.source_database:
@@ -25,7 +25,7 @@ def add_constraints(context: ReplayContext, event: DumpedEvent) -> None:
 
 def drop_constraint(context: ReplayContext, event: DumpedEvent) -> None:
     """Drop one, unless the table is of a later incarnation."""
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     replica = context.replica
     table = context.table_or_gone(checked_name(payload.text("tableName"), "table"), event)
     if table is not None and not replica.is_newer(table.parameters, event.id):

@@ -23,7 +23,7 @@ class ObjectChange(Enum):
 
 
 def partition_key(table: str, values: Iterable[tuple[str, str]]) -> str:
-    """The key of a partition among the names of tables. A DROP tells its columns in any order."""
+    """The key of a partition among the names of tables. A DROP has its columns in any order."""
     pairs = sorted(f"{column.lower()}={value}" for column, value in values)
     return "\0".join([table, *pairs])
 
@@ -56,7 +56,7 @@ class ReplayContext:
     def table_or_gone(self, name: str, event: DumpedEvent) -> Table | None:
         """The target's table; None if it is not there because the source lost it later on.
 
-        A bootstrap reads tables after the event it starts from, so events may tell of tables that
+        A bootstrap reads tables after the event it starts from, so events may be of tables that
         were dropped or renamed before they could be dumped. Raises ReplError for a table that
         should be there.
         """

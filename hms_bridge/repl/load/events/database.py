@@ -15,7 +15,7 @@ def create_database(context: ReplayContext, event: DumpedEvent) -> None:
 
 def alter_database(context: ReplayContext, event: DumpedEvent) -> None:
     """Take over owner, description and parameters; those of the replication stay."""
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     source = database_from_json(payload.text("dbObjAfterJson"))
     replica = context.replica
     existing = replica.database()

@@ -16,7 +16,7 @@ def create_function(context: ReplayContext, event: DumpedEvent) -> None:
 
 def drop_function(context: ReplayContext, event: DumpedEvent) -> None:
     """Drop it if it is there."""
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     name = checked_name(payload.text("functionName"), "function")
     replica = context.replica
     if functions.find_function(replica, name) is not None:

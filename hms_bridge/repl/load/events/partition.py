@@ -23,7 +23,6 @@ from hms_bridge.repl.load.partitions import (
     places_of,
 )
 from hms_bridge.repl.target_objects import replay_environment, target_partition
-from hms_bridge.wire.object_json import partition_from_json
 
 
 def ensure_partition(
@@ -34,16 +33,7 @@ def ensure_partition(
     existing = replica.find_partition(table, part.name)
     if existing is not None:
         return existing
-    new = target_partition(
-        part.partition,
-        replica.names.target_database,
-        table=table,
-        last_event=event.id,
-        external_base=replica.names.external_base,
-    )
-    replica.metastore.add_partitions(
-        replica.names.target_database, table.name, [new], is_if_not_exists=True
-    )
+    add_partitions(replica, table, [part], {}, event.id)
     return replica.metastore.get_partition(
         replica.names.target_database, table.name, list(part.partition.values)
     )
@@ -99,11 +89,11 @@ def rename_partition(context: ReplayContext, event: DumpedEvent) -> None:
     Between dropping the old name and adding the new one the rows are not seen; they are never
     seen twice. Repeated after a stop it goes on where it was.
     """
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     table = context.table_or_gone(checked_name(payload.text("table"), "table"), event)
     if table is None:
         return
-    after = partition_from_json(payload.text("partitionObjAfterJson"))
+    after = payload.partition("partitionObjAfterJson")
     old_name = _name_of(table, payload.partition_values("keyValues"), event)
     new_name = checked_partition(partition_name(table.partition_columns, after.values))
     replica = context.replica
@@ -128,7 +118,7 @@ def rename_partition(context: ReplayContext, event: DumpedEvent) -> None:
 
 def truncate_partition(context: ReplayContext, event: DumpedEvent) -> None:
     """Empty partitions, as the source's TRUNCATE did."""
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     table = context.table_or_gone(checked_name(payload.text("table"), "table"), event)
     if table is None or table.is_external:
         return
@@ -152,7 +142,7 @@ def _truncated(payload: Payload) -> tuple[dict[str, str], ...]:
 
 def drop_partition(context: ReplayContext, event: DumpedEvent) -> None:
     """Drop partitions with their files, unless they are of a later incarnation."""
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     table = context.replica.find_table(checked_name(payload.text("table"), "table"))
     if table is None:
         return

@@ -7,24 +7,26 @@ from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.repl.format.dump_metadata import DumpType
 from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.external_list import external_target
+from hms_bridge.repl.format.partition_places import require_usual_places
 from hms_bridge.repl.format.passed_kinds import PLACES
 from hms_bridge.repl.format.reader import DumpedEvent
 from hms_bridge.repl.format.untrusted import DumpRules
-from hms_bridge.repl.partition_places import require_usual_places
 from hms_bridge.repl.remedies import bring_anew
 from hms_bridge.repl.target_objects import has_moved
-from hms_bridge.wire.object_json import partition_from_json, table_from_json
 
 
 def refuse_moved(event: DumpedEvent, rules: DumpRules) -> None:
     """Raises ReplError for a managed table or partition that was given another place. What is there
-    no event tells; the replica would go on showing the old rows."""
-    table, before, after = _objects(event)
-    if before is None and PLACES not in rules.passed_kinds:
-        payload = Payload.parse(event.payload, event.where)
-        texts = (text for text in payload.texts("partitionListJson") if text)
-        require_usual_places(table, map(partition_from_json, texts), event.where)
-    if before is None or after is None or table.is_external or not has_moved(before, after):
+    no event says; the replica would go on showing the old rows."""
+    payload = event.read(Payload)
+    altered = _altered(event, payload)
+    if altered is None:
+        table = payload.table()
+        if PLACES not in rules.passed_kinds:
+            require_usual_places(table, payload.partitions(), event.where)
+        return
+    table, before, after = altered
+    if table.is_external or not has_moved(before, after):
         return
     raise ReplError(
         f"{event.where}: {table.full_name} was given another place ({before.storage.location} to "
@@ -36,8 +38,11 @@ def refuse_moved(event: DumpedEvent, rules: DumpRules) -> None:
 def moved_place(event: DumpedEvent, base: str | None) -> str | None:
     """Where an external object that was given another place is on the target; None for one that
     was not. Raises ReplError without a base directory for such data."""
-    table, before, after = _objects(event)
-    if before is None or after is None or not has_moved(before, after):
+    altered = _altered(event, event.read(Payload))
+    if altered is None:
+        return None
+    table, before, after = altered
+    if not has_moved(before, after):
         return None
     if not table.is_external or after.storage.location is None:
         return None
@@ -50,19 +55,7 @@ def moved_place(event: DumpedEvent, base: str | None) -> str | None:
     return external_target(base, after.storage.location)
 
 
-def _objects(
-    event: DumpedEvent,
-) -> tuple[Table, Table | Partition | None, Table | Partition | None]:
-    """The table; what changed of it, before and after. Events of many partitions tell neither."""
-    payload = Payload.parse(event.payload, event.where)
-    if event.type == DumpType.ALTER_TABLE.value:
-        after = table_from_json(payload.text("tableObjAfterJson"))
-        return after, table_from_json(payload.text("tableObjBeforeJson")), after
-    table = table_from_json(payload.text("tableObjJson"))
-    if "partitionObjBeforeJson" not in payload.fields:
-        return table, None, None
-    return (
-        table,
-        partition_from_json(payload.text("partitionObjBeforeJson")),
-        partition_from_json(payload.text("partitionObjAfterJson")),
-    )
+def _altered(
+    event: DumpedEvent, payload: Payload
+) -> tuple[Table, Table | Partition, Table | Partition] | None:
+    return payload.altered(is_table=event.type == DumpType.ALTER_TABLE.value)

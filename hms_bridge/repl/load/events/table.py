@@ -13,13 +13,13 @@ from hms_bridge.repl.load.events.context import ReplayContext
 from hms_bridge.repl.load.events.place import moved_place
 from hms_bridge.repl.load.events.truncate import truncate_directory
 from hms_bridge.repl.load.scope import drop_replicated, note_kept
+from hms_bridge.repl.load.whole_tables import new_table
 from hms_bridge.repl.target_objects import (
     is_loaded,
     last_event_of,
     replay_environment,
     target_table,
 )
-from hms_bridge.wire.object_json import table_from_json
 
 
 def create_table(context: ReplayContext, event: DumpedEvent) -> None:
@@ -29,14 +29,7 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
     replica.note(dumped.table)
     table = replica.find_table(dumped.table.name)
     if table is None:
-        replica.metastore.create_table(
-            target_table(
-                dumped.table,
-                replica.names.target_database,
-                last_event=event.id,
-                external_base=replica.names.external_base,
-            )
-        )
+        replica.metastore.create_table(new_table(replica, dumped, event.id))
         table = replica.find_table(dumped.table.name)
         if table is not None:
             replica.require_own_place(table, dumped.table)
@@ -77,9 +70,7 @@ def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
 
 def rename_table(context: ReplayContext, event: DumpedEvent) -> None:
     """Rename it; nothing if the new name is there and the old one is not (done before)."""
-    payload = Payload.parse(event.payload, event.where)
-    before = table_from_json(payload.text("tableObjBeforeJson"))
-    after = table_from_json(payload.text("tableObjAfterJson"))
+    before, after = event.read(Payload).altered_tables()
     replica = context.replica
     if before.database_name != after.database_name:
         raise ReplError(
@@ -102,7 +93,7 @@ def rename_table(context: ReplayContext, event: DumpedEvent) -> None:
 
 def truncate_table(context: ReplayContext, event: DumpedEvent) -> None:
     """Empty the table, or all partitions of it, as the source's TRUNCATE did."""
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     table = context.table_or_gone(checked_name(payload.text("table"), "table"), event)
     if table is None or table.is_external:
         return
@@ -122,7 +113,7 @@ def _directories(context: ReplayContext, table: Table) -> tuple[str, ...]:
 
 def drop_table(context: ReplayContext, event: DumpedEvent) -> None:
     """Drop it with its files, unless it is of a later incarnation."""
-    payload = Payload.parse(event.payload, event.where)
+    payload = event.read(Payload)
     replica = context.replica
     table = replica.find_table(checked_name(payload.text("table"), "table"))
     if table is not None and not replica.is_newer(table.parameters, event.id):
@@ -132,8 +123,7 @@ def drop_table(context: ReplayContext, event: DumpedEvent) -> None:
 def drop_renamed(context: ReplayContext, event: DumpedEvent) -> None:
     """Drop what its source renamed to a name outside of the scope, or what comes whole by the new
     one (Hive: DropTableHandler), unless it is of a later incarnation or no load made it."""
-    payload = Payload.parse(event.payload, event.where)
-    before = table_from_json(payload.text("tableObjBeforeJson"))
+    before = event.read(Payload).table("tableObjBeforeJson")
     replica = context.replica
     table = replica.find_table(checked_name(before.name, "table"))
     if table is not None and not is_loaded(table):

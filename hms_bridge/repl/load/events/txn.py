@@ -43,7 +43,7 @@ from hms_bridge.wire.object_json import partition_to_json, table_to_json
 
 def open_txn(context: ReplayContext, event: DumpedEvent) -> None:
     """Open a transaction for each one of the source."""
-    context.replica.open_together(OpenTxnPayload.parse(event.payload, event.where).txn_ids)
+    context.replica.open_together(event.read(OpenTxnPayload).txn_ids)
 
 
 def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
@@ -54,13 +54,13 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     transaction that the dump does not open (it was open at the bootstrap, or the source filters
     transactions) is opened now: its rows must not get lost.
     """
-    payload = AllocWriteIdPayload.parse(event.payload, event.where)
+    payload = event.read(AllocWriteIdPayload)
     replica = context.replica
     if payload.database_name != replica.names.source_database:
         return
     target, name = replica.names.target_database, payload.table_name
     is_gone = context.changes.next_change(name, event.id) is ObjectChange.GONE
-    # A Hive's dump tells ids of a table that a rename brought into its scope, and that is made,
+    # A Hive's dump names ids of a table that a rename brought into its scope, and that is made,
     # whole and with all of them, after the last event (AllocWriteIdHandler).
     comes_whole = name in context.reader.names_anew
     if (is_gone or comes_whole) and replica.find_table(name) is None:
@@ -74,6 +74,8 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     # Hive would take the source's number, and forget whose the ids before it were
     # (docs/hive/replication.md §22).
     if new[0].write_id != known + 1:
+        # Where the table itself is gone, that is what to say.
+        context.table_or_gone(name, event)
         raise ReplError(
             f"{event.where}: begins with write id {new[0].write_id} of {target}.{name}, "
             f"which stands at {known}; what was written between is not in any dump. "
@@ -92,7 +94,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
 
 def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     """Copy what the transaction wrote, then commit it together with the database's progress."""
-    payload = CommitTxnPayload.parse(event.payload, event.where)
+    payload = event.read(CommitTxnPayload)
     replica = context.replica
     names = replica.names
     writes = tuple(
@@ -100,12 +102,12 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     )
     tables = {dumped.table.name: dumped for dumped in context.reader.commit_tables(event)}
     _require_all_dumped(event, writes, tables)
-    found = (
+    targets_written = (
         _writes_to(context, event, payload.txn_id, dumped, _of_table(writes, name))
         for name, dumped in tables.items()
         if not dumped.table.is_materialized_view  # replicas have none
     )
-    changed = [written_to for written_to in found if written_to is not None]
+    changed = [written_to for written_to in targets_written if written_to is not None]
     replica.copy_places([place for written_to in changed for place in written_to.copied(replica)])
     written = [write for written_to in changed for write in _applied(context, event, written_to)]
     if written:
@@ -123,12 +125,12 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     )
     # Without a replay to commit, Hive takes repl.last.id back (CommitTxnFunction).
     if written:
-        replica.recorded_with_commit(event.id)
+        replica.stands_at(event.id)
 
 
 def abort_txn(context: ReplayContext, event: DumpedEvent) -> None:
     """Abort the transaction here; nothing if it was never opened or is aborted already."""
-    context.replica.abort(AbortTxnPayload.parse(event.payload, event.where).txn_id)
+    context.replica.abort(event.read(AbortTxnPayload).txn_id)
 
 
 def _of_table(writes: tuple[WriteEvent, ...], table: str) -> tuple[WriteEvent, ...]:
@@ -138,7 +140,7 @@ def _of_table(writes: tuple[WriteEvent, ...], table: str) -> tuple[WriteEvent, .
 def _require_all_dumped(
     event: DumpedEvent, writes: tuple[WriteEvent, ...], tables: dict[str, DumpedTable]
 ) -> None:
-    """The payload and the directories tell the same, or a copy of the dump lost something."""
+    """The payload and the directories say the same, or a copy of the dump lost something."""
     named: dict[str, int] = {}
     for write in writes:
         key = f"{write.target.table}/{write.partition}".rstrip("/")
@@ -228,7 +230,7 @@ def _require_allocated(
 def _applied(
     context: ReplayContext, event: DumpedEvent, written: _TableWrites
 ) -> tuple[WriteEvent, ...]:
-    """What the metastore is told of a table whose files are there; what was overwritten with
+    """What the metastore is sent of a table whose files are there; what was overwritten with
     nothing is emptied."""
     table, dumped, writes, places = written.table, written.dumped, written.writes, written.places
     emptied = dumped.emptied | _emptied_at_source(context, event, dumped, writes)
@@ -246,7 +248,7 @@ def _emptied_at_source(
     writes: tuple[WriteEvent, ...],
 ) -> frozenset[str]:
     """What a commit in a Hive's dump overwrote with nothing, which its format cannot name: the
-    source's directories tell. Raises ReplError where they do not any more."""
+    source's directories say. Raises ReplError where they do not any more."""
     if context.reader.has_manifest:
         return frozenset()
     places = {"": dumped.table.storage.location}
@@ -291,8 +293,8 @@ def _is_gone(
 ) -> bool:
     """Whether the source dropped a partition while the transaction was open, or will before a
     bootstrap could dump it. Dumps of ours leave out what the source does not show; a real Hive
-    makes the partition anew, with rows. Raises ReplError where nothing is told: made anew, one that
-    somebody dropped here would lack the rows from before.
+    makes the partition anew, with rows. Raises ReplError where nothing is known: made anew, one
+    that somebody dropped here would lack the rows from before.
     """
     if context.replica.find_partition(table, part.name) is not None:
         return False
@@ -315,7 +317,7 @@ def _is_gone(
 
 
 def _on_target(table: Table, write: WriteEvent, places: Mapping[str, _Place]) -> WriteEvent:
-    """What was written here: a real Hive metastore wants to be told file by file."""
+    """What was written here: a real Hive metastore wants every file named."""
     place = places[write.partition]
     root = (place.root or "").rstrip("/")
     return replace(

@@ -23,7 +23,7 @@ from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock
 from hms_bridge.errors import EventGapError, IncompatibleError, ReplError
-from hms_bridge.repl.format.directories import DumpState, list_dumps
+from hms_bridge.repl.format.directories import DumpState, later_than, list_dumps
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FailureMark
 from hms_bridge.repl.format.texts import write_text
@@ -54,10 +54,8 @@ def marking_dump(
             paths = DumpPaths(above.child(new_name()).uri)
             hive = resolve(paths.hive)
             hive.volume.make_directory(hive.path)
-            # As a finished dump has: the newest counts, and clocks of file systems may differ.
             dumps = list_dumps(resolve, root, database)
-            newest_ms = max((dump.time_ms for dump in dumps), default=0)
-            _mark(resolve, paths, error, max(clock.now_ms(), newest_ms + 1))
+            _mark(resolve, paths, error, later_than(dumps, clock.now_ms()))
         raise
 
 

@@ -1,7 +1,7 @@
-"""What the server asks of a metastore about partitions beyond the port.
+"""What the server asks of a metastore beyond the port, and what it asks altogether.
 
-Only a metastore over its own database has these: our client sends no serialised expressions, and
-no other room renames or exchanges partitions.
+Only a metastore over its own database has these: no other room asks for them, so our client does
+not either. Such a verb's docstring stands here, as that of others does in the port.
 """
 
 from __future__ import annotations
@@ -9,11 +9,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from hms_bridge.metastore import CatalogStore, Metastore
-from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_PARTITION_VALUE, Partition
+from hms_bridge.metastore import CatalogStore, CompactionStore, Metastore
+from hms_bridge.model.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_PARTITION_VALUE,
+    Partition,
+    Table,
+)
+from hms_bridge.model.compaction import DeltaCount
+from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.expression import Condition, ConditionToDrop
-from hms_bridge.model.target import TableName
-from hms_bridge.server.served_tables import ServedTables
+from hms_bridge.model.target import TableName, Target
+
+
+class ServedTables(Protocol):
+    """Tables that are made with what others add afterwards."""
+
+    def create_constrained_table(
+        self,
+        table: Table,
+        constraints: Sequence[ColumnConstraint],
+        *,
+        trusted_columns: Sequence[str] = (),
+    ) -> None:
+        """Create a table with its constraints, or neither; their events come after its own, kind by
+        kind. Raises what ``create_table`` and ``add_constraints`` raise."""
 
 
 class ServedPartitions(CatalogStore, Protocol):
@@ -21,48 +41,37 @@ class ServedPartitions(CatalogStore, Protocol):
 
     def get_partitions_by_condition(
         self,
-        database: str,
-        table: str,
+        name: TableName,
         condition: Condition,
         *,
         max_parts: int = -1,
         default_value: str = DEFAULT_PARTITION_VALUE,
-        catalog: str = DEFAULT_CATALOG,
     ) -> tuple[tuple[Partition, ...], bool]:
         """Those that it selects, sorted by name, and whether some of them only perhaps."""
-        ...
 
     def get_partition_names_by_condition(
         self,
-        database: str,
-        table: str,
+        name: TableName,
         condition: Condition,
         *,
         max_parts: int = -1,
         order: str = "",
         default_value: str = DEFAULT_PARTITION_VALUE,
-        catalog: str = DEFAULT_CATALOG,
     ) -> tuple[str, ...]:
         """The names only. Raises MetaError where the condition cannot be decided."""
-        ...
 
-    def count_partitions_by_filter(
-        self, database: str, table: str, filter_text: str, catalog: str = DEFAULT_CATALOG
-    ) -> int:
+    def count_partitions_by_filter(self, name: TableName, filter_text: str) -> int:
         """How many a filter selects; none is loaded."""
-        ...
 
     def get_partition_values(
         self,
-        database: str,
-        table: str,
+        name: TableName,
         keys: Sequence[str],
         *,
         filter_text: str = "",
         is_distinct: bool = True,
         is_ascending: bool = True,
         max_parts: int = -1,
-        catalog: str = DEFAULT_CATALOG,
     ) -> tuple[tuple[str, ...], ...]:
         """Rows of values, in the order of the partitions' names (docs/hive/metastore.md §24).
 
@@ -71,21 +80,18 @@ class ServedPartitions(CatalogStore, Protocol):
         Raises MetaError without keys; without a filter also for one that is no partition column,
         or for more than there are.
         """
-        ...
 
     def drop_partitions_by_conditions(
         self,
-        database: str,
-        table: str,
+        name: TableName,
         conditions: Sequence[ConditionToDrop],
         *,
-        catalog: str = DEFAULT_CATALOG,
         is_data_deleted: bool = True,
         is_purge: bool = False,
         is_if_exists: bool = False,
     ) -> tuple[Partition, ...]:
-        """Remove what each selects, all or none; returns those partitions."""
-        ...
+        """Remove what each selects, all or none; returns those partitions. Raises NoSuchObjectError
+        if one selects nothing, MetaError if one cannot be decided."""
 
     def rename_partition(
         self,
@@ -96,15 +102,25 @@ class ServedPartitions(CatalogStore, Protocol):
         *,
         catalog: str = DEFAULT_CATALOG,
     ) -> None:
-        """Replace the partition with these values by one with others."""
-        ...
+        """Replace the partition with these values by one with others. Raises
+        InvalidOperationError if it is not there, or the new values are taken."""
 
     def exchange_partitions(
         self, values: Mapping[str, str], source: TableName, target: TableName
     ) -> tuple[Partition, ...]:
         """Move the partitions with these values from one table to another."""
-        ...
 
 
-class ServedMetastore(Metastore, ServedPartitions, ServedTables, Protocol):
+class ServedCompactions(CompactionStore, Protocol):
+    """The queue, with what Hive's workers count of the tables that they compacted."""
+
+    def put_delta_count(self, target: Target, count: DeltaCount, value: int) -> None:
+        """Replace what is known of a table or partition. Raises NoSuchObjectError: what is kept
+        goes when its table does, and would stay for ever without one."""
+
+    def remove_delta_count(self, target: Target, count: DeltaCount) -> None:
+        """Forget it, of a table with those of all its partitions; nothing may be known."""
+
+
+class ServedMetastore(Metastore, ServedPartitions, ServedTables, ServedCompactions, Protocol):
     """Everything that the server answers from."""

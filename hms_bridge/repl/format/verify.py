@@ -25,7 +25,7 @@ _TYPES_WITH_FILES = frozenset({DumpType.CREATE_TABLE.value, DumpType.ADD_PARTITI
 
 
 class Reading(Enum):
-    """Of which files the bytes are read to tell whether they are what a dump names."""
+    """Of which files the bytes are read to see whether they are what a dump names."""
 
     ALL = "all"
     WHERE_NAMES_ARE_USED_AGAIN = "where names are used again"
@@ -54,7 +54,7 @@ class NamedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerifiedFile:
-    """The verdict on one file. ``size_bytes`` None: missing, and no list of a dump tells sizes.
+    """The verdict on one file. ``size_bytes`` None: missing, and no list of a dump has sizes.
 
     ``expires_at_ms``: when a purge may take it from the archive, if its retention is known.
     """
@@ -151,7 +151,7 @@ def verify_dump(
 
     ``retain_ms`` is the retention of ``own_archive``; that of another one is not known. None: of
     every archive.
-    ``on_looked`` is told each verdict. Changes nothing. Raises DumpIncompleteError for an
+    ``on_looked`` is given each verdict. Changes nothing. Raises DumpIncompleteError for an
     unfinished dump, ReplError for a damaged one.
     """
     reader = DumpReader(resolve, DumpPaths(resolve(directory).uri), rules or DumpRules())

@@ -1,4 +1,4 @@
-"""Places of partitions in events that tell of many at once, and of none what it was before."""
+"""Places of partitions in events that are of many at once, and of none what it was before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names and files cannot tell, and how an adoption takes it: notes for the admin. Pure."""
+"""What an adoption assumes where names and files do not say: notes for the admin. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 
 
-def doubts(
+def assumptions(
     *,
     given: ValidWriteIdList | None,
     table_name: str,
@@ -24,22 +24,22 @@ def doubts(
 ) -> tuple[str, ...]:
     """Sentences. ``highest``: the highest write id of all names; ``untyped``: partition columns."""
     return (
-        *_write_id_doubts(given, table_name, highest),
-        *_partition_doubts(untyped),
-        *_compaction_doubts(listings),
-        *_insert_only_doubts(listings),
-        *_stranger_doubts(listings, strays),
+        *_write_id_assumptions(given, table_name, highest),
+        *_partition_assumptions(untyped),
+        *_compaction_assumptions(listings),
+        *_insert_only_notes(listings),
+        *_stranger_notes(listings, strays),
     )
 
 
-def _write_id_doubts(
+def _write_id_assumptions(
     given: ValidWriteIdList | None, table_name: str, highest: WriteId
 ) -> Iterator[str]:
     if given is None:
         if highest > 0:
             which = "write id 1 is" if highest == 1 else f"write ids 1 to {highest} are"
             yield (
-                f"{which} taken as committed, because names do not tell aborted ones; "
+                f"{which} taken as committed, because names do not mark aborted ones; "
                 "give --valid-write-ids if you know them"
             )
         return
@@ -53,7 +53,7 @@ def _write_id_doubts(
         yield f"{were.format(ids)} as aborted now"
 
 
-def _partition_doubts(untyped: Sequence[str]) -> Iterator[str]:
+def _partition_assumptions(untyped: Sequence[str]) -> Iterator[str]:
     if untyped:
         is_single = len(untyped) == 1
         yield (
@@ -63,7 +63,7 @@ def _partition_doubts(untyped: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _compaction_doubts(listings: Sequence[DirectoryListing]) -> Iterator[str]:
+def _compaction_assumptions(listings: Sequence[DirectoryListing]) -> Iterator[str]:
     """What a compaction replaces goes when its transaction has committed, some time later."""
     for listing in listings:
         try:
@@ -81,7 +81,7 @@ def _compaction_doubts(listings: Sequence[DirectoryListing]) -> Iterator[str]:
             )
 
 
-def _insert_only_doubts(listings: Sequence[DirectoryListing]) -> Iterator[str]:
+def _insert_only_notes(listings: Sequence[DirectoryListing]) -> Iterator[str]:
     with_files = [
         directory
         for listing in listings
@@ -95,7 +95,7 @@ def _insert_only_doubts(listings: Sequence[DirectoryListing]) -> Iterator[str]:
         )
 
 
-def _stranger_doubts(listings: Sequence[DirectoryListing], strays: Sequence[str]) -> Iterator[str]:
+def _stranger_notes(listings: Sequence[DirectoryListing], strays: Sequence[str]) -> Iterator[str]:
     paths = [listing.full_path(file.path) for listing in listings for file in listing.unknown]
     for listing in listings:
         for directory in listing.directories:

@@ -11,56 +11,25 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionType, ShowCompactionsRequest
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.properties import (
-    CHECKPOINT,
-    FIRST_INCREMENTAL_PENDING,
-    INCOMPATIBLE,
-    LAST_EVENT,
-    SOURCE_FOR,
-    TARGET_FOR,
-    TARGET_LAST_EVENT,
-)
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.repl.load.handed_over import refuse_successor
 from hms_bridge.repl.load.replica import replay_policy
 from hms_bridge.repl.load.write_id_owner import owns
+from hms_bridge.repl.lookup import all_tables
 from hms_bridge.repl.remedies import lift_fence
+from hms_bridge.repl.successor import require_no_successor
 from hms_bridge.repl.target_objects import (
-    DIVERGED,
-    DRILL,
     FENCED,
-    FIRST_INCREMENTAL_TABLES,
-    HANDOVER,
     OPENED,
-    ORIGIN,
-    SCOPE,
+    PROPERTIES,
+    SUCCESSOR,
     WAS_OPEN,
     is_fenced,
     is_replica,
     with_parameters,
 )
 from hms_bridge.repl.whole_lists import whole_lists
-
-PROPERTIES = (
-    SOURCE_FOR,
-    TARGET_FOR,
-    FENCED,
-    HANDOVER,
-    DIVERGED,
-    OPENED,
-    WAS_OPEN,
-    LAST_EVENT,
-    TARGET_LAST_EVENT,
-    CHECKPOINT,
-    FIRST_INCREMENTAL_PENDING,
-    FIRST_INCREMENTAL_TABLES,
-    ORIGIN,
-    SCOPE,
-    INCOMPATIBLE,
-    DRILL,
-)
-"""Properties that make a database a source or a replica."""
 
 _NO_CLIENTS = frozenset(
     {TxnType.REPL_CREATED, TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION, TxnType.READ_ONLY}
@@ -75,15 +44,22 @@ class Access(Enum):
     NOTHING = "false"
 
 
-def set_access(metastore: Metastore, name: str, access: Access) -> None:
-    """Let others change a replica, or not any more. Raises NoSuchObjectError, ReplError for a
-    database that is no replica."""
+def set_access(metastore: Metastore, name: str, access: Access) -> bool:
+    """Let others change a replica, or not any more.
+
+    With WRITES a former source whose part was ended may be dumped again; True for such a one.
+    Raises NoSuchObjectError, ReplError for a database that is neither.
+    """
     database = metastore.get_database(name)
     if is_fenced(database):
+        require_no_successor(database)
         raise ReplError(
             f"database {database.name} is a source that is handed over to its replica; to give it "
             f"back: {lift_fence(database.parameters[FENCED])}"
         )
+    if SUCCESSOR in database.parameters and access is Access.WRITES:
+        metastore.alter_database(name, with_parameters(database, {SUCCESSOR: None}))
+        return True
     if not is_replica(database.parameters):
         raise ReplError(f"database {database.name} is no replica; others may change it anyway")
     refuse_successor(database)
@@ -91,6 +67,7 @@ def set_access(metastore: Metastore, name: str, access: Access) -> None:
     if access is not Access.NOTHING:
         changes[WAS_OPEN] = "true"
     metastore.alter_database(name, with_parameters(database, changes))
+    return False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,19 +82,19 @@ class EndPlan:
     def losses(self) -> tuple[str, ...]:
         """What will be lost, as sentences for people. A source that is handed over loses
         nothing: its replica has all, and has its place."""
-        database, found = self.database, []
+        database, losses = self.database, []
         if database.is_replication_source and not is_fenced(database):
-            found.append(
+            losses.append(
                 f"{database.name} is a source: what is replaced or dropped there from now on is "
                 "not archived, so a load that has not copied it yet, of a dump that waits or of a "
                 "later one, cannot, and its replica has to begin anew with a bootstrap dump"
             )
         if is_replica(database.parameters):
-            found.append(
+            losses.append(
                 f"{database.name} is a replica: no later dump of its source can be loaded into "
                 "it; a replica has to begin anew, in a database that is dropped before"
             )
-        return tuple(found)
+        return tuple(losses)
 
 
 def plan_end(metastore: Metastore, name: str, policies: Sequence[str] = ()) -> EndPlan:
@@ -154,13 +131,13 @@ def run_end(metastore: Metastore, plan: EndPlan) -> None:
 def open_replays(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
     """Open transactions of loads: those that replay the source's, and whatever of theirs has write
     ids of the database."""
-    found = set(_with_write_ids(metastore, database, lambda kind: kind is TxnType.REPL_CREATED))
-    # One that a load opened and was killed has no write id yet; nothing else tells of it.
+    replays = set(_with_write_ids(metastore, database, lambda kind: kind is TxnType.REPL_CREATED))
+    # One that a load opened and was killed has no write id yet; nothing else shows it.
     replayed = set(metastore.get_replayed_txns(replay_policy(database)).values())
-    if replayed - found:
+    if replayed - replays:
         opened = metastore.get_open_txns().txns
-        found |= replayed.intersection(txn.id for txn in opened if txn.state is TxnState.OPEN)
-    return tuple(sorted(found))
+        replays |= replayed.intersection(txn.id for txn in opened if txn.state is TxnState.OPEN)
+    return tuple(sorted(replays))
 
 
 def open_writers(metastore: Metastore, database: str) -> tuple[TxnId, ...]:
@@ -192,7 +169,7 @@ def _with_write_ids(
     ]
     if not candidates:
         return ()
-    tables = metastore.get_tables_by_names(database, metastore.get_tables(database))
+    tables = all_tables(metastore, database)
     names = [table.full_name for table in tables if table.is_transactional]
     lists = whole_lists(metastore, names, metastore.get_open_txns().snapshot())
     return tuple(

@@ -1,0 +1,245 @@
+"""``make bench-metastore``: this metastore and a real Hive 4.0.1, asked by one program in one run.
+
+Both keep their tables in one PostgreSQL, whose commits wait for the disk. Rates are taken in turns,
+as a machine has good and bad minutes; beside each stands how much of a processor its server took.
+Hive 4.0.1 as it is shipped logs no events, which this metastore does in every transaction.
+HMS_BRIDGE_BENCH_SECONDS (8) is how long a rate is measured, HMS_BRIDGE_BENCH_COUNT (10000) how many
+transactions and locks are there at once, HMS_BRIDGE_BENCH_EVENTS (1000000) how many events.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hive_metastore import ttypes
+
+from benchmarks import metastore_program as program
+from benchmarks.report import Ratio, machine
+from integration.referees.hive_schema import HiveSchemas
+from integration.referees.java_metastore import JavaMetastore, flavour_401
+from integration.referees.ours import OurServer
+from integration.referees.postgresql import Database, PostgreSql
+from integration.referees.processes import FAST_JAVA, Workplace
+
+SECONDS = float(os.environ.get("HMS_BRIDGE_BENCH_SECONDS", "8"))
+COUNT = int(os.environ.get("HMS_BRIDGE_BENCH_COUNT", "10000"))
+EVENTS = int(os.environ.get("HMS_BRIDGE_BENCH_EVENTS", "1000000"))
+TURNS = 2
+READS = 15
+PARTITIONS = 1000
+LOCKING_CLIENTS = 8
+RATES = (
+    ("open+commit", 1, 2.5),
+    ("open+commit", 8, 2.5),
+    ("open+commit", 32, 4.0),
+    ("write transaction", 1, 2.5),
+    ("write transaction", 8, 2.5),
+    ("write transaction", 32, 4.0),
+)
+"""What, by how many clients, and how many times faster it is to be."""
+
+READABLE_LOG = {"hive.metastore.event.db.notification.api.auth": "false"}
+"""Else only a configured proxy user may read the log of events."""
+
+Server = OurServer | JavaMetastore
+Read = Callable[[Any], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """One of the two metastores."""
+
+    server: Server
+    database: Database
+
+    @property
+    def port(self) -> int:
+        return self.server.port
+
+
+def main() -> None:
+    """Print the machine, then one line a ratio."""
+    print(machine())
+    with tempfile.TemporaryDirectory(prefix="hms-bridge-bench-") as folder:
+        workplace = Workplace(Path(folder) / "logs", java=FAST_JAVA)
+        try:
+            postgresql = PostgreSql(workplace, is_durable=True)
+            print(f"PostgreSQL {postgresql.version}, Hive 4.0.1")
+            print("what | ours | theirs | ratio | target | verdict")
+            for ratio in metastore_ratios(workplace, postgresql):
+                print(ratio.line(), flush=True)
+        finally:
+            workplace.close()
+
+
+def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[Ratio]:
+    """All ratios, of two servers that are made for them."""
+    own = postgresql.database("ours")
+    ours = Side(server=OurServer(workplace, own.sqlalchemy_url, store=own), database=own)
+    hives = HiveSchemas(postgresql).database("4.0.1", "theirs")
+    hive = JavaMetastore(workplace, flavour_401(), database=hives, settings=READABLE_LOG)
+    theirs = Side(server=hive, database=hives)
+    for side, name in ((ours, "ours"), (theirs, "theirs")):
+        with program.connected(side.port) as client:
+            program.make_tables(client, str(workplace.folder(f"tables-{name}")))
+    for work, clients, target in RATES:
+        yield _rate_ratio(ours, theirs, work, clients, target)
+    yield _partition_ratio(ours, theirs)
+    yield from _read_ratios(ours, theirs, "", CATALOG_READS)
+    for side in (ours, theirs):
+        _write_events(side.database)
+    held = [_hold_open(side) for side in (ours, theirs)]
+    yield _lock_ratio(ours, theirs, held)
+    yield from _read_ratios(ours, theirs, f", {COUNT} transactions and locks", TXN_READS)
+    memory = [side.server.memory_peak_mib for side in (ours, theirs)]
+    yield _ratio("memory of the server at its peak", memory, "MiB", 1.0)
+    for side in (ours, theirs):
+        side.server.stop()
+
+
+def _rate_ratio(ours: Side, theirs: Side, work: str, clients: int, target: float) -> Ratio:
+    rates: dict[int, list[float]] = {ours.port: [], theirs.port: []}
+    costs: dict[int, list[float]] = {ours.port: [], theirs.port: []}
+    for _ in range(TURNS):
+        for side in (ours, theirs):
+            before = side.server.cpu_seconds
+            found, count = program.rate(side.port, work, clients, SECONDS)
+            rates[side.port].append(found)
+            costs[side.port].append((side.server.cpu_seconds - before) / count)
+    texts = [
+        f"{max(rates[side.port]):.0f}/s ({min(costs[side.port]) * 1000:.2f} ms of processor)"
+        for side in (ours, theirs)
+    ]
+    return Ratio(
+        what=f"{work}, {clients} client{'s' * (clients > 1)}",
+        ours=texts[0],
+        theirs=texts[1],
+        ratio=max(rates[ours.port]) / max(rates[theirs.port]),
+        target=target,
+    )
+
+
+def _partition_ratio(ours: Side, theirs: Side) -> Ratio:
+    seconds: list[float] = []
+    for side in (ours, theirs):
+        with program.connected(side.port) as client:
+            program.add_partitions(client, 1_000_000, 10)
+            started = time.perf_counter()
+            program.add_partitions(client, 0, PARTITIONS)
+            seconds.append(time.perf_counter() - started)
+    return _ratio(f"add_partitions of {PARTITIONS}", seconds, "s", 5.0)
+
+
+def _hold_open(side: Side) -> list[int]:
+    """Transactions with a write id each, which stay open."""
+    with program.connected(side.port) as client:
+        opened = program.open_txns(client, COUNT)
+        for first in range(0, COUNT, program.OPENED_AT_ONCE):
+            program.allocate(client, opened[first : first + program.OPENED_AT_ONCE])
+    return opened
+
+
+def _lock_ratio(ours: Side, theirs: Side, held: Sequence[Sequence[int]]) -> Ratio:
+    seconds = [
+        program.lock_seconds(side.port, txn_ids, LOCKING_CLIENTS)
+        for side, txn_ids in zip((ours, theirs), held, strict=True)
+    ]
+    what = f"{COUNT} locks on one table, {LOCKING_CLIENTS} clients"
+    return _ratio(what, seconds, "s", 10.0)
+
+
+def _write_events(database: Database) -> None:
+    """The same log for both, as if it had been written long ago."""
+    database.execute(
+        'insert into "NOTIFICATION_LOG" ("NL_ID", "EVENT_ID", "EVENT_TIME", "EVENT_TYPE", '
+        '"CAT_NAME", "DB_NAME", "TBL_NAME", "MESSAGE", "MESSAGE_FORMAT") '
+        "select 10000000 + n, 10000000 + n, extract(epoch from now())::int, 'COMMIT_TXN', 'hive', "
+        f"'bench', 't', repeat('m', 300), 'json-0.2' from generate_series(1, {EVENTS}) as n"
+    )
+
+
+def _snapshot(client: Any) -> str:
+    opened = client.get_open_txns()
+    ids = ",".join(map(str, opened.open_txns))
+    return f"{opened.txn_high_water_mark}:{opened.min_open_txn}:{ids}:"
+
+
+def _valid_write_ids(client: Any) -> object:
+    names = [f"{program.DATABASE}.{program.TABLE}"]
+    return client.get_valid_write_ids(
+        ttypes.GetValidWriteIdsRequest(fullTableNames=names, validTxnList=_snapshot(client))
+    )
+
+
+CATALOG_READS: tuple[tuple[str, Read], ...] = (
+    (
+        "get_table_req",
+        lambda client: client.get_table_req(
+            ttypes.GetTableRequest(dbName=program.DATABASE, tblName=program.TABLE)
+        ),
+    ),
+    (
+        f"get_partitions of {PARTITIONS}",
+        lambda client: client.get_partitions(program.DATABASE, program.PARTITIONED, -1),
+    ),
+    (
+        "get_partitions_by_filter of one",
+        lambda client: client.get_partitions_by_filter(
+            program.DATABASE, program.PARTITIONED, 'ds = "500"', -1
+        ),
+    ),
+)
+TXN_READS: tuple[tuple[str, Read], ...] = (
+    ("get_open_txns", lambda client: client.get_open_txns()),
+    ("get_open_txns and get_valid_write_ids", _valid_write_ids),
+    ("show_locks", lambda client: client.show_locks(ttypes.ShowLocksRequest())),
+    (
+        f"get_next_notification, 1000 of {EVENTS}",
+        lambda client: client.get_next_notification(
+            ttypes.NotificationEventRequest(lastEvent=10_000_000 + EVENTS // 2, maxEvents=1000)
+        ),
+    ),
+)
+
+
+def _read_ratios(
+    ours: Side, theirs: Side, state: str, reads: Sequence[tuple[str, Read]]
+) -> Iterator[Ratio]:
+    """Medians of calls that are made one after the other, in turns."""
+    with program.connected(ours.port) as own, program.connected(theirs.port) as other:
+        for what, read in reads:
+            times: tuple[list[float], list[float]] = ([], [])
+            for _ in range(READS):
+                for client, found in zip((own, other), times, strict=True):
+                    found.append(_milliseconds(functools.partial(read, client)))
+            yield _ratio(what + state, [statistics.median(found) for found in times], "ms", 1.0)
+
+
+def _ratio(what: str, both: Sequence[float], unit: str, target: float) -> Ratio:
+    """Of ours and theirs, where the smaller is the better."""
+    ours, theirs = both
+    return Ratio(
+        what=what,
+        ours=f"{ours:.1f} {unit}",
+        theirs=f"{theirs:.1f} {unit}",
+        ratio=theirs / ours,
+        target=target,
+    )
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return (time.perf_counter() - started) * 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Whether an archive can be where it is named: a directory is there, or can be made.
+
+One rule for whoever writes there, purges, dumps or loads. Links are followed: an administrator may
+have moved the archive to another disk. Where there are no directories, a name hinders nothing.
+"""
+
+from __future__ import annotations
+
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import Location
+
+
+def hindrance(archive: Location) -> str | None:
+    """What keeps a place from being a directory, now or later, to be read after its name; None if
+    nothing does. Raises OSError if nobody can look there."""
+    if not archive.volume.capabilities.has_directories:
+        return None
+    place = archive
+    while (kind := _kind(place)) is None and not _is_link(place) and place.parent != place:
+        place = place.parent
+    if kind is FileKind.DIRECTORY:
+        return None
+    where = "is" if place == archive else f"lies below {place.uri}, which is"
+    if kind is not None:
+        return f"{where} a file, no directory"
+    return f"{where} a link that leads nowhere" if _is_link(place) else None
+
+
+def _kind(place: Location) -> FileKind | None:
+    """Of what is there, or where its links lead; None if nothing is."""
+    try:
+        status = place.volume.status(place.volume.real_path(place.path))
+    except NotADirectoryError:
+        return None  # what is above says more
+    return None if status is None else status.kind
+
+
+def _is_link(place: Location) -> bool:
+    try:
+        return place.volume.is_link(place.path)
+    except NotADirectoryError:
+        return False

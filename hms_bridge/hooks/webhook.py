@@ -1,0 +1,132 @@
+"""The hook ``webhook``: an HTTP POST for each event, signed.
+
+The only address that is ever connected to is that of the setting: neither a redirection nor a
+proxy of the environment leads elsewhere, and nothing of an event becomes a part of the URL.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPSConnection
+from urllib.parse import urlsplit
+
+from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import WEBHOOK_SECRET, WEBHOOK_URL, Settings
+from hms_bridge.errors import ConfigError
+from hms_bridge.hooks.told_json import told_json
+from hms_bridge.model.hook import HookEvent
+
+SECRET_LENGTH_MIN = 16
+_SHOWN_MAX = 500
+
+
+class WebhookError(Exception):
+    """The receiver answered with something else than 2xx."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receiver:
+    """Where to connect to, and what to ask for there."""
+
+    is_encrypted: bool
+    host: str
+    port: int
+    target: str
+
+    @classmethod
+    def parse(cls, url: str) -> Receiver:
+        """Raises ConfigError for what is no http:// or https:// URL of a host, or has a user: what
+        a receiver trusts is the signature."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise ConfigError(f"{WEBHOOK_URL.name}: {error}") from error
+        is_known = parts.scheme in ("http", "https") and parts.hostname
+        if not is_known or parts.username is not None or parts.fragment:
+            raise ConfigError(
+                f"{WEBHOOK_URL.name}: write http://HOST:PORT/PATH or https://HOST/PATH, without a "
+                "user or a fragment"
+            )
+        is_encrypted = parts.scheme == "https"
+        query = f"?{parts.query}" if parts.query else ""
+        return cls(
+            is_encrypted=is_encrypted,
+            host=parts.hostname or "",
+            port=port or (443 if is_encrypted else 80),
+            target=(parts.path or "/") + query,
+        )
+
+    def connection(self, timeout_seconds: float) -> HTTPConnection:
+        """Not connected yet. A certificate is checked against those that this machine trusts."""
+        kind = HTTPSConnection if self.is_encrypted else HTTPConnection
+        return kind(self.host, self.port, timeout=timeout_seconds)
+
+
+def signature(secret: str, time_seconds: int, body: bytes) -> str:
+    """``sha256=…``: the HMAC of ``TIME.BODY``, so that an old request cannot be sent again later
+    under a new time."""
+    signed = f"{time_seconds}.".encode() + body
+    return "sha256=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+
+
+class Webhook:
+    """Posts events to one receiver."""
+
+    def __init__(
+        self,
+        receiver: Receiver,
+        secret: str,
+        timeout_seconds: float,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._receiver = receiver
+        self._secret = secret
+        self._timeout_seconds = timeout_seconds
+        self._now_ms = now_ms
+
+    @classmethod
+    def with_settings(cls, settings: Settings) -> Webhook:
+        """Raises ConfigError if no URL is named, or a secret that is too short, or a variable that
+        is not set."""
+        hooks = settings.hooks
+        if "${" in hooks.webhook_secret:  # its text is shown nowhere, so no more is said
+            raise ConfigError(f"{WEBHOOK_SECRET.name} names a variable that is not set; set it")
+        if hooks.webhook_url is None:
+            raise ConfigError(f"hook webhook: name its receiver with {WEBHOOK_URL.name}")
+        if len(hooks.webhook_secret) < SECRET_LENGTH_MIN:
+            raise ConfigError(
+                f"hook webhook: {WEBHOOK_SECRET.name} needs at least {SECRET_LENGTH_MIN} "
+                "characters, with which requests are signed"
+            )
+        return cls(
+            Receiver.parse(hooks.webhook_url),
+            hooks.webhook_secret,
+            hooks.timeout_ms / 1000,
+            SystemClock().now_ms,
+        )
+
+    def on_event(self, event: HookEvent) -> None:
+        """Post it. Raises WebhookError, OSError, HTTPException."""
+        body = told_json(event).encode()
+        time_seconds = self._now_ms() // 1000
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "hms-bridge",
+            "X-Hms-Bridge-Key": event.key,
+            "X-Hms-Bridge-Time": str(time_seconds),
+            "X-Hms-Bridge-Signature": signature(self._secret, time_seconds, body),
+        }
+        with closing(self._receiver.connection(self._timeout_seconds)) as connection:
+            connection.request("POST", self._receiver.target, body, headers)
+            answer = connection.getresponse()
+            if not 200 <= answer.status < 300:
+                said = answer.read(_SHOWN_MAX).decode(errors="replace")
+                raise WebhookError(
+                    f"{self._receiver.host}:{self._receiver.port} answered {answer.status} "
+                    f"{answer.reason}: {said}"
+                )

@@ -1,0 +1,183 @@
+"""The hooks that come with the program: what they send, and that a failure is no hearing."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_bridge.config.reading import settings_from
+from hms_bridge.config.settings import Settings
+from hms_bridge.errors import ConfigError
+from hms_bridge.hooks.command import CommandError
+from hms_bridge.hooks.loading import SHIPPED, HookKind, load_hook
+from hms_bridge.hooks.webhook import WebhookError, signature
+from hms_bridge.model.hook import HookEvent
+from hms_bridge.model.ids import EventId
+from hms_bridge.notification.message_text import MessageFormat, write_text
+
+SECRET = "0123456789abcdef"
+EVENT = HookEvent(
+    id=EventId(17), point_id=4, time_seconds=1_700_000_000, type="ACID_WRITE",
+    database_name="sales", table_name="größe; rm -rf $HOME", message='{"txnid":5}',
+)  # fmt: skip
+TOLD = {
+    "key": "17.4", "event_id": 17, "point_id": 4, "time_seconds": 1_700_000_000,
+    "type": "ACID_WRITE", "catalog": "hive", "database": "sales",
+    "table": "größe; rm -rf $HOME", "message": {"txnid": 5},
+}  # fmt: skip
+
+
+def hook(name: str, **given: str) -> Any:
+    keys = {f"hms.bridge.hooks.{key.replace('_', '.')}": text for key, text in given.items()}
+    return load_hook(name, HookKind.EVENT, settings_from(keys))
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_none_works_without_its_settings(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"hook {name}: name its"):
+        load_hook(name, HookKind.EVENT, Settings())
+
+
+def test_json_lines_come_one_after_the_other_also_after_half_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    lines = hook("json-lines", json_lines_file=str(file))
+    lines.on_event(EVENT)
+    zipped = write_text({"db": "x"}, MessageFormat.ZIPPED_JSON)
+    other = replace(EVENT, message=zipped, message_format=MessageFormat.ZIPPED_JSON.value)
+    lines.on_event(other)
+    assert [json.loads(line) for line in file.read_text().splitlines()] == [
+        TOLD, TOLD | {"message": {"db": "x"}},
+    ]  # fmt: skip
+    file.write_bytes(file.read_bytes()[:-7])
+    lines.on_event(EVENT)
+    assert json.loads(file.read_text().splitlines()[2]) == TOLD
+    file.rename(tmp_path / "old")
+    lines.on_event(EVENT)
+    assert json.loads(file.read_text()) == TOLD
+
+
+def test_a_line_that_cannot_be_written_is_not_heard(tmp_path: Path) -> None:
+    with pytest.raises(OSError):
+        hook("json-lines", json_lines_file=str(tmp_path / "no" / "events")).on_event(EVENT)
+
+
+def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\necho "$#-$1-$HMS_BRIDGE_EVENT_KEY" > seen; cat >> seen\n')
+    program.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        hook("command", command=f"{program} 'a b'").on_event(EVENT)
+    first, told = (tmp_path / "seen").read_text().split("\n", 1)
+    assert first == "1-a b-17.4"
+    assert json.loads(told) == TOLD
+
+
+def test_a_command_that_fails_or_hangs_has_not_heard() -> None:
+    with pytest.raises(CommandError, match="sh ended with 3: no disk"):
+        hook("command", command="sh -c 'echo no disk >&2; exit 3'").on_event(EVENT)
+    with pytest.raises(CommandError, match="did not end within 0.2 s; it was killed"):
+        hook("command", command="sleep 60", timeout="200ms").on_event(EVENT)
+    with pytest.raises(OSError):
+        hook("command", command="/no/such/program").on_event(EVENT)
+    with pytest.raises(ConfigError, match="look at its quotes"):
+        hook("command", command="sh 'x")
+
+
+class Request:
+    """What a receiver got."""
+
+    def __init__(self, handler: BaseHTTPRequestHandler) -> None:
+        self.target = handler.path
+        self.headers = handler.headers
+        self.body = handler.rfile.read(int(handler.headers["Content-Length"]))
+
+
+@contextmanager
+def receiver(status: int, location: str = "") -> Iterator[tuple[str, list[Request]]]:
+    """An HTTP server on this machine, and what it got."""
+    got: list[Request] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(Request(self))
+            self.send_response(status)
+            self.send_header("Location", location)
+            self.end_headers()
+            self.wfile.write(b"said so")
+
+        def log_message(self, *args: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", got
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_webhook_posts_the_event_signed() -> None:
+    with receiver(204) as (url, got):
+        hook("webhook", webhook_url=f"{url}/in?x=1", webhook_secret=SECRET).on_event(EVENT)
+    (request,) = got
+    assert request.target == "/in?x=1"
+    assert json.loads(request.body) == TOLD
+    assert request.headers["X-Hms-Bridge-Key"] == "17.4"
+    time_seconds = int(request.headers["X-Hms-Bridge-Time"])
+    sent = request.headers["X-Hms-Bridge-Signature"]
+    assert sent == signature(SECRET, time_seconds, request.body)
+    assert sent != signature(SECRET, time_seconds + 1, request.body)
+    assert sent != signature(SECRET, time_seconds, request.body + b" ")
+
+
+def test_a_signature_is_what_others_compute() -> None:
+    """printf '17.body' | openssl dgst -sha256 -hmac 0123456789abcdef"""
+    assert signature(SECRET, 17, b"body") == (
+        "sha256=ab74a58e375890cd5744c83bb5f27bbc4a8a8ff53f61f918dd7695f905945e18"
+    )
+
+
+@pytest.mark.parametrize("status", [300, 302, 307, 404, 500])
+def test_a_webhook_follows_nobody_and_other_answers_are_failures(
+    status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiver(200) as (other, elsewhere), receiver(status, other) as (url, got):
+        monkeypatch.setenv("http_proxy", other)
+        monkeypatch.setenv("HTTP_PROXY", other)
+        with pytest.raises(WebhookError, match=f"answered {status} .*: said so"):
+            hook("webhook", webhook_url=url, webhook_secret=SECRET).on_event(EVENT)
+    assert (len(got), elsewhere) == (1, [])
+
+
+def test_a_receiver_that_is_not_there_has_not_heard() -> None:
+    with receiver(200) as (url, _):
+        pass
+    with pytest.raises(OSError):
+        hook("webhook", webhook_url=url, webhook_secret=SECRET).on_event(EVENT)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://h/x", "h:80", "http://", "https://user@h/", "http://h:x/", "http://h/#x"]
+)
+def test_a_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"hms\.bridge\.hooks\.webhook\.url"):
+        hook("webhook", webhook_url=url, webhook_secret=SECRET)
+
+
+@pytest.mark.parametrize("secret", ["", "short", "${env:HMS_BRIDGE_NO_SUCH_SECRET}"])
+def test_a_webhook_without_a_secret_is_refused_and_none_is_shown(secret: str) -> None:
+    with pytest.raises(ConfigError, match=r"hms\.bridge\.hooks\.webhook\.secret"):
+        hook("webhook", webhook_url="http://h/", webhook_secret=secret)
+    assert SECRET not in repr(settings_from({"hms.bridge.hooks.webhook.secret": SECRET}))

@@ -1,0 +1,172 @@
+"""How many statements each of the most frequent verbs sends, so that none grows unseen.
+
+Each is a round trip to a database server, and most of what a verb costs. A number here is not a
+goal: who needs a statement more writes it into the table, with its reason; who saves one, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, event
+
+from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.ids import EventId, LockId, TxnId
+from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.model.txn import TxnType
+from hms_bridge.service.metastore_service import MetastoreService
+from hms_bridge.service.open import open_local_metastore
+from tests.conformance import objects
+from tests.support.databases import SERVER_URL, fresh_url
+from tests.support.simulated_clock import SimulatedClock
+
+IS_POSTGRESQL = (SERVER_URL or "").startswith("postgresql")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Statements of one call on SQLite and on PostgreSQL, and what they are; without the BEGIN and
+    COMMIT of those that change something."""
+
+    verb: str
+    sqlite: int
+    postgresql: int
+    what: str
+
+
+_EVENT = "an event: its number, its row's number, itself (PostgreSQL: in one)"
+_ONE = "PostgreSQL: in one"
+_OPEN = "watermark, row, history (PostgreSQL: the openers' lock, then in one)"
+_LOCKED = "the row that its end locks"
+TABLE = (
+    Sent("open_txns", 6, 3, f"{_OPEN}; {_EVENT}"),
+    Sent("open_txns, read only", 3, 2, _OPEN),
+    Sent(
+        "allocate_table_write_ids", 9, 5,
+        "is it a replica, "
+        f"{_LOCKED}, held ids, counter, row, locks before it ({_ONE} the last three); {_EVENT}",
+    ),
+    Sent("lock", 5, 5, f"{_LOCKED}, what it writes, id and time, earlier ones, row"),
+    Sent("lock of no transaction", 3, 3, "id and time, earlier ones, row"),
+    Sent("check_lock", 2, 2, "rows, sign of life"),
+    Sent("heartbeat of a transaction", 1, 1, "sign of life"),
+    Sent("heartbeat of both", 2, 2, "signs of life of lock and transaction"),
+    Sent("heartbeat_txn_range", 1, 1, "sign of life of all"),
+    Sent("commit_txn, nothing done", 7, 4, f"{_LOCKED}, traces, history, state ({_ONE}); {_EVENT}"),
+    Sent("commit_txn, read only", 4, 3, f"{_LOCKED}, traces, history, state ({_ONE})"),
+    Sent(
+        "commit_txn of an insert", 11, 5,
+        f"as of nothing, and: write ids; completed components, theirs, locks ({_ONE}); {_EVENT}",
+    ),
+    Sent(
+        "abort_txn", 12, 6,
+        f"{_LOCKED}, silent writes, state and four tables of the open ({_ONE}), write ids, "
+        f"replay; {_EVENT}",
+    ),
+    Sent("get_open_txns", 1, 1, "one snapshot"),
+    Sent("get_valid_write_ids", 2, 2, "highest, rows"),
+    Sent("get_table", 3, 3, "the table with its storage, parameters, lists"),
+    Sent("get_partitions", 7, 7, "the table as above, keys, partitions, parameters, lists"),
+    Sent(
+        "add_partitions", 22, 21,
+        "looks first (table, partitions, file tasks); the table again, locked (PostgreSQL), "
+        f"partitions, three numbers, six rows, is it a replica; {_EVENT}",
+    ),
+    Sent("get_next_notification", 1, 1, "rows"),
+)  # fmt: skip
+"""On MariaDB what is numbered takes a statement more."""
+
+
+class Counted:
+    """A metastore whose statements are counted."""
+
+    def __init__(self, metastore: MetastoreService) -> None:
+        self.metastore = metastore
+        self.database = objects.new_database(metastore)
+        objects.new_table(metastore, self.database)
+        objects.new_table(metastore, self.database, "p", partition_columns=objects.DS)
+        self.statements: list[str] = []
+
+    def writing(self) -> tuple[TxnId, LockId]:
+        """A transaction with a write id and the lock of an insert."""
+        txn = objects.open_txn(self.metastore)
+        objects.write_id(self.metastore, txn, self.database)
+        return txn, self.locked(txn)
+
+    def locked(self, txn: TxnId) -> LockId:
+        kind = LockType.SHARED_WRITE
+        component = objects.component(self.database, "t", kind, DataOperation.INSERT)
+        return self.metastore.lock(objects.request(component, txn=txn)).lock_id
+
+    def add_partition(self, value: str) -> None:
+        partition = objects.partition(self.database, "p", value)
+        self.metastore.add_partitions(self.database, "p", [partition])
+
+    def call_of(self, verb: str) -> Callable[[], object]:
+        """Prepares a verb; the call itself is what is counted."""
+        metastore, name = self.metastore, self.database
+        if verb.startswith("commit_txn"):
+            kind = TxnType.READ_ONLY if "read only" in verb else TxnType.DEFAULT
+            txn = self.writing()[0] if "insert" in verb else objects.open_txn(metastore, kind)
+            return lambda: objects.commit(metastore, txn)
+        txn, lock = self.writing()
+        bare = objects.open_txn(metastore)
+        calls: dict[str, Callable[[], object]] = {
+            "open_txns": lambda: objects.open_txn(metastore),
+            "open_txns, read only": lambda: objects.open_txn(metastore, TxnType.READ_ONLY),
+            "allocate_table_write_ids": lambda: objects.write_id(metastore, bare, name),
+            "lock": lambda: self.locked(bare),
+            "lock of no transaction": lambda: metastore.lock(
+                objects.request(objects.component(name))
+            ),
+            "check_lock": lambda: metastore.check_lock(lock),
+            "heartbeat of a transaction": lambda: metastore.heartbeat(txn, LockId(0)),
+            "heartbeat of both": lambda: metastore.heartbeat(txn, lock),
+            "heartbeat_txn_range": lambda: metastore.heartbeat_txn_range(txn, bare),
+            "abort_txn": lambda: objects.abort(metastore, txn),
+            "get_open_txns": metastore.get_open_txns,
+            "get_valid_write_ids": lambda: metastore.get_valid_write_ids(
+                [f"{name}.t"], self.snapshot
+            ),
+            "get_table": lambda: metastore.get_table(name, "t"),
+            "get_partitions": lambda: metastore.get_partitions(name, "p"),
+            "add_partitions": lambda: self.add_partition("new"),
+            "get_next_notification": lambda: metastore.get_next_notification(
+                NotificationRequest(last_event_id=EventId(0))
+            ),
+        }
+        self.snapshot = metastore.get_open_txns().snapshot()
+        return calls[verb]
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> Iterator[Counted]:
+    url = fresh_url(tmp_path / "database")
+    metastore = open_local_metastore(
+        url, warehouse=f"file:{tmp_path}/warehouse", clock=SimulatedClock()
+    )
+    counted = Counted(metastore)
+    counted.add_partition("first")
+    engine = metastore._transactions.database.engine
+
+    @event.listens_for(engine, "before_cursor_execute")
+    def hear(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
+        if not statement.startswith("BEGIN"):
+            counted.statements.append(statement)
+
+    yield counted
+    metastore.close()
+
+
+@pytest.mark.skipif(bool(SERVER_URL) and not IS_POSTGRESQL, reason="no numbers for this database")
+@pytest.mark.parametrize("sent", TABLE, ids=lambda sent: sent.verb)
+def test_a_verb_sends_what_the_table_says(counted: Counted, sent: Sent) -> None:
+    call = counted.call_of(sent.verb)
+    counted.statements.clear()
+    call()
+    seen = "\n".join(" ".join(statement.split())[:150] for statement in counted.statements)
+    wanted = sent.postgresql if IS_POSTGRESQL else sent.sqlite
+    assert len(counted.statements) == wanted, seen

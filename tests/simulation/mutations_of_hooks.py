@@ -1,0 +1,156 @@
+"""Protective lines of hooks; see :mod:`tests.simulation.mutations`.
+
+Not here: the row of NOTIFICATION_SEQUENCE that a point holds until its commit, because SQLite lets
+one transaction write at a time anyway.
+"""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_INSIDE = "tests/service/test_inner_hooks.py::"
+_ONCE = "tests/service/test_hooks_at_least_once.py::"
+_POSITIONS = "tests/service/test_hook_positions.py::"
+_SHIPPED = "tests/hooks/test_shipped.py::"
+
+OF_HOOKS = (
+    Mutation(
+        name="a change goes on although a hook refuses it",
+        file="hms_bridge/hooks/inside.py",
+        old='raise _refused("pre-event", name, change.described, error) from error\n',
+        new='_LOG.error("%s", error)\n',
+        test=f"{_INSIDE}test_a_veto_names_the_hook_and_changes_nothing",
+    ),
+    Mutation(
+        name="a hook that failed without meaning to refuse lets the change pass",
+        file="hms_bridge/hooks/inside.py",
+        old="                    hook.before_change(change)\n"
+        "                except Exception as error:\n",
+        new="                    hook.before_change(change)\n"
+        "                except KeyError:\n                    pass\n"
+        "                except Exception as error:\n",
+        test=f"{_INSIDE}test_a_hook_with_a_fault_refuses",
+    ),
+    Mutation(
+        name="a hook may refuse the end of what has begun",
+        file="hms_bridge/hooks/inside.py",
+        old="                if change.type in NEVER_ASKED:\n",
+        new="                if False:\n",
+        test=f"{_INSIDE}"
+        "test_a_veto_of_a_commit_leaves_the_transaction_open_and_its_end_is_never_asked",
+    ),
+    Mutation(
+        name="events are committed although a transactional hook failed",
+        file="hms_bridge/hooks/inside.py",
+        old='                raise _refused("transactional", name, what, error) from error\n',
+        new='                _LOG.error("%s %s", what, error)\n',
+        test=f"{_INSIDE}test_what_a_transactional_hook_writes_is_there_with_the_events_or_neither_is",
+    ),
+    Mutation(
+        name="a deadlock in a transactional hook is an error for the client",
+        file="hms_bridge/hooks/inside.py",
+        old="            except (BackendError, DatabaseFailure):\n",
+        new="            except BackendError:\n",
+        test=f"{_INSIDE}test_a_deadlock_of_a_transactional_hook_is_tried_again",
+    ),
+    Mutation(
+        name="a failure that a transactional hook caught is committed, as far as that goes",
+        file="hms_bridge/hooks/inside.py",
+        old="            self.failure = self.failure or error\n",
+        new="            self.failure = None\n",
+        test=f"{_INSIDE}test_a_failure_that_a_transactional_hook_catches_undoes_all_the_same",
+    ),
+    Mutation(
+        name="a failback is told as the end of a load",
+        file="hms_bridge/service/databases.py",
+        old="            if not is_fenced(before):",
+        new="            if True:",
+        test="tests/service/test_points.py::test_a_failback_notes_its_event_and_is_no_load",
+    ),
+    Mutation(
+        name="points are written where nobody hears them",
+        file="hms_bridge/service/unit_of_work.py",
+        old="        drafts = unit.points if self._is_heard else ()\n",
+        new="        drafts = unit.points\n",
+        test=f"{_INSIDE}test_a_server_without_hooks_does_nothing_for_them",
+    ),
+    Mutation(
+        name="a hook is told of points that came after events it has yet to hear",
+        file="hms_bridge/notification/hook_points.py",
+        old="    points = _read(connection, last.point_id, until.point_id, limit)\n",
+        new="    points = _read(connection, last.point_id, 1 << 60, limit)\n",
+        test=f"{_ONCE}test_commits_between_the_statements_of_a_reader_come_in_their_order",
+    ),
+    Mutation(
+        name="a hook is told of events that came after points it has yet to hear",
+        file="hms_bridge/notification/hook_points.py",
+        old="        if event.id <= until.event_id\n",
+        new="        if event.id > 0\n",
+        test=f"{_ONCE}test_commits_between_the_statements_of_a_reader_come_in_their_order",
+    ),
+    Mutation(
+        name="points are told as they are numbered and not between events",
+        file="hms_bridge/model/hook.py",
+        old="    return event.id, event.point_id\n",
+        new="    return 0, event.point_id\n",
+        test=f"{_POSITIONS}test_events_and_points_come_in_the_order_of_commits",
+    ),
+    Mutation(
+        name="a teller that lost its hook stores its position over another's",
+        file="hms_bridge/notification/hook_positions.py",
+        old="        .where(_ROW.NAME == name, _ROW.OWNER == owner)\n"
+        "        .values(LAST_EVENT_ID=last.event_id",
+        new="        .where(_ROW.NAME == name)\n        .values(LAST_EVENT_ID=last.event_id",
+        test=f"{_POSITIONS}test_one_process_at_a_time_tells",
+    ),
+    Mutation(
+        name="who tells a hook stores his position over that of a replay",
+        file="hms_bridge/notification/hook_positions.py",
+        old="        update(HMSB_EVENT_HOOK).where(_ROW.NAME == name)"
+        ".values(OWNER=None, HELD_AT_MS=None)\n",
+        new="        update(HMSB_EVENT_HOOK).where(_ROW.NAME == name).values(HELD_AT_MS=None)\n",
+        test=f"{_POSITIONS}test_a_hook_is_told_again_from_an_event_on",
+    ),
+    Mutation(
+        name="a replay takes a hook beyond what it has heard",
+        file="hms_bridge/notification/hook_positions.py",
+        old="    if not 0 < event_id <= heard.event_id:\n",
+        new="    if not 0 < event_id:\n",
+        test=f"{_POSITIONS}test_a_hook_is_never_moved_forward",
+    ),
+    Mutation(
+        name="half a line of a kill makes the next one unreadable",
+        file="hms_bridge/hooks/json_lines.py",
+        old="            if file.tell() and not _ends_with_line(file.fileno(), file.tell()):\n",
+        new="            if not file.tell():\n",
+        test=f"{_SHIPPED}test_json_lines_come_one_after_the_other_also_after_half_a_line",
+    ),
+    Mutation(
+        name="a redirection counts as heard",
+        file="hms_bridge/hooks/webhook.py",
+        old="            if not 200 <= answer.status < 300:\n",
+        new="            if not 200 <= answer.status < 400:\n",
+        test=f"{_SHIPPED}test_a_webhook_follows_nobody_and_other_answers_are_failures",
+    ),
+    Mutation(
+        name="requests are signed with nothing",
+        file="hms_bridge/hooks/webhook.py",
+        old="        if len(hooks.webhook_secret) < SECRET_LENGTH_MIN:\n",
+        new="        if False:\n",
+        test=f"{_SHIPPED}test_a_webhook_without_a_secret_is_refused_and_none_is_shown",
+    ),
+    Mutation(
+        name="an old request can be sent again under a new time",
+        file="hms_bridge/hooks/webhook.py",
+        old='    signed = f"{time_seconds}.".encode() + body\n',
+        new='    signed = f"{time_seconds * 0}.".encode() + body\n',
+        test=f"{_SHIPPED}test_a_webhook_posts_the_event_signed",
+    ),
+    Mutation(
+        name="a program that failed has heard",
+        file="hms_bridge/hooks/command.py",
+        old="        if done.returncode != 0:\n",
+        new="        if done.returncode < 0:\n",
+        test=f"{_SHIPPED}test_a_command_that_fails_or_hangs_has_not_heard",
+    ),
+)

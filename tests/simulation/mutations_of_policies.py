@@ -1,0 +1,108 @@
+"""Mutations of what policies and their verbs promise; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_END = "tests/cli/test_repl_policy_end.py::"
+
+_REPAIR = "tests/cli/test_repl_repair.py::"
+_HALF = "tests/repl/test_half_dropped.py::"
+_PLANS = "tests/repl/test_handover_plans.py::"
+
+OF_POLICIES = (
+    Mutation(
+        name="a fence whose replica is promoted is to be lifted, says a promotion",
+        file="hms_bridge/repl/handover/promote_plan.py",
+        old="    if successor is not None and successor.policy != name:\n",
+        new="    if successor is not None and FENCED not in source.database.parameters:\n",
+        test=f"{_PLANS}test_bad_states_are_refused",
+    ),
+    Mutation(
+        name="a fence whose replica is promoted is to be lifted, says a failback",
+        file="hms_bridge/repl/handover/failback_plan.py",
+        old="    if successor is not None and successor.policy == by:\n",
+        new="    if False:\n",
+        test=f"{_PLANS}test_a_source_that_two_policies_took_is_given_back_by_none",
+    ),
+    Mutation(
+        name="the place of a drill that was killed takes over what roots shared",
+        file="hms_bridge/repl/pins.py",
+        old="            if not is_place_of_drill(root):",
+        new="            if True:",
+        test="tests/repl/test_policy_pins.py::test_a_drill_that_was_killed_gets_no_part_of_it",
+    ),
+    Mutation(
+        name="a repair without a policy runs beside its cycles",
+        file="hms_bridge/cli/repl_repair.py",
+        old="for lease in (wanted, *runs):",
+        new="for lease in (wanted,):",
+        test=f"{_REPAIR}test_without_a_policy_a_repair_is_alone_all_the_same",
+    ),
+    Mutation(
+        name="two repairs without a policy run side by side",
+        file="hms_bridge/cli/repl_repair.py",
+        old="for lease in (wanted, *runs):",
+        new="for lease in runs:",
+        test=f"{_REPAIR}test_without_a_policy_a_repair_is_alone_all_the_same",
+    ),
+    Mutation(
+        name="a drill of a policy goes by the settings of whoever types it",
+        file="hms_bridge/cli/named_sides.py",
+        old="        target_settings=side_settings(policy.target),\n",
+        new="        target_settings=settings,\n",
+        test="tests/cli/test_repl_drill.py::test_a_policy_says_where_both_sides_are",
+    ),
+    Mutation(
+        name="nobody is told that a policy is of other tables by now",
+        file="hms_bridge/cli/named_sides.py",
+        old="self.scope.patterns_text != there.patterns_text\n",
+        new="False\n",
+        test="tests/cli/test_repl_compare.py::test_a_policy_says_where_both_sides_are",
+    ),
+    Mutation(
+        name="a fence closes tables that were never replicated, unasked",
+        file="hms_bridge/repl/handover/promote_plan.py",
+        old="    _require_others_may_close(request, steps, replica)\n",
+        new="",
+        test=f"{_PLANS}test_a_fence_closes_other_tables_only_if_that_is_said",
+        is_simulated=True,
+        is_handover=True,
+        is_scope=True,
+    ),
+    Mutation(
+        name="a promotion that goes on closes tables that were never replicated",
+        file="hms_bridge/repl/handover/promote_plan.py",
+        old="        _require_others_may_close(request, steps, database)\n",
+        new="",
+        test=f"{_PLANS}test_a_fence_closes_other_tables_only_if_that_is_said",
+    ),
+    Mutation(
+        name="a promotion amid a load of fewer tables closes all of its source",
+        file="hms_bridge/repl/handover/promote_plan.py",
+        old="        limited = replica.half_dropped\n",
+        new="        pass\n",
+        test=f"{_HALF}test_it_does_not_close_the_tables_that_are_gone_here",
+    ),
+    Mutation(
+        name="a promotion amid a load of fewer tables forgets that some are gone",
+        file="hms_bridge/repl/handover/promote.py",
+        old="        if plan.left_with is not None:",
+        new="        if False:",
+        test=f"{_HALF}test_its_way_back_does_not_take_what_is_gone_for_all",
+    ),
+    Mutation(
+        name="what is held for a policy outlives it",
+        file="hms_bridge/cli/policy_pins.py",
+        old="            was_held = pins.end()\n",
+        new="            was_held = True\n",
+        test=f"{_END}test_a_policy_that_is_removed_keeps_nothing_in_the_archive",
+    ),
+    Mutation(
+        name="a policy is removed under a cycle that pins anew",
+        file="hms_bridge/cli/repl_policy.py",
+        old="    with held_lease(store.metastore, store.clock, wanted):\n        yield\n",
+        new="    yield\n",
+        test=f"{_END}test_a_policy_is_not_removed_under_a_cycle",
+    ),
+)
