@@ -234,11 +234,12 @@ def test_rows_that_change_between_plan_and_write_abort_the_statement(
     run("CREATE TABLE t (id INT); CREATE TABLE s (id INT)")
     run(f"INSERT INTO s VALUES {', '.join(f'({n})' for n in range(500))}")
     monkeypatch.setattr(type(spark.range(1)), "persist", lambda frame: frame)
-    by_chance = "CAST(reflect('java.lang.Math', 'random') AS DOUBLE) < 0.5"
+    # What setProperty replaces is 'null' the first time that a row is looked at, and never again.
+    once = "reflect('java.lang.System', 'setProperty', concat('{}-seen-', id), 'y') = 'null'"
     for statement in (
-        f"INSERT INTO t SELECT id FROM s WHERE {by_chance}",
-        f"DELETE FROM s WHERE {by_chance}",
-        f"UPDATE s SET id = 0 WHERE {by_chance}",
+        f"INSERT INTO t SELECT id FROM s WHERE {once.format('insert')}",
+        f"DELETE FROM s WHERE {once.format('delete')}",
+        f"UPDATE s SET id = 0 WHERE {once.format('update')}",
     ):
         with pytest.raises(DmlError, match="rows were to be .* Spark ran the query twice"):
             run(statement)
