@@ -1,6 +1,10 @@
 # Everything a person or CI does here, one line each: `make help`.
 PY := .venv/bin/python
 
+# Some machines forbid Python to keep what it compiled: each process that tests start, and each of the
+# test files' asserts that pytest rewrites, would be compiled anew every time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo quick test coverage simulate mutants lint types docs bench bench-cluster bench-metastore bench-repl integration integration-long lock clean
 
 help:            ## list these

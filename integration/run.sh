@@ -5,6 +5,7 @@
 # ended, are left to `make integration-long`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+unset PYTHONDONTWRITEBYTECODE  # hundreds of processes would compile all that they import
 
 python=${PYTHON:-.venv/bin/python}
 if [ ! -x "$python" ]; then

@@ -215,6 +215,18 @@ def test_what_is_missing_is_named(empty: Database) -> None:
         check_schema(empty)
 
 
+def test_what_only_hive_uses_is_made_again(empty: Database) -> None:
+    """Nothing of ours misses it, so it does not stop us; an installation adds it all the same."""
+    install(empty)
+    unused = next(table for table in TABLES.sorted_tables if table.info.get("is_unused"))
+    with empty.transaction(write=True) as connection:
+        unused.drop(connection)
+    assert check_schema(empty).is_complete
+    install(empty)
+    with empty.transaction(write=False) as connection:
+        assert inspect(connection).has_table(unused.name)
+
+
 @pytest.mark.parametrize(
     ("version", "dropped", "step"),
     [

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, inspect, select
-from sqlalchemy.engine.reflection import Inspector
+from sqlalchemy import Connection, exists, insert, inspect, literal, select, text, union_all
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_bridge.backend.engine import Database
@@ -20,6 +21,12 @@ _log = logging.getLogger(__name__)
 SCHEMA_VERSION = "4.0.0"
 """The version of Hive's schema that :func:`install` makes."""
 
+_SQLITE_COLUMNS = text(
+    "SELECT held.name, described.name "
+    "FROM sqlite_master AS held, pragma_table_info(held.name) AS described "
+    "WHERE held.type = 'table'"
+)
+
 OLDEST_VERSION = (4, 0)
 """Before it transaction ids came from a table of their own, and names were lower case."""
 
@@ -31,6 +38,8 @@ class SchemaInfo:
     version: str | None
     missing_tables: tuple[str, ...]
     missing_columns: tuple[str, ...]
+    has_all_tables: bool
+    """Those of Hive's that nobody here uses, too."""
 
     @property
     def is_complete(self) -> bool:
@@ -70,33 +79,39 @@ def install(database: Database) -> SchemaInfo:
     if schema.version is not None:
         _refuse_old(schema.version, database.name)
     with database.transaction(write=True) as connection:
-        TABLES.create_all(connection)
+        if not schema.has_all_tables:
+            TABLES.create_all(connection)
         _add_indices(connection)
         put_seeds(connection)
     if schema.missing_tables:
         _log.info("%s: made %d tables of the schema", database.name, len(schema.missing_tables))
-    return check_schema(database)
+    return schema if schema.is_complete else check_schema(database)
 
 
 def schema_info(database: Database) -> SchemaInfo:
     """Which version is there, and what of our tables and columns is not."""
     with database.transaction(write=False) as connection:
-        inspector = inspect(connection)
-        existing = frozenset(inspector.get_table_names())
+        columns_of = _columns_by_table(connection)
+        existing = columns_of.keys()
         # MySQL may keep names in lower case, and finds them all the same; so did Hive before 4.0.
         known = {name.upper() for name in existing}
         version = _version(connection) if VERSION.name in known else None
         is_case_kept = connection.dialect.name == "postgresql" and not is_old(
             version or SCHEMA_VERSION
         )
-        columns = _missing_columns(inspector, version, is_case_kept=is_case_kept)
+    columns = _missing_columns(columns_of, version, is_case_kept=is_case_kept)
     used = {
         name
         for name, table in TABLES.tables.items()
         if version is None or is_old(version) or not table.info.get("is_unused")
     }
-    missing = tuple(sorted(used - (existing if is_case_kept else known)))
-    return SchemaInfo(version=version, missing_tables=missing, missing_columns=columns)
+    present = existing if is_case_kept else known
+    return SchemaInfo(
+        version=version,
+        missing_tables=tuple(sorted(used - present)),
+        missing_columns=columns,
+        has_all_tables=TABLES.tables.keys() <= present,
+    )
 
 
 def check_schema(database: Database) -> SchemaInfo:
@@ -156,8 +171,23 @@ def _refuse_old(version: str, name: str) -> None:
         )
 
 
+def _columns_by_table(connection: Connection) -> dict[str, frozenset[str]]:
+    """As the database spells them. Every command looks, so SQLite is asked in one statement, where
+    SQLAlchemy needs several for each table."""
+    if connection.dialect.name != "sqlite":
+        described = inspect(connection).get_multi_columns().items()
+        return {
+            name: frozenset(column["name"] for column in columns)
+            for (_, name), columns in described
+        }
+    columns: defaultdict[str, set[str]] = defaultdict(set)
+    for table, column in connection.execute(_SQLITE_COLUMNS):
+        columns[table].add(column)
+    return {table: frozenset(names) for table, names in columns.items()}
+
+
 def _missing_columns(
-    inspector: Inspector, version: str | None, *, is_case_kept: bool
+    columns_of: Mapping[str, frozenset[str]], version: str | None, *, is_case_kept: bool
 ) -> tuple[str, ...]:
     """Of the tables that are there. A column with ``info["until"]`` is missed only in versions
     before that one."""
@@ -167,8 +197,8 @@ def _missing_columns(
 
     at = version_number(version or SCHEMA_VERSION)
     have = {
-        spelled(name): {spelled(column["name"]) for column in columns}
-        for (_, name), columns in inspector.get_multi_columns().items()
+        spelled(name): {spelled(column) for column in columns}
+        for name, columns in columns_of.items()
     }
     return tuple(
         f"{table.name}.{column.name}"
@@ -194,13 +224,21 @@ def put_seeds(connection: Connection) -> None:
             },
         ),
     )
-    filled = {
-        table
-        for table in {table for table, _ in rows}
-        if connection.execute(select(1).select_from(table).limit(1)).first() is not None
-    }
+    tables = {table.name: table for table, _ in rows}
+    filled = (
+        connection.execute(
+            union_all(
+                *(
+                    select(literal(name)).where(exists(select(1).select_from(table)))
+                    for name, table in tables.items()
+                )
+            )
+        )
+        .scalars()
+        .all()
+    )
     for table, row in rows:
-        if table not in filled:
+        if table.name not in filled:
             connection.execute(insert(table).values(row))
 
 
