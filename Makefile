@@ -18,7 +18,7 @@ demo: setup      ## the main job, end to end, on tables that a real Hive wrote
 
 JOBS ?= 2
 quick: setup lint types  ## style, types of what changed, and most tests: none with Spark, processes, or that take long
-	$(PY) -m pytest -n $(JOBS) -q --quick -m "not spark and not process" --durations 10
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q --quick -m "not spark and not process" --durations 10
 
 test: setup lint types  ## all tests of this project alone
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import click
 
-PACKAGES = ("hms_bridge", "cleaner", "changemanager")
+from tests.architecture.sources import PACKAGES, parsed
+
 DENSEST = 40
 DENSE_LINES_MIN = 60
 """A shorter file is dense by chance."""
@@ -88,7 +89,7 @@ def product(checkout: Path) -> tuple[Module, ...]:
     """Its files that have lines."""
     paths = [path for package in PACKAGES for path in sorted((checkout / package).rglob("*.py"))]
     texts = {path.relative_to(checkout).as_posix(): path.read_text() for path in paths}
-    return tuple(Module(name, text, ast.parse(text)) for name, text in texts.items() if text)
+    return tuple(Module(name, text, parsed(text)) for name, text in texts.items() if text)
 
 
 def figures(modules: Sequence[Module]) -> Iterator[Figure]:

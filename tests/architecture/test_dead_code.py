@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PRODUCT = {
-    str(path.relative_to(ROOT)): path.read_text()
-    for package in ("hms_bridge", "cleaner", "changemanager")
-    for path in sorted((ROOT / package).rglob("*.py"))
-}
+from tests.architecture.sources import PRODUCT, ROOT, parsed
+
+SOURCES = {str(path.relative_to(ROOT)): path.read_text() for path in PRODUCT}
 ALIVE = {
     "TABLE_MODULES": "imports the modules that declare the tables",
     "cleaner_of": "an entry point (pyproject.toml)",
@@ -40,7 +35,7 @@ def dead(sources: Mapping[str, str]) -> list[str]:
     Names decide, whosever they are: what is called like something alive is taken for alive. A
     method that only methods of its own name call (a verb passed on through the floors) is dead.
     """
-    trees = {path: _parsed(text) for path, text in sources.items()}
+    trees = {path: parsed(text) for path, text in sources.items()}
     classes = {
         node.name
         for tree in trees.values()
@@ -57,11 +52,6 @@ def dead(sources: Mapping[str, str]) -> list[str]:
         for name in _defined(tree.body, classes)
         if name not in named
     )
-
-
-@cache
-def _parsed(text: str) -> ast.Module:
-    return ast.parse(text)
 
 
 def _named(tree: ast.AST, *, is_entry: bool = False) -> set[str]:
@@ -108,11 +98,11 @@ def _last(node: ast.expr) -> str:
 
 
 def test_nothing_is_kept_for_tests_alone() -> None:
-    assert dead(PRODUCT) == []
+    assert dead(SOURCES) == []
 
 
 def test_each_exception_is_needed() -> None:
-    named = {name for text in PRODUCT.values() for name in _named(_parsed(text))}
+    named = {name for text in SOURCES.values() for name in _named(parsed(text))}
     assert ALIVE.keys() & named == set()
 
 

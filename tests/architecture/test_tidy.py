@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PRODUCT = [
-    path
-    for package in ("hms_bridge", "cleaner", "changemanager")
-    for path in sorted((ROOT / package).rglob("*.py"))
-]
+from tests.architecture.sources import PRODUCT, ROOT, parsed
+
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
 INIT_LINES_MAX = 20
@@ -34,7 +30,7 @@ def test_files_and_functions_are_short(path: Path) -> None:
     text = path.read_text()
     limit = INIT_LINES_MAX if path.name == "__init__.py" else FILE_LINES_MAX
     assert len(text.splitlines()) <= limit, f"{path.name} has more than {limit} lines"
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             assert lines <= FUNCTION_LINES_MAX, f"{node.name} has {lines} lines"
@@ -47,7 +43,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 def test_init_files_have_no_logic() -> None:
     for path in PRODUCT:
         if path.name == "__init__.py":
-            body = ast.parse(path.read_text()).body
+            body = parsed(path.read_text()).body
             assert all(isinstance(node, ast.Expr) for node in body), path
 
 
@@ -99,7 +95,7 @@ def test_values_are_called_by_what_they_are() -> None:
     count = sum(
         name in NAMES_THAT_SAY_HOW
         for path in PRODUCT
-        for name in _bound_names(ast.parse(path.read_text()))
+        for name in _bound_names(parsed(path.read_text()))
     )
     assert count <= NAMES_THAT_SAY_HOW_LEFT, "call the value by its noun"
     assert count == NAMES_THAT_SAY_HOW_LEFT, f"there are fewer: write down {count}"
@@ -116,7 +112,7 @@ def _prose_lines(text: str) -> set[int]:
     """The numbers of the lines with comments and docstrings."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     numbers = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             numbers |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return numbers
@@ -140,7 +136,7 @@ def test_loops_name_what_they_go_through() -> None:
     named = [
         f"{path.relative_to(ROOT)}:{name.lineno} {name.id}"
         for path in PRODUCT
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path.read_text()))
         if isinstance(node, ast.For | ast.comprehension)
         for name in ast.walk(node.target)
         if isinstance(name, ast.Name) and name.id in NAMES_OF_ANYTHING

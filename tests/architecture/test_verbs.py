@@ -2,7 +2,6 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,13 +10,7 @@ from hms_bridge.metastore import LocalMetastore
 from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.metastore_service import MetastoreService
-
-ROOT = Path(__file__).parents[2]
-PRODUCT = [
-    path
-    for package in ("hms_bridge", "cleaner", "changemanager")
-    for path in sorted((ROOT / package).rglob("*.py"))
-]
+from tests.architecture.sources import PRODUCT, ROOT, parsed
 
 
 def _documented(*ports: type) -> dict[str, str | None]:
@@ -40,7 +33,7 @@ def _methods(*rooms: str) -> dict[str, ast.FunctionDef]:
         f"{path.name}:{node.name}.{method.name}": method
         for room in rooms
         for path in sorted((ROOT / room).glob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path.read_text()))
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
         for method in node.body
         if isinstance(method, ast.FunctionDef) and not method.name.startswith("_")
