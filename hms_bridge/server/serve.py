@@ -15,7 +15,7 @@ from types import TracebackType
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.settings import ServerSettings
 from hms_bridge.errors import ConfigError
-from hms_bridge.server.answers import answered_names, collect_answers
+from hms_bridge.server.answers import Answer, answered_names, collect_answers
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
@@ -94,6 +94,26 @@ def offered_names() -> frozenset[str]:
     return frozenset(name for names in offered().values() for name in names)
 
 
+def answers_of(
+    metastore: ServedMetastore,
+    config: Mapping[str, str] | None = None,
+    database_uuid: str | None = None,
+    clock: Clock | None = None,
+) -> dict[str, Answer]:
+    """What answers each thrift method, over a metastore."""
+    given = _Given(
+        metastore=metastore,
+        config=config or {},
+        database_uuid=database_uuid,
+        clock=clock or SystemClock(),
+    )
+    return collect_answers(
+        _MADE_OTHERWISE[calls](given) if calls in _MADE_OTHERWISE else calls(metastore)
+        for family in _FAMILIES.values()
+        for calls in family
+    )
+
+
 def dispatcher_of(
     metastore: ServedMetastore,
     config: Mapping[str, str] | None = None,
@@ -104,15 +124,7 @@ def dispatcher_of(
 ) -> Dispatcher:
     """Everything that the server answers, over a metastore."""
     clock = clock or SystemClock()
-    given = _Given(
-        metastore=metastore, config=config or {}, database_uuid=database_uuid, clock=clock
-    )
-    handlers = [
-        _MADE_OTHERWISE[calls](given) if calls in _MADE_OTHERWISE else calls(metastore)
-        for family in _FAMILIES.values()
-        for calls in family
-    ]
-    return Dispatcher(collect_answers(handlers), limits, clock, watch)
+    return Dispatcher(answers_of(metastore, config, database_uuid, clock), limits, clock, watch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,7 @@ LONG = frozenset(
         "rows/test_golden_rows.py",
         "rows/test_writer.py",
         "server/test_golden_replay.py",
+        "server/test_killed_calls.py",
         "server/test_malformed_input.py",
         "service/test_allowed_deletions.py",
         "service/test_bound_deletions.py",
