@@ -164,15 +164,14 @@ def _run_queue(
     metastore: Metastore, compaction_id: CompactionId, settings: Settings, spark: SparkRequest
 ) -> None:
     """Work until our entry is done; entries before it in the queue are done first."""
-    from hms_bridge.cli.worker import spark_workers
+    from hms_bridge.cli.worker import compaction_workers
 
     pool_name = _find(metastore, compaction_id).pool_name
     with (
         _stopped_by_sigterm(),
-        working("starting Spark") as show,
-        spark_workers(metastore, settings, spark, count=1, pool_name=pool_name) as (worker,),
+        working("compacting"),
+        compaction_workers(metastore, settings, spark, count=1, pool_name=pool_name) as (worker,),
     ):
-        show("compacting")
         while _find(metastore, compaction_id).state is CompactionState.INITIATED:
             outcome = worker.run_once()
             if outcome is None:
@@ -252,9 +251,9 @@ def compactions(
 
 
 def _duration_ms(entry: Compaction) -> int | None:
-    if entry.started_ms and entry.ended_ms:
-        return entry.ended_ms - entry.started_ms
-    return None
+    """Until its end, or until its commit while the cleaner has not come to it."""
+    until_ms = entry.ended_ms or entry.committed_ms
+    return until_ms - entry.started_ms if entry.started_ms and until_ms else None
 
 
 def _shown(entry: Compaction) -> dict[str, object]:

@@ -35,6 +35,7 @@ def demo(work: Path, spark: SparkRequest) -> None:
     _clear(work)
     from changemanager.location import FsspecResolver
     from hms_bridge.cli.worker import make_worker
+    from hms_bridge.compaction.executor import always
     from hms_bridge.compaction.kernel import BucketKernel
     from hms_bridge.demo.side import open_side
     from hms_bridge.demo.story import MovableClock, Story
@@ -54,7 +55,7 @@ def demo(work: Path, spark: SparkRequest) -> None:
         source,
         replica,
         dumps=dumps,
-        worker=make_worker(source.store.metastore, executor),
+        worker=make_worker(source.store.metastore, always(executor)),
         clock=clock,
         say=click.echo,
     )

@@ -52,10 +52,10 @@ def _tasks(
     if clean_ms > 0:
         tasks.append(PeriodicTask("dump-cleaner", dump_cleaner(store), clean_ms / 1000))
     if asked.is_worker or settings.worker_threads > 0:
-        from hms_bridge.cli.worker import spark_workers
+        from hms_bridge.cli.worker import compaction_workers
 
         workers = stack.enter_context(
-            spark_workers(
+            compaction_workers(
                 store.metastore,
                 store.settings,
                 spark,

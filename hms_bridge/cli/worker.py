@@ -5,14 +5,16 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.cli.spark_options import start_spark
 from hms_bridge.cli.versions import own_version
 from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_process_alive
-from hms_bridge.compaction.executor import CompactionExecutor
+from hms_bridge.compaction.executor import CompactionExecutor, ExecutorFor, always
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import NothingToCompact
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
@@ -36,7 +38,7 @@ def identity(number: int = 0) -> WorkerIdentity:
 
 def make_worker(
     metastore: Metastore,
-    executor: CompactionExecutor,
+    executor_for: ExecutorFor,
     *,
     resolver: Resolver | None = None,
     number: int = 0,
@@ -45,15 +47,46 @@ def make_worker(
     """A worker over a metastore; of a pool, if it is to take that pool's entries only."""
     return Worker(
         metastore,
-        executor,
+        executor_for,
         resolver or FsspecResolver(),
         identity(number),
         pool_name=pool_name,
     )
 
 
+class ExecutorsBySize:
+    """Small compactions run in this process; Spark, which takes seconds to start and a tenth of one
+    for each job, is started for the first that is not."""
+
+    def __init__(self, kernel: BucketKernel, request: SparkRequest, local_bytes_max: int) -> None:
+        self._kernel = kernel
+        self._request = request
+        self._local_bytes_max = local_bytes_max
+        self._local = LocalExecutor(kernel=kernel)
+        self._spark: Any = None
+        self._starting = threading.Lock()
+
+    def choose(self, input_bytes: int) -> CompactionExecutor:
+        """See ExecutorFor. Raises ConfigError if Spark is needed and does not start."""
+        if input_bytes <= self._local_bytes_max:
+            return self._local
+        from hms_bridge.spark.compaction_job import SparkExecutor
+
+        with self._starting:  # of several workers one starts it
+            if self._spark is None:
+                self._spark = start_spark(self._request, "hms-bridge compact")
+        return SparkExecutor(spark=self._spark, kernel=self._kernel)
+
+    def close(self) -> None:
+        """Stop Spark, if it was started."""
+        if self._spark is not None:
+            from hms_bridge.spark.session import stop_spark
+
+            stop_spark(self._spark)
+
+
 @contextmanager
-def spark_workers(
+def compaction_workers(
     metastore: Metastore,
     settings: Settings,
     request: SparkRequest,
@@ -61,22 +94,25 @@ def spark_workers(
     count: int,
     pool_name: str | None = None,
 ) -> Iterator[tuple[Worker, ...]]:
-    """Workers whose tasks run on one Spark."""
-    from hms_bridge.spark.compaction_job import SparkExecutor
-    from hms_bridge.spark.session import stop_spark
-
+    """Workers that share one Spark, if one of them needs it."""
     end_dead_workers(metastore, socket.gethostname(), is_other_process_alive)
-    spark = start_spark(request, "hms-bridge compact")
     resolver = file_systems(settings)
-    kernel = BucketKernel(resolver=resolver, verify=VerifyMode(settings.compactor.verify))
-    executor = SparkExecutor(spark=spark, kernel=kernel)
+    compactor = settings.compactor
+    kernel = BucketKernel(resolver=resolver, verify=VerifyMode(compactor.verify))
+    executors = ExecutorsBySize(kernel, request, compactor.local_bytes_max)
     try:
         yield tuple(
-            make_worker(metastore, executor, resolver=resolver, number=number, pool_name=pool_name)
+            make_worker(
+                metastore,
+                executors.choose,
+                resolver=resolver,
+                number=number,
+                pool_name=pool_name,
+            )
             for number in range(count)
         )
     finally:
-        stop_spark(spark)
+        executors.close()
 
 
 def plan_compaction_of(
@@ -85,7 +121,8 @@ def plan_compaction_of(
     """What a compaction would read and write now; nothing is changed."""
     resolver = file_systems(settings)
     executor = LocalExecutor(kernel=BucketKernel(resolver=resolver))
-    plan = make_worker(metastore, executor, resolver=resolver).plan(request.target, request.type)
+    worker = make_worker(metastore, always(executor), resolver=resolver)
+    plan = worker.plan(request.target, request.type)
     if isinstance(plan, NothingToCompact):
         return {"target": str(request.target), "decision": "nothing to do", "reason": plan.reason}
     return {

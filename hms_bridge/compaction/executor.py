@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -73,3 +73,12 @@ class CompactionExecutor(Protocol):
     ) -> tuple[TaskResult, ...]:
         """Results in the order of the tasks. ``temporary`` is below ``root``. Raises
         CompactionError if a task fails."""
+
+
+ExecutorFor = Callable[[int], CompactionExecutor]
+"""Who runs the tasks of a compaction whose inputs have so many bytes."""
+
+
+def always(executor: CompactionExecutor) -> ExecutorFor:
+    """The same for all of them."""
+    return lambda _input_bytes: executor

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from changemanager.filesystem.volume import Volume
 from changemanager.journal import log_deed
 from changemanager.location import Resolver
-from hms_bridge.compaction.executor import CompactionExecutor, TaskResult
+from hms_bridge.compaction.executor import ExecutorFor, TaskResult
 from hms_bridge.compaction.plan import CompactionPlan, NothingToCompact, plan_compaction
 from hms_bridge.compaction.snapshot import CompactorSnapshot, take_snapshot
 from hms_bridge.compaction.target import CompactionTarget, find_target
@@ -73,14 +73,14 @@ class Worker:
     def __init__(
         self,
         metastore: Metastore,
-        executor: CompactionExecutor,
+        executor_for: ExecutorFor,
         resolver: Resolver,
         identity: WorkerIdentity,
         *,
         pool_name: str | None = None,
     ) -> None:
         self._metastore = metastore
-        self._executor = executor
+        self._executor_for = executor_for
         self._resolver = resolver
         self._identity = identity
         self._pool_name = pool_name
@@ -197,14 +197,15 @@ class Worker:
         if isinstance(plan, NothingToCompact):
             return self._finish_without_work(claimed, plan, txn_id)
         self._metastore.update_compactor_state(claimed, txn_id)
-        self._metastore.set_hadoop_job_id(self._executor.job_id, entry.id)
+        executor = self._executor_for(plan.input_size_bytes)
+        self._metastore.set_hadoop_job_id(executor.job_id, entry.id)
         volume, root = self._root(target)
         name = hidden_name(token_of("compaction", txn_id))
         temporary = f"{root}/{name}"
         self._forget_dead_temporaries(target, snapshot)
         # Tasks run elsewhere: they are sent the file system, too.
         place = self._resolver(target.location)
-        results = self._executor.run(plan.tasks, root=place.uri, temporary=place.child(name).uri)
+        results = executor.run(plan.tasks, root=place.uri, temporary=place.child(name).uri)
         _check(plan, results)
         for output in plan.outputs:
             directory = f"{temporary}/{output.format()}"

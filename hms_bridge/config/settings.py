@@ -183,6 +183,10 @@ class CompactorSettings:
         "7d",
         "… but tries again after this time; 0 means never.",
         "metastore.compactor.initiator.failed.retry.time", unit="d")
+    local_bytes_max: int = setting(Given.number, "hms.bridge.compactor.local.bytes",
+        "67108864",
+        "A compaction of at most so many bytes of input runs in the worker's own process; Spark is "
+        "started for the first one of more. 0: all run on Spark.")
     verify: str = setting(Given.choice, "hms.bridge.compactor.verify", "keys",
         "What a second reader compares before a compaction is published: full (all values), keys "
         "(the rows' identifiers) or counts.", choices=("full", "keys", "counts"))

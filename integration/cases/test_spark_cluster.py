@@ -248,7 +248,10 @@ def test_from_package_to_compaction_by_the_program(
     rows = session.sql("select row__id, id, v from cli.t order by id")
     program.run("compact", "cli.t", "minor")  # taken by the next one, before its own
     shared = told_to_spark(spark_hidden, DRIVER | unpacked)
-    compacted = program.run("compact", "cli.u", "major", "--run", *shared, "--format", "json")
+    on_spark = ("--set", "hms.bridge.compactor.local.bytes=0")
+    compacted = program.run(
+        "compact", "cli.u", "major", "--run", *shared, *on_spark, "--format", "json"
+    )
     assert json.loads(compacted)["state"] == "ready for cleaning"
     assert any(name.startswith("base_0000002_v") for name in place.names("cli.db/u"))
     assert any(name.startswith("delta_0000001_0000003_v") for name in place.names("cli.db/t"))

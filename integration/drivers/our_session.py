@@ -12,6 +12,7 @@ from changemanager.location import Resolver
 from cleaner.daemon import Cleaner, make_cleaner
 from hms_bridge.cli.worker import make_worker
 from hms_bridge.clock import SystemClock
+from hms_bridge.compaction.executor import always
 from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
@@ -88,7 +89,7 @@ def work(
     """One turn of the compaction worker: what it did, None when nothing was queued."""
     resolver = _resolver(hadoop, gate)
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
-    worker = make_worker(_metastore(metastore), executor, resolver=resolver)
+    worker = make_worker(_metastore(metastore), always(executor), resolver=resolver)
     with gates.by_value():
         outcome = worker.run_once()
     return outcome.message if outcome else None

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.process
 
 MINUTES = 300
 STAGE = "g02_iud/01-before-minor"
+ON_SPARK = "hms.bridge.compactor.local.bytes=0"
 SIX = ["operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row"]
 
 
@@ -131,7 +132,7 @@ def test_a_worker_compacts_what_is_queued(program: Program, spark: Any) -> None:
     told = [
         json.loads(line) for line in (OWN / "acid" / STAGE / "rows.jsonl").read_text().splitlines()
     ]
-    with serving(program, "--port", "0", "--worker") as server:
+    with serving(program, "--port", "0", "--worker", "--set", ON_SPARK) as server:
         remote = ("--metastore", server.wait_until_ready(MINUTES))
         program.ok("table", "adopt", str(directory), "--name", "sales.orders", *remote)
         done = program.start(

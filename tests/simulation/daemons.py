@@ -13,6 +13,7 @@ from changemanager.errors import ChangeManagerError
 from changemanager.purge import Purge
 from cleaner.daemon import make_cleaner
 from cleaner.plan import CleaningState
+from hms_bridge.compaction.executor import always
 from hms_bridge.compaction.initiator import Initiator
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
@@ -98,7 +99,7 @@ class Daemons:
         resolve = self.cluster.resolve
         worker = Worker(
             side.metastore,
-            LocalExecutor(kernel=BucketKernel(resolver=resolve)),
+            always(LocalExecutor(kernel=BucketKernel(resolver=resolve))),
             resolve,
             WorkerIdentity(worker_id=uuid4().hex, version="4", user="w", host="h"),
         )

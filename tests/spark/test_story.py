@@ -9,6 +9,7 @@ import pytest
 
 from changemanager.location import FsspecResolver
 from hms_bridge.cli.worker import make_worker
+from hms_bridge.compaction.executor import always
 from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.demo.side import open_side
 from hms_bridge.demo.story import HIVE_TABLES, MovableClock, Story
@@ -29,7 +30,7 @@ def test_the_story_ends_well(spark: Any, tmp_path: Path) -> None:
         source,
         replica,
         dumps=dumps,
-        worker=make_worker(source.store.metastore, executor),
+        worker=make_worker(source.store.metastore, always(executor)),
         clock=clock,
         say=told.append,
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from changemanager.location import FsspecResolver
 from hms_bridge.cli.worker import make_worker
+from hms_bridge.compaction.executor import always
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.config.hive_site import read_hive_site
 from hms_bridge.config.reading import settings_from
@@ -84,7 +85,7 @@ def work(program: Program) -> list[str]:
     store = opened(program)
     try:
         executor = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
-        worker = make_worker(store.metastore, executor)
+        worker = make_worker(store.metastore, always(executor))
         found = []
         while (outcome := worker.run_once()) is not None:
             found.append(outcome.state)

@@ -10,6 +10,7 @@ from typing import Any
 from changemanager.location import Location
 from cleaner.daemon import Cleaner, make_cleaner
 from cleaner.plan import CleaningState
+from hms_bridge.compaction.executor import always
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.model.catalog import Column, Database, Table
@@ -168,7 +169,7 @@ class World(Installation):
         self, metastore: Any = None, executor: Any = None, who: WorkerIdentity = WHO
     ) -> Worker:
         local = LocalExecutor(kernel=BucketKernel(resolver=self.resolve))
-        return Worker(metastore or self.metastore, executor or local, self.resolve, who)
+        return Worker(metastore or self.metastore, always(executor or local), self.resolve, who)
 
     def compact(
         self,

@@ -1,0 +1,82 @@
+"""Where a worker's tasks run: here if there is little to read, else on Spark."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from changemanager.location import FsspecResolver
+from hms_bridge.cli import worker
+from hms_bridge.cli.worker import ExecutorsBySize
+from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
+from hms_bridge.errors import ConfigError
+from hms_bridge.spark.compaction_job import SparkExecutor
+from hms_bridge.spark.request import SparkRequest
+from tests.support.busy_metastore import copy_golden
+from tests.support.program import Program
+
+STAGE = "g02_iud/01-before-minor"
+MAJOR = ("compact", "sales.orders", "major", "--run", "--format", "json")
+
+
+@pytest.fixture
+def program(program: Program) -> Program:
+    directory = copy_golden(STAGE, program.warehouse / "sales.db" / "orders")
+    program.ok("table", "adopt", str(directory), "--name", "sales.orders")
+    return program
+
+
+class Started:
+    """Spark, as far as it is started."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def start(self, _request: SparkRequest, _application: str) -> Any:
+        self.count += 1
+        return SimpleNamespace(stop=lambda: None)
+
+
+def test_a_small_compaction_starts_no_spark(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark = Started()
+    monkeypatch.setattr(worker, "start_spark", spark.start)
+    done = program.ok(*MAJOR).json
+    assert (done["state"], spark.count) == ("ready for cleaning", 0)
+    assert done["duration_ms"] is not None
+
+
+def test_a_larger_one_fails_by_name_where_spark_does_not_start(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is published, and the entry says why."""
+
+    def no_java(_request: SparkRequest, _application: str) -> Any:
+        raise ConfigError("no Java that Spark runs on")
+
+    monkeypatch.setattr(worker, "start_spark", no_java)
+    names = sorted(path.name for path in (program.warehouse / "sales.db" / "orders").iterdir())
+    answer = program.run(*MAJOR, "--set", "hms.bridge.compactor.local.bytes=100")
+    assert answer.exit_code == 1
+    assert "no Java that Spark runs on" in answer.err
+    left = sorted(path.name for path in (program.warehouse / "sales.db" / "orders").iterdir())
+    assert left == names
+
+
+def test_workers_share_one_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    spark = Started()
+    monkeypatch.setattr(worker, "start_spark", spark.start)
+    executors = ExecutorsBySize(
+        BucketKernel(resolver=FsspecResolver()), SparkRequest(master=None, settings={}), 10
+    )
+    assert isinstance(executors.choose(10), LocalExecutor)
+    assert spark.count == 0
+    with ThreadPoolExecutor(4) as threads:
+        chosen = list(threads.map(executors.choose, [11] * 8))
+    assert all(isinstance(executor, SparkExecutor) for executor in chosen)
+    assert spark.count == 1
+    executors.close()
