@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     help="Tell metrics over HTTP there, at /metrics; 0 picks a free one.  [default: setting, off]",
 )
 @click.option("--warehouse", metavar="DIR", help="Where managed tables live.")
-@click.option("--worker", "is_worker", is_flag=True, help="Also take compactions; large ones run on Spark.")
+@click.option(
+    "--worker", "is_worker", is_flag=True, help="Also take compactions; large ones run on Spark."
+)
 @click.option("--pool", "pool_name", metavar="NAME", help="Its workers take this pool's only.")
 @click.option("--initiator", "is_initiator", is_flag=True, help="Also queue what needs compaction.")
 @click.option("--cleaner", "is_cleaner", is_flag=True, help="Also run the cleaner and the purge.")
