@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from changemanager.archive import ChangeManager
 from changemanager.clock import Clock
@@ -282,10 +282,7 @@ class DeleteProtocol:
                 f"the removal {intent.intent_id} of {intent.victim} is no longer "
                 f"{intent.state.name}: another process works on it; try again later"
             )
-        stored = self._intents.intent(intent.intent_id)
-        if stored is None:
-            raise IntentError(f"the removal {intent.intent_id} of {intent.victim} is unknown")
-        return stored
+        return replace(intent, state=to_state, updated_at_ms=now_ms, reason=reason)
 
     def _drive(
         self,
