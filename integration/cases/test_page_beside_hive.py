@@ -15,7 +15,7 @@ import pytest
 from integration.comparison.cases import ACID
 from integration.referees.hive42 import Hive42, table_folder
 from integration.referees.hive_schema import HiveSchemas
-from integration.referees.ours import CHECKOUT, ENVIRONMENT, PROGRAM
+from integration.referees.ours import CHECKOUT, PROGRAM, environment_of_ours
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Server, Workplace, free_port, is_listening
 from tests.support.documents import Block, blocks
@@ -35,7 +35,8 @@ class Administrator:
         program.write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
         program.chmod(0o755)
         self.port = free_port()
-        self._environment = ENVIRONMENT | {
+        self._environment = {
+            **environment_of_ours(),
             "PATH": f"{program.parent}:{os.environ['PATH']}",
             "DB": hive.database.sqlalchemy_url,
             "WAREHOUSE": f"file://{hive.warehouse}",

@@ -18,7 +18,7 @@ import pytest
 
 from integration.referees.errors import RefereeError
 from integration.referees.mariadb import MariaDb
-from integration.referees.ours import CHECKOUT, ENVIRONMENT
+from integration.referees.ours import CHECKOUT, environment_of_ours
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 
@@ -59,7 +59,7 @@ TIMEOUT_SECONDS = 800
 
 def _run(workplace: Workplace, suite: str, url: str, shared_url: str) -> None:
     environment = {
-        **ENVIRONMENT,
+        **environment_of_ours(),
         **FILES,
         "HMS_BRIDGE_TEST_DATABASE": url,
         "HMS_BRIDGE_TEST_DATABASES": shared_url,

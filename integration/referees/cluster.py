@@ -17,7 +17,7 @@ from integration.referees.hdfs import CLIENT_SETTINGS, GROUP, GROUPS, HIVE_USER,
 from integration.referees.hive42 import Hive42, HiveSession
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore
-from integration.referees.ours import ENVIRONMENT, PROGRAM
+from integration.referees.ours import PROGRAM, environment_of_ours
 from integration.referees.postgresql import Database
 from integration.referees.processes import Server, Workplace, free_port
 from integration.referees.site import write_site
@@ -90,7 +90,8 @@ class OurSide:
 
     @property
     def environment(self) -> dict[str, str]:
-        return ENVIRONMENT | {
+        return {
+            **environment_of_ours(),
             "HADOOP_CONF_DIR": str(self.folder),
             "HADOOP_USER_NAME": OUR_USER,
             "HMS_BRIDGE_CONFIG": str(self.folder / "hive-site.xml"),

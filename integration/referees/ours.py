@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,18 @@ from integration.referees.errors import RefereeError
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace, free_port, is_listening
 from integration.referees.spark import SparkDriver
+from tests.support.quick_jvm import prefer_quick_start
 
 CHECKOUT = Path(__file__).parents[2]
 PROGRAM = (sys.executable, "-m", "hms_bridge.cli.main")
-ENVIRONMENT = {"PYTHONPATH": str(CHECKOUT)}
+
+
+@cache
+def environment_of_ours() -> Mapping[str, str]:
+    """What each of its processes gets besides the shell's own."""
+    environment = {"PYTHONPATH": str(CHECKOUT)}
+    prefer_quick_start(environment)
+    return environment
 
 
 class OurServer:
@@ -54,14 +63,14 @@ class OurServer:
                 "ours-schema",
                 [*PROGRAM, "schema", "init", "--database", database_url,
                  "--set", place_setting, *chosen],
-                env=ENVIRONMENT | dict(environment or {}),
+                env={**environment_of_ours(), **(environment or {})},
                 cwd=self.folder,
             )  # fmt: skip
         self._server = workplace.start(
             "ours",
             [*PROGRAM, "serve", "--port", str(self.port), "--database", database_url,
              "--warehouse", place, *chosen, *arguments],
-            env=ENVIRONMENT | dict(environment or {}),
+            env={**environment_of_ours(), **(environment or {})},
             cwd=self.folder,
         )  # fmt: skip
         self._server.wait_until(lambda: is_listening(self.port))
@@ -101,7 +110,7 @@ class OurProgram:
     ) -> None:
         self._workplace = workplace
         self.metastore = metastore
-        self._environment = ENVIRONMENT | dict(environment or {})
+        self._environment = {**environment_of_ours(), **(environment or {})}
         self._folder = workplace.folder("ours-cli")
 
     def run(self, *arguments: str) -> str:
