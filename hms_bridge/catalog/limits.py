@@ -12,6 +12,7 @@ from hms_bridge.errors import InvalidObjectError
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.function import Function
+from hms_bridge.model.privilege import Grant, ObjectKind, Principal, Role, RoleGrant
 
 DATABASE_NAME_LENGTH_MAX = 128
 TABLE_NAME_LENGTH_MAX = 256
@@ -29,6 +30,7 @@ DATABASE_OWNER_LENGTH_MAX = 128
 SKEWED_VALUE_LENGTH_MAX = 256
 FUNCTION_NAME_LENGTH_MAX = 128
 CONSTRAINT_TEXT_LENGTH_MAX = 400
+PRIVILEGE_NAME_LENGTH_MAX = 128
 
 
 def check_database(database: Database) -> None:
@@ -93,6 +95,45 @@ def check_constraint(constraint: ColumnConstraint, table: str) -> None:
     what = f"constraint of {table}"
     _limit(constraint.name, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its name")
     _limit(constraint.expression, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its expression")
+
+
+def check_role(role: Role) -> None:
+    """Raises InvalidObjectError for what ROLES does not take."""
+    _required_name(role.name, "the role's name")
+    _limit(role.owner, PRIVILEGE_NAME_LENGTH_MAX, f"role '{_short(role.name)}': its owner")
+
+
+def check_role_grant(grant: RoleGrant) -> None:
+    """Raises InvalidObjectError for what ROLE_MAP does not take."""
+    _check_principal(grant.principal)
+    what = f"grant of role '{_short(grant.role.name)}'"
+    _limit(grant.grantor, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: its grantor")
+
+
+def check_grant(grant: Grant) -> None:
+    """Raises InvalidObjectError for an object that is not named, and for what does not fit."""
+    what = f"privilege on {_short(str(grant.object))}"
+    wanted = grant.object
+    if wanted.kind is ObjectKind.COLUMN and not wanted.column:
+        raise InvalidObjectError(f"{what}: the column was not named; set columnName")
+    if wanted.kind is ObjectKind.PARTITION and not wanted.values:
+        raise InvalidObjectError(f"{what}: the partition was not named; set partValues")
+    _check_principal(grant.principal)
+    for name in grant.privilege.split(","):
+        _required_name(name, f"{what}: its name")
+    _limit(grant.grantor, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: its grantor")
+    _limit(grant.authorizer, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: its authorizer")
+    _limit(wanted.column, COLUMN_NAME_LENGTH_MAX, f"{what}: its column")
+
+
+def _check_principal(principal: Principal) -> None:
+    _required_name(principal.name, "the principal's name")
+
+
+def _required_name(name: str, what: str) -> None:
+    if not name:
+        raise InvalidObjectError(f"{what} is empty; give one")
+    _limit(name, PRIVILEGE_NAME_LENGTH_MAX, what)
 
 
 def check_storage(storage: Storage, what: str) -> None:

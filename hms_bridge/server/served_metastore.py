@@ -19,7 +19,9 @@ from hms_bridge.model.catalog import (
 from hms_bridge.model.compaction import DeltaCount
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.expression import Condition, ConditionToDrop
+from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
+from hms_bridge.server.served_rights import ServedPrivileges, ServedRoles
 
 
 class ServedTables(Protocol):
@@ -31,9 +33,11 @@ class ServedTables(Protocol):
         constraints: Sequence[ColumnConstraint],
         *,
         trusted_columns: Sequence[str] = (),
+        grants: Sequence[Grant] = (),
     ) -> None:
-        """Create a table with its constraints, or neither; their events come after its own, kind by
-        kind. Raises what ``create_table`` and ``add_constraints`` raise."""
+        """Create a table with its constraints and privileges, or nothing; events of constraints
+        come after its own, kind by kind. Raises what ``create_table``, ``add_constraints`` and
+        ``grant_privileges`` raise."""
 
 
 class ServedPartitions(CatalogStore, Protocol):
@@ -122,5 +126,13 @@ class ServedCompactions(CompactionStore, Protocol):
         """Forget it, of a table with those of all its partitions; nothing may be known."""
 
 
-class ServedMetastore(Metastore, ServedPartitions, ServedTables, ServedCompactions, Protocol):
+class ServedMetastore(
+    Metastore,
+    ServedPartitions,
+    ServedTables,
+    ServedCompactions,
+    ServedRoles,
+    ServedPrivileges,
+    Protocol,
+):
     """Everything that the server answers from."""

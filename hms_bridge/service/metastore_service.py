@@ -20,7 +20,9 @@ from hms_bridge.service.partition_conditions import PartitionConditionVerbs
 from hms_bridge.service.partition_queries import PartitionQueryVerbs
 from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.policies import SqlPolicyStore
+from hms_bridge.service.privileges import PrivilegeVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
+from hms_bridge.service.roles import RoleVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
 from hms_bridge.service.transactions import TransactionVerbs
@@ -47,6 +49,8 @@ class MetastoreService(
     FunctionVerbs,
     ConstraintVerbs,
     MaterializedViewVerbs,
+    RoleVerbs,
+    PrivilegeVerbs,
 ):
     """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 

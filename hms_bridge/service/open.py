@@ -10,7 +10,7 @@ from changemanager.location import Resolver
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.retry import RetrySettings
 from hms_bridge.backend.schema.install import check_schema, install
-from hms_bridge.catalog.databases import install_default
+from hms_bridge.catalog.built_in import install_default
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings

@@ -1136,24 +1136,6 @@ def test_an_event_for_several_partitions_and_none_for_a_refresh(rig: Rig) -> Non
         rig("fire_listener_event", rqst=request)
 
 
-def test_owners_may_do_with_their_tables_what_hive_grants_them(rig: Rig) -> None:
-    table = hive.HiveObjectRef(objectType=3, dbName="db", objectName="p")
-    rig.fake.answers["get_table"] = replace(PARTITIONED, owner="bob")
-    found = rig("get_privilege_set", hiveObject=table, user_name="bob", group_names=["g"])
-    given = [grant.privilege for grant in found.userPrivileges["bob"]]
-    assert given == ["DELETE", "INSERT", "SELECT", "UPDATE"]
-    assert (found.groupPrivileges, found.rolePrivileges) == ({"g": []}, {"public": []})
-    found = rig("get_privilege_set", hiveObject=table, user_name="eve")
-    assert found.userPrivileges == {"eve": []}
-    rig.fake.answers["get_table"] = NoSuchObjectError("gone")
-    assert rig("get_privilege_set", hiveObject=table, user_name="bob").userPrivileges == {"bob": []}
-    request = hive.GetRoleGrantsForPrincipalRequest(principal_name="bob", principal_type=1)
-    grants = rig("get_role_grants_for_principal", request=request).principalGrants
-    assert [grant.roleName for grant in grants] == ["public"]
-    request.principal_type = 3
-    assert rig("get_role_grants_for_principal", request=request).principalGrants == []
-
-
 def test_every_answered_method_is_called() -> None:
     """By a test of the server or the service, by our client, or as a real Hive was."""
     texts = [path.read_text() for folder in CALLERS for path in sorted(folder.glob("*.py"))]

@@ -9,6 +9,7 @@ from sqlalchemy import MetaData, Table
 from hms_bridge.backend.schema import (
     archive_tables,
     catalog_tables,
+    connector_tables,
     dependent_tables,
     function_tables,
     notification_tables,
@@ -25,6 +26,7 @@ TABLES: MetaData = METADATA
 TABLE_MODULES = (
     archive_tables,
     catalog_tables,
+    connector_tables,
     dependent_tables,
     function_tables,
     notification_tables,

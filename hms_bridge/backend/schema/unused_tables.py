@@ -1,5 +1,5 @@
-"""Tables of Hive's that nothing here reads or writes: roles, resource plans, scheduled queries,
-data connectors, tokens.
+"""Tables of Hive's that nothing here reads or writes: resource plans, scheduled queries,
+tokens.
 
 They are made so that a Hive metastore, and its schematool, find their whole schema in a database
 that we made. One that lacks them works with us all the same.
@@ -24,7 +24,6 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.schema.metadata import ID, key, table
-from hms_bridge.backend.schema.privilege_tables import grant_columns
 
 _NAME = String(128)
 _LONG_NAME = String(256)
@@ -34,64 +33,6 @@ _TYPE = String(767)
 def _unused(name: str, *parts: Column[Any] | Index | UniqueConstraint) -> Table:
     return table(name, *parts, info={"is_unused": True})
 
-
-ROLES = _unused(
-    "ROLES",
-    key("ROLE_ID"),
-    Column("CREATE_TIME", ID, nullable=False),
-    Column("OWNER_NAME", _NAME),
-    Column("ROLE_NAME", _NAME),
-    UniqueConstraint("ROLE_NAME", name="ROLEENTITYINDEX"),
-)
-ROLE_MAP = _unused(
-    "ROLE_MAP",
-    key("ROLE_GRANT_ID"),
-    *grant_columns("ADD_TIME"),
-    Column("ROLE_ID", ID, ForeignKey(ROLES.c.ROLE_ID), index=True),
-    UniqueConstraint(
-        "PRINCIPAL_NAME", "ROLE_ID", "GRANTOR", "GRANTOR_TYPE", name="USERROLEMAPINDEX"
-    ),
-)
-GLOBAL_PRIVS = _unused(
-    "GLOBAL_PRIVS",
-    key("USER_GRANT_ID"),
-    *grant_columns(),
-    Column("USER_PRIV", _NAME),
-    Column("AUTHORIZER", _NAME),
-    UniqueConstraint(
-        "AUTHORIZER", "PRINCIPAL_NAME", "PRINCIPAL_TYPE", "USER_PRIV", "GRANTOR", "GRANTOR_TYPE",
-        name="GLOBALPRIVILEGEINDEX",
-    ),
-)  # fmt: skip
-
-DATACONNECTORS = _unused(
-    "DATACONNECTORS",
-    Column("NAME", _NAME, primary_key=True),
-    Column("TYPE", String(32), nullable=False),
-    Column("URL", String(4000), nullable=False),
-    Column("COMMENT", _LONG_NAME),
-    Column("OWNER_NAME", _LONG_NAME),
-    Column("OWNER_TYPE", String(10)),
-    Column("CREATE_TIME", Integer, nullable=False),
-)
-DATACONNECTOR_PARAMS = _unused(
-    "DATACONNECTOR_PARAMS",
-    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), primary_key=True),
-    Column("PARAM_KEY", String(180), primary_key=True),
-    Column("PARAM_VALUE", String(4000)),
-)
-DC_PRIVS = _unused(
-    "DC_PRIVS",
-    key("DC_GRANT_ID"),
-    *grant_columns(),
-    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), index=True),
-    Column("DC_PRIV", _NAME),
-    Column("AUTHORIZER", _NAME),
-    UniqueConstraint(
-        "AUTHORIZER", "NAME", "PRINCIPAL_NAME", "PRINCIPAL_TYPE", "DC_PRIV", "GRANTOR",
-        "GRANTOR_TYPE", name="DCPRIVILEGEINDEX",
-    ),
-)  # fmt: skip
 
 WM_RESOURCEPLAN = _unused(
     "WM_RESOURCEPLAN",

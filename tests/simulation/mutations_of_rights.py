@@ -1,0 +1,41 @@
+"""Mutations of roles, privileges and what else clients keep in a metastore; read by way of
+`mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_ROLES = "tests/server/test_roles.py::"
+_PRIVILEGES = "tests/server/test_privileges.py::"
+
+OF_RIGHTS = (
+    Mutation(
+        name="a role is granted to a role that it has",
+        file="hms_bridge/service/roles.py",
+        old="        if principal.name in {name} | above:\n",
+        new="        if principal.name == name:\n",
+        test=_ROLES + "test_roles_of_roles_make_no_circle",
+    ),
+    Mutation(
+        name="a role that is made again has what the dropped one had",
+        file="hms_bridge/service/roles.py",
+        old="        privileges.delete_all_of(unit.connection, "
+        "Principal(name, PrincipalType.ROLE))\n",
+        new="",
+        test=_PRIVILEGES + "test_a_set_has_groups_and_roles_of_roles",
+    ),
+    Mutation(
+        name="replacing one authorization's privileges takes those of another",
+        file="hms_bridge/catalog/privileges.py",
+        old="return [] if authorizer is None else [level.table.c.AUTHORIZER == authorizer]",
+        new="return []",
+        test=_PRIVILEGES + "test_what_an_authorizer_wrote_is_replaced",
+    ),
+    Mutation(
+        name="a privilege is granted twice by one grantor",
+        file="hms_bridge/service/privileges.py",
+        old="                if _key(single) in taken:\n",
+        new="                if False:\n",
+        test=_PRIVILEGES + "test_what_is_granted_is_listed_and_revoked",
+    ),
+)
