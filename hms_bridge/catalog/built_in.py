@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, exists, insert, select
+from sqlalchemy import Connection
 
-from hms_bridge.backend.schema.catalog_tables import CTLGS
-from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog import privileges, roles
+from hms_bridge.catalog.catalogs import find_catalog, insert_catalog
 from hms_bridge.catalog.databases import find_database, insert_database
-from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, PrincipalType
+from hms_bridge.model.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    Catalog,
+    Database,
+    PrincipalType,
+)
 from hms_bridge.model.privilege import (
     ADMIN_ROLE,
     PUBLIC_ROLE,
@@ -20,20 +25,14 @@ from hms_bridge.model.privilege import (
     Securable,
 )
 
-CATALOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MCatalog"
-
 
 def install_default(connection: Connection, location: str, now_seconds: int) -> None:
     """Make the catalog ``hive``, its database ``default`` and the roles that Hive always has, if
     they are not there."""
-    if not connection.scalar(select(exists().where(CTLGS.c.NAME == DEFAULT_CATALOG))):
-        connection.execute(
-            insert(CTLGS).values(
-                CTLG_ID=next_sequence_values(connection, CATALOG_SEQUENCE, 1),
-                NAME=DEFAULT_CATALOG,
-                DESC="Default catalog for Hive",
-                LOCATION_URI=location,
-            )
+    if find_catalog(connection, DEFAULT_CATALOG) is None:
+        described = "Default catalog for Hive"
+        insert_catalog(
+            connection, Catalog(name=DEFAULT_CATALOG, description=described, location=location)
         )
     if find_database(connection, DEFAULT_DATABASE) is None:
         insert_database(

@@ -1,4 +1,4 @@
-"""Catalogs and databases."""
+"""DBS: databases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.columns import Columns, name_or_none
-from hms_bridge.backend.schema.catalog_tables import CTLGS, DATABASE_PARAMS, DBS, SERDES, TBLS
+from hms_bridge.backend.schema.catalog_tables import DATABASE_PARAMS, DBS, SERDES, TBLS
 from hms_bridge.backend.schema.dependent_tables import (
     I_SCHEMA,
     PACKAGES,
@@ -55,11 +55,6 @@ class StoredDatabase:
 
     id: int
     database: Database
-
-
-def has_catalog(connection: Connection, name: str) -> bool:
-    """Whether there is such a catalog."""
-    return bool(connection.scalar(select(exists().where(CTLGS.c.NAME == name))))
 
 
 def _is(name: str, catalog: str) -> ColumnElement[bool]:

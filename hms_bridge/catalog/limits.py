@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hms_bridge.errors import InvalidObjectError
-from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.model.catalog import Catalog, Column, Database, Partition, Storage, Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.function import Function
 from hms_bridge.model.privilege import Grant, ObjectKind, Principal, Role, RoleGrant
 
+CATALOG_NAME_LENGTH_MAX = 256
 DATABASE_NAME_LENGTH_MAX = 128
 TABLE_NAME_LENGTH_MAX = 256
 COLUMN_NAME_LENGTH_MAX = 767
@@ -31,6 +32,14 @@ SKEWED_VALUE_LENGTH_MAX = 256
 FUNCTION_NAME_LENGTH_MAX = 128
 CONSTRAINT_TEXT_LENGTH_MAX = 400
 PRIVILEGE_NAME_LENGTH_MAX = 128
+
+
+def check_catalog(catalog: Catalog) -> None:
+    """Raises InvalidObjectError for names and texts that cannot be stored."""
+    what = f"catalog '{_short(catalog.name)}'"
+    _limit(catalog.name, CATALOG_NAME_LENGTH_MAX, f"{what}: its name")
+    _limit(catalog.description, TEXT_LENGTH_MAX, f"{what}: its description")
+    _limit(catalog.location, TEXT_LENGTH_MAX, f"{what}: its location")
 
 
 def check_database(database: Database) -> None:

@@ -1,10 +1,9 @@
-"""Catalogs and databases."""
+"""Databases."""
 
 from __future__ import annotations
 
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
-from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
 from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import pattern_of
 from hms_bridge.wire.catalog_names import split_catalog
@@ -15,29 +14,7 @@ from hms_bridge.wire.structs import Struct, hive
 
 
 class DatabaseCalls(Calls[CatalogStore]):
-    """Databases; there is one catalog."""
-
-    @answers("get_catalogs")
-    def catalogs(self, _: Struct) -> Struct:
-        return hive.GetCatalogsResponse(names=[DEFAULT_CATALOG])
-
-    @answers("get_catalog", of="catName")
-    def catalog(self, request: Struct) -> Struct:
-        """The default catalog, which lies where its default database lies."""
-        name = (request.name or "").lower()
-        if name != DEFAULT_CATALOG:
-            raise NoSuchObjectError(
-                f"there is no catalog {name}; the only one is {DEFAULT_CATALOG}"
-            )
-        default = self._store.get_database(DEFAULT_DATABASE)
-        return hive.GetCatalogResponse(
-            catalog=hive.Catalog(
-                name=DEFAULT_CATALOG,
-                description="Default catalog for Hive",
-                locationUri=default.location,
-                createTime=default.create_time,
-            )
-        )
+    """Databases of all catalogs."""
 
     @answers("create_database", of="database")
     def create_database(self, database: Struct) -> None:

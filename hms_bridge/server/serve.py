@@ -16,6 +16,7 @@ from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.settings import ServerSettings
 from hms_bridge.errors import ConfigError
 from hms_bridge.server.answers import answered_names, collect_answers
+from hms_bridge.server.catalog_calls import CatalogCalls
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
@@ -58,7 +59,7 @@ class _Given:
 
 _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Service": (ServiceCalls,),
-    "Catalogs and databases": (DatabaseCalls,),
+    "Catalogs and databases": (CatalogCalls, DatabaseCalls),
     "Tables": (TableCalls,),
     "Partitions": (PartitionCalls, PartitionChangeCalls, PartitionSpecCalls),
     "Transactions and write ids": (TransactionCalls,),

@@ -13,6 +13,7 @@ from hms_bridge.metastore import CatalogStore, CompactionStore, Metastore
 from hms_bridge.model.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_PARTITION_VALUE,
+    Catalog,
     Partition,
     Table,
 )
@@ -22,6 +23,28 @@ from hms_bridge.model.expression import Condition, ConditionToDrop
 from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
 from hms_bridge.server.served_rights import ServedPrivileges, ServedRoles
+
+
+class ServedCatalogs(Protocol):
+    """Catalogs, each a set of databases."""
+
+    def get_catalogs(self) -> tuple[str, ...]:
+        """Their names, sorted."""
+
+    def get_catalog(self, name: str) -> Catalog:
+        """One. Raises NoSuchObjectError."""
+
+    def create_catalog(self, catalog: Catalog) -> None:
+        """With its database ``default``, which lies in its directory. Raises AlreadyExistsError,
+        InvalidObjectError."""
+
+    def alter_catalog(self, name: str, catalog: Catalog) -> None:
+        """Replace what is given of place and description; databases that are there stay where they
+        are. Raises NoSuchObjectError, InvalidOperationError for another name."""
+
+    def drop_catalog(self, name: str) -> None:
+        """With its ``default``, if nothing is in that. Raises NoSuchObjectError,
+        InvalidOperationError if there is anything else, MetaError for ``hive``."""
 
 
 class ServedTables(Protocol):
@@ -128,6 +151,7 @@ class ServedCompactions(CompactionStore, Protocol):
 
 class ServedMetastore(
     Metastore,
+    ServedCatalogs,
     ServedPartitions,
     ServedTables,
     ServedCompactions,

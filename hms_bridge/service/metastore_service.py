@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hms_bridge.service.alter_tables import AlterTableVerbs
 from hms_bridge.service.archive_manifest import SqlArchiveManifest
+from hms_bridge.service.catalogs import CatalogVerbs
 from hms_bridge.service.cleaning import CleaningVerbs
 from hms_bridge.service.compactions import CompactionVerbs
 from hms_bridge.service.constraints import ConstraintVerbs
@@ -30,6 +31,7 @@ from hms_bridge.service.truncations import TruncationVerbs
 
 
 class MetastoreService(
+    CatalogVerbs,
     DatabaseVerbs,
     TableVerbs,
     AlterTableVerbs,

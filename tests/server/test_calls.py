@@ -204,15 +204,7 @@ def test_what_is_not_offered_is_unknown(rig: Rig) -> None:
     assert rig.asked == []
 
 
-# Catalogs and databases
-
-
-def test_the_one_catalog(rig: Rig) -> None:
-    assert rig("get_catalogs").names == ["hive"]
-    found = rig("get_catalog", catName=hive.GetCatalogRequest(name="Hive")).catalog
-    assert (found.name, found.locationUri) == ("hive", DATABASE.location)
-    with pytest.raises(NoSuchObjectError):
-        rig("get_catalog", catName=hive.GetCatalogRequest(name="other"))
+# Databases
 
 
 def test_databases_in_other_forms(rig: Rig) -> None:

@@ -7,8 +7,23 @@ from tests.simulation.mutation import Mutation
 
 _ROLES = "tests/server/test_roles.py::"
 _PRIVILEGES = "tests/server/test_privileges.py::"
+_CATALOGS = "tests/server/test_catalogs.py::"
 
 OF_RIGHTS = (
+    Mutation(
+        name="databases of one name in two catalogs share a directory",
+        file="hms_bridge/service/locations.py",
+        old="        if catalog is not None and database.catalog_name != DEFAULT_CATALOG:\n",
+        new="        if False:\n",
+        test=_CATALOGS + "test_databases_of_one_name_are_apart",
+    ),
+    Mutation(
+        name="a catalog is dropped over what its default database has",
+        file="hms_bridge/service/catalogs.py",
+        old="        if databases.content_of(unit.connection, stored) is not None:\n",
+        new="        if False:\n",
+        test=_CATALOGS + "test_a_catalog_is_dropped_when_it_is_empty",
+    ),
     Mutation(
         name="a role is granted to a role that it has",
         file="hms_bridge/service/roles.py",
