@@ -32,6 +32,7 @@ SKEWED_VALUE_LENGTH_MAX = 256
 FUNCTION_NAME_LENGTH_MAX = 128
 CONSTRAINT_TEXT_LENGTH_MAX = 400
 PRIVILEGE_NAME_LENGTH_MAX = 128
+TOKEN_LENGTH_MAX = 767
 
 
 def check_catalog(catalog: Catalog) -> None:
@@ -104,6 +105,16 @@ def check_constraint(constraint: ColumnConstraint, table: str) -> None:
     what = f"constraint of {table}"
     _limit(constraint.name, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its name")
     _limit(constraint.expression, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its expression")
+
+
+def check_token(*secrets: str) -> None:
+    """Raises InvalidObjectError for what is too long, and does not show it."""
+    for secret in secrets:
+        if len(secret) > TOKEN_LENGTH_MAX:
+            raise InvalidObjectError(
+                f"a token, its identifier or a key has {len(secret)} characters; at most "
+                f"{TOKEN_LENGTH_MAX} fit"
+            )
 
 
 def check_role(role: Role) -> None:

@@ -32,6 +32,7 @@ from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
 from hms_bridge.server.statistics_calls import StatisticsCalls
 from hms_bridge.server.table_calls import TableCalls
+from hms_bridge.server.token_calls import TokenCalls
 from hms_bridge.server.transaction_calls import LockCalls, TransactionCalls
 from hms_bridge.server.turns import Turns
 
@@ -71,6 +72,7 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Materialized views": (MaterializedViewCalls,),
     "Constraints": (ConstraintCalls,),
     "Roles and privileges": (RoleCalls, PrivilegeCalls),
+    "Tokens": (TokenCalls,),
     "Always empty": (AbsentCalls,),
 }
 """Who answers, under which heading of the page: a new class of answers is a line here. The last

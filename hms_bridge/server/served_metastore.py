@@ -22,7 +22,7 @@ from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.expression import Condition, ConditionToDrop
 from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
-from hms_bridge.server.served_rights import ServedPrivileges, ServedRoles
+from hms_bridge.server.served_rights import ServedPrivileges, ServedRoles, ServedTokens
 
 
 class ServedCatalogs(Protocol):
@@ -157,6 +157,7 @@ class ServedMetastore(
     ServedCompactions,
     ServedRoles,
     ServedPrivileges,
+    ServedTokens,
     Protocol,
 ):
     """Everything that the server answers from."""

@@ -1,4 +1,5 @@
-"""What the server asks of a metastore about roles and privileges; see served_metastore.py."""
+"""What the server asks of a metastore about roles, privileges and tokens; see
+served_metastore.py."""
 
 from __future__ import annotations
 
@@ -65,3 +66,31 @@ class ServedPrivileges(Protocol):
         self, wanted: Securable, user: str | None, groups: Sequence[str]
     ) -> PrivilegeSet:
         """Of a user, its groups, and the roles of both and of these roles."""
+
+
+class ServedTokens(Protocol):
+    """Texts that other services keep: delegation tokens, and the keys that they are signed with."""
+
+    def add_token(self, identifier: str, token: str) -> bool:
+        """Keep one; False, and nothing changes, if one of that identifier is there."""
+
+    def get_token(self, identifier: str) -> str | None:
+        """None if it is not there."""
+
+    def remove_token(self, identifier: str) -> bool:
+        """Whether it was there."""
+
+    def get_token_identifiers(self) -> tuple[str, ...]:
+        """Those of all tokens, sorted."""
+
+    def add_master_key(self, key: str) -> int:
+        """The number that it gets."""
+
+    def update_master_key(self, number: int, key: str) -> None:
+        """Put another in its place. Raises NoSuchObjectError."""
+
+    def remove_master_key(self, number: int) -> bool:
+        """Whether there was one."""
+
+    def get_master_keys(self) -> tuple[str, ...]:
+        """All, in the order in which they came."""

@@ -26,6 +26,7 @@ from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.roles import RoleVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
+from hms_bridge.service.tokens import TokenVerbs
 from hms_bridge.service.transactions import TransactionVerbs
 from hms_bridge.service.truncations import TruncationVerbs
 
@@ -53,6 +54,7 @@ class MetastoreService(
     MaterializedViewVerbs,
     RoleVerbs,
     PrivilegeVerbs,
+    TokenVerbs,
 ):
     """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 

@@ -11,6 +11,13 @@ _CATALOGS = "tests/server/test_catalogs.py::"
 
 OF_RIGHTS = (
     Mutation(
+        name="a refusal shows a token",
+        file="hms_bridge/catalog/limits.py",
+        old='f"a token, its identifier or a key has {len(secret)} characters; at most "\n',
+        new='f"{secret} has {len(secret)} characters; at most "\n',
+        test="tests/server/test_tokens.py::test_they_are_bounded_and_not_shown_in_refusals",
+    ),
+    Mutation(
         name="databases of one name in two catalogs share a directory",
         file="hms_bridge/service/locations.py",
         old="        if catalog is not None and database.catalog_name != DEFAULT_CATALOG:\n",

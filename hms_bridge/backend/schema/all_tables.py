@@ -15,6 +15,7 @@ from hms_bridge.backend.schema import (
     notification_tables,
     privilege_tables,
     replication_tables,
+    token_tables,
     txn_tables,
     unused_tables,
 )
@@ -32,6 +33,7 @@ TABLE_MODULES = (
     notification_tables,
     privilege_tables,
     replication_tables,
+    token_tables,
     txn_tables,
     unused_tables,
 )

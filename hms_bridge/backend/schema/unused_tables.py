@@ -147,16 +147,6 @@ PARTITION_EVENTS = _unused(
     Column("TBL_NAME", _LONG_NAME),
     Index("PARTITIONEVENTINDEX", "PARTITION_NAME"),
 )
-MASTER_KEYS = _unused(
-    "MASTER_KEYS",
-    Column("KEY_ID", Integer, primary_key=True, autoincrement=True),
-    Column("MASTER_KEY", _TYPE),
-)
-DELEGATION_TOKENS = _unused(
-    "DELEGATION_TOKENS",
-    Column("TOKEN_IDENT", _TYPE, primary_key=True),
-    Column("TOKEN", _TYPE),
-)
 METASTORE_DB_PROPERTIES = _unused(
     "METASTORE_DB_PROPERTIES",
     Column("PROPERTY_KEY", String(255), primary_key=True),
