@@ -13,6 +13,8 @@ from hms_bridge.model.catalog import Catalog, Column, Database, Partition, Stora
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.function import Function
 from hms_bridge.model.privilege import Grant, ObjectKind, Principal, Role, RoleGrant
+from hms_bridge.model.report import ReplicationMetric
+from hms_bridge.model.schedule import QueryProgress, ScheduledQuery
 
 CATALOG_NAME_LENGTH_MAX = 256
 DATABASE_NAME_LENGTH_MAX = 128
@@ -33,6 +35,8 @@ FUNCTION_NAME_LENGTH_MAX = 128
 CONSTRAINT_TEXT_LENGTH_MAX = 400
 PRIVILEGE_NAME_LENGTH_MAX = 128
 TOKEN_LENGTH_MAX = 767
+SCHEDULE_LENGTH_MAX = 256
+METRIC_PROGRESS_LENGTH_MAX = 10_000
 
 
 def check_catalog(catalog: Catalog) -> None:
@@ -115,6 +119,34 @@ def check_token(*secrets: str) -> None:
                 f"a token, its identifier or a key has {len(secret)} characters; at most "
                 f"{TOKEN_LENGTH_MAX} fit"
             )
+
+
+def check_scheduled_query(query: ScheduledQuery) -> None:
+    """Raises InvalidObjectError for what SCHEDULED_QUERIES does not take."""
+    what = f"scheduled query '{_short(str(query.key))}'"
+    for text, part in (
+        (query.key.name, "name"),
+        (query.key.namespace, "namespace"),
+        (query.schedule, "schedule"),
+        (query.user, "user"),
+    ):
+        _limit(text, SCHEDULE_LENGTH_MAX, f"{what}: its {part}")
+    _limit(query.query, TEXT_LENGTH_MAX, f"{what}: its text")
+
+
+def check_progress(progress: QueryProgress) -> None:
+    """Raises InvalidObjectError for what SCHEDULED_EXECUTIONS does not take."""
+    what = f"execution {progress.execution_id}: the executor's id of its query"
+    _limit(progress.executor_query_id, SCHEDULE_LENGTH_MAX, what)
+
+
+def check_metric(metric: ReplicationMetric) -> None:
+    """Raises InvalidObjectError for what REPLICATION_METRICS does not take."""
+    what = f"metrics of execution {metric.execution_id}"
+    _limit(metric.policy, SCHEDULE_LENGTH_MAX, f"{what}: its policy")
+    _limit(metric.metadata, TEXT_LENGTH_MAX, f"{what}: its metadata")
+    _limit(metric.progress, METRIC_PROGRESS_LENGTH_MAX, f"{what}: its progress")
+    _limit(metric.message_format, 16, f"{what}: its format")
 
 
 def check_role(role: Role) -> None:

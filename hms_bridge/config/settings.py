@@ -364,6 +364,27 @@ class ReplSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ReportSettings:
+    """How long is kept what other services write down."""
+
+    query_timeout_ms: int = setting(Given.duration_ms,
+        "metastore.scheduled.queries.execution.timeout", "120s",
+        "A scheduled query of whose execution nothing is heard for this long is given out again.",
+        "hive.metastore.scheduled.queries.progress.timeout", unit="s")
+    execution_age_max_ms: int = setting(Given.duration_ms,
+        "metastore.scheduled.queries.execution.max.age", "30d",
+        "How long is known how executions of scheduled queries ended.",
+        "hive.metastore.scheduled.queries.execution.max.age", unit="s")
+    metric_age_max_ms: int = setting(Given.duration_ms, "metastore.repl.metrics.max.age", "7d",
+        "How long Hive's figures of replications are kept.",
+        "hive.metastore.repl.metrics.max.age", unit="d")
+    runtime_statistics_age_max_ms: int = setting(Given.duration_ms,
+        "metastore.runtime.stats.max.age", "3d",
+        "How long statistics are kept of what queries met.",
+        "hive.metastore.runtime.stats.max.age", unit="s")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MetastorePlace:
     """The metastore that the settings name: servers, and a database; nothing if they name none."""
 
@@ -410,6 +431,7 @@ class Settings:
     compactor: CompactorSettings = field(default_factory=CompactorSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     repl: ReplSettings = field(default_factory=ReplSettings)
+    reports: ReportSettings = field(default_factory=ReportSettings)
     metastore: MetastorePlace = field(default_factory=MetastorePlace)
 
     @property
@@ -423,7 +445,8 @@ class Settings:
 
 _GROUPS = (
     Settings, ServerSettings, MetricsSettings, EventSettings, HookSettings, TxnSettings,
-    CompactorSettings, ArchiveSettings, HdfsSettings, ReplSettings, MetastorePlace, JdbcConnection,
+    CompactorSettings, ArchiveSettings, HdfsSettings, ReplSettings, ReportSettings, MetastorePlace,
+    JdbcConnection,
 )  # fmt: skip
 KEYS: tuple[Key, ...] = tuple(key for group in _GROUPS for key in keys_of(group).values())
 """All settings, in the order of the pages."""

@@ -27,7 +27,9 @@ from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
 from hms_bridge.server.privilege_calls import PrivilegeCalls
+from hms_bridge.server.report_calls import ReportCalls
 from hms_bridge.server.role_calls import RoleCalls
+from hms_bridge.server.schedule_calls import ScheduleCalls
 from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
 from hms_bridge.server.statistics_calls import StatisticsCalls
@@ -73,6 +75,8 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Constraints": (ConstraintCalls,),
     "Roles and privileges": (RoleCalls, PrivilegeCalls),
     "Tokens": (TokenCalls,),
+    "Scheduled queries": (ScheduleCalls,),
+    "Figures of other services": (ReportCalls,),
     "Always empty": (AbsentCalls,),
 }
 """Who answers, under which heading of the page: a new class of answers is a line here. The last

@@ -141,14 +141,7 @@ def _empty(method: str, struct: str, **fields: object) -> Callable[..., Struct]:
 class AbsentCalls:
     """Kinds of objects that cannot be created here: there are none, and clients may ask."""
 
-    # No workload management, no scheduled queries.
     active_resource_plan = _empty("get_active_resource_plan", "WMGetActiveResourcePlanResponse")
     resource_plans = _empty(
         "get_all_resource_plans", "WMGetAllResourcePlanResponse", resourcePlans=[]
     )
-    due_query = _empty("scheduled_query_poll", "ScheduledQueryPollResponse")
-
-    @answers("get_runtime_stats")
-    def runtime_stats(self, _: Struct) -> list[Struct]:
-        """None are kept."""
-        return []

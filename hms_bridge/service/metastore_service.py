@@ -23,7 +23,9 @@ from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.policies import SqlPolicyStore
 from hms_bridge.service.privileges import PrivilegeVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
+from hms_bridge.service.reports import ReportVerbs
 from hms_bridge.service.roles import RoleVerbs
+from hms_bridge.service.schedules import ScheduleVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
 from hms_bridge.service.tokens import TokenVerbs
@@ -55,6 +57,8 @@ class MetastoreService(
     RoleVerbs,
     PrivilegeVerbs,
     TokenVerbs,
+    ScheduleVerbs,
+    ReportVerbs,
 ):
     """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 

@@ -3,13 +3,49 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutation import Mutation
+from tests.simulation.mutation import Edit, Mutation
 
 _ROLES = "tests/server/test_roles.py::"
 _PRIVILEGES = "tests/server/test_privileges.py::"
+_SCHEDULES = "tests/server/test_schedules.py::"
 _CATALOGS = "tests/server/test_catalogs.py::"
 
 OF_RIGHTS = (
+    Mutation(
+        name="a scheduled query is given out while it is executed",
+        file="hms_bridge/catalog/schedules.py",
+        old="        _Q.ENABLED.is_(True),\n        _Q.ACTIVE_EXECUTION_ID.is_(None),\n",
+        new="        _Q.ENABLED.is_(True),\n",
+        also=(
+            Edit(
+                "hms_bridge/catalog/schedules.py",
+                ".where(_Q.SCHEDULED_QUERY_ID == number, _Q.ACTIVE_EXECUTION_ID.is_(None))",
+                ".where(_Q.SCHEDULED_QUERY_ID == number)",
+            ),
+        ),
+        test=_SCHEDULES + "test_a_query_is_given_out_once_at_a_time",
+    ),
+    Mutation(
+        name="an execution of which nothing is heard holds its scheduled query for ever",
+        file="hms_bridge/service/schedules.py",
+        old="        schedules.end(unit.connection, execution, QueryState.TIMED_OUT, now)\n",
+        new="        pass\n",
+        test=_SCHEDULES + "test_an_execution_that_is_silent_times_out",
+    ),
+    Mutation(
+        name="an execution that timed out finishes after all",
+        file="hms_bridge/service/schedules.py",
+        old="    if progress.state not in _MAY_FOLLOW.get(old, ()):\n",
+        new="    if False:\n",
+        test=_SCHEDULES + "test_an_execution_that_is_silent_times_out",
+    ),
+    Mutation(
+        name="an unreadable schedule stops all others",
+        file="hms_bridge/service/schedules.py",
+        old="    except InvalidObjectError as error:\n",
+        new="    except ZeroDivisionError as error:\n",
+        test=_SCHEDULES + "test_a_schedule_that_nobody_can_read_stops_no_other",
+    ),
     Mutation(
         name="a refusal shows a token",
         file="hms_bridge/catalog/limits.py",

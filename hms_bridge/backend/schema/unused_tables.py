@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
     Column,
     Double,
     ForeignKey,
@@ -81,44 +80,6 @@ WM_MAPPING = _unused(
     UniqueConstraint("RP_ID", "ENTITY_TYPE", "ENTITY_NAME", name="UNIQUE_WM_MAPPING"),
 )
 
-SCHEDULED_QUERIES = _unused(
-    "SCHEDULED_QUERIES",
-    key("SCHEDULED_QUERY_ID"),
-    Column("CLUSTER_NAMESPACE", _LONG_NAME),
-    Column("ENABLED", Boolean, nullable=False),
-    Column("NEXT_EXECUTION", Integer),
-    Column("QUERY", String(4000)),
-    Column("SCHEDULE", _LONG_NAME),
-    Column("SCHEDULE_NAME", _LONG_NAME),
-    Column("USER", _LONG_NAME),
-    Column("ACTIVE_EXECUTION_ID", ID),
-)
-SCHEDULED_EXECUTIONS = _unused(
-    "SCHEDULED_EXECUTIONS",
-    key("SCHEDULED_EXECUTION_ID"),
-    Column("END_TIME", Integer),
-    Column("ERROR_MESSAGE", String(2000)),
-    Column("EXECUTOR_QUERY_ID", _LONG_NAME),
-    Column("LAST_UPDATE_TIME", Integer),
-    Column("SCHEDULED_QUERY_ID", ID, ForeignKey(SCHEDULED_QUERIES.c.SCHEDULED_QUERY_ID)),
-    Column("START_TIME", Integer),
-    Column("STATE", _LONG_NAME),
-    Index("IDX_SCHEDULED_EX_LAST_UPDATE", "LAST_UPDATE_TIME"),
-    Index("IDX_SCHEDULED_EX_SQ_ID", "SCHEDULED_QUERY_ID"),
-)
-REPLICATION_METRICS = _unused(
-    "REPLICATION_METRICS",
-    key("RM_SCHEDULED_EXECUTION_ID"),
-    Column("RM_POLICY", _LONG_NAME, nullable=False),
-    Column("RM_DUMP_EXECUTION_ID", ID, nullable=False),
-    Column("RM_METADATA", String(4000)),
-    Column("RM_PROGRESS", String(10000)),
-    Column("RM_START_TIME", Integer, nullable=False),
-    Column("MESSAGE_FORMAT", String(16), server_default="json-0.2"),
-    Index("POLICY_IDX", "RM_POLICY"),
-    Index("DUMP_IDX", "RM_DUMP_EXECUTION_ID"),
-)
-
 TYPES = _unused(
     "TYPES",
     key("TYPES_ID"),
@@ -153,14 +114,6 @@ METASTORE_DB_PROPERTIES = _unused(
     Column("PROPERTY_VALUE", String(1000), nullable=False),
     Column("DESCRIPTION", String(1000)),
     Column("PROPERTYCONTENT", LargeBinary),
-)
-RUNTIME_STATS = _unused(
-    "RUNTIME_STATS",
-    key("RS_ID"),
-    Column("CREATE_TIME", ID, nullable=False),
-    Column("WEIGHT", ID, nullable=False),
-    Column("PAYLOAD", LargeBinary),
-    Index("IDX_RUNTIME_STATS_CREATE_TIME", "CREATE_TIME"),
 )
 NUCLEUS_TABLES = _unused(
     "NUCLEUS_TABLES",
