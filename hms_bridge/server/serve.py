@@ -27,6 +27,7 @@ from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
 from hms_bridge.server.privilege_calls import PrivilegeCalls
+from hms_bridge.server.recycle_calls import RecycleCalls
 from hms_bridge.server.report_calls import ReportCalls
 from hms_bridge.server.role_calls import RoleCalls
 from hms_bridge.server.schedule_calls import ScheduleCalls
@@ -75,6 +76,7 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Constraints": (ConstraintCalls,),
     "Roles and privileges": (RoleCalls, PrivilegeCalls),
     "Tokens": (TokenCalls,),
+    "Files of replication sources": (RecycleCalls,),
     "Scheduled queries": (ScheduleCalls,),
     "Figures of other services": (ReportCalls,),
     "Always empty": (AbsentCalls,),

@@ -150,6 +150,15 @@ class ServedCompactions(CompactionStore, Protocol):
         """Forget it, of a table with those of all its partitions; nothing may be known."""
 
 
+class ServedRecycling(Protocol):
+    """The archive, for clients that remove files by themselves."""
+
+    def recycle_directory(self, location: str) -> None:
+        """Archive what is there, by copying: its client removes it next. Without an archive nothing
+        happens, but for InvalidOperationError if a dump may need it. Raises MetaError if it lies in
+        no table's directory or cannot be archived: then it must stay."""
+
+
 class ServedMetastore(
     Metastore,
     ServedCatalogs,
@@ -161,6 +170,7 @@ class ServedMetastore(
     ServedTokens,
     ServedSchedules,
     ServedReports,
+    ServedRecycling,
     Protocol,
 ):
     """Everything that the server answers from."""

@@ -22,6 +22,7 @@ from hms_bridge.service.partition_queries import PartitionQueryVerbs
 from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.policies import SqlPolicyStore
 from hms_bridge.service.privileges import PrivilegeVerbs
+from hms_bridge.service.recycling import RecycleVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.reports import ReportVerbs
 from hms_bridge.service.roles import RoleVerbs
@@ -59,6 +60,7 @@ class MetastoreService(
     TokenVerbs,
     ScheduleVerbs,
     ReportVerbs,
+    RecycleVerbs,
 ):
     """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 

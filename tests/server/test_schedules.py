@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, update
 
-from hms_bridge.backend.schema.report_tables import SCHEDULED_QUERIES
 from hms_bridge.errors import (
     AlreadyExistsError,
     InvalidObjectError,
@@ -20,7 +18,7 @@ from hms_bridge.errors import (
 from hms_bridge.wire.structs import Struct, hive
 from tests.support.served_metastore import ServedMetastore, served_metastore
 from tests.support.simulated_clock import SimulatedClock
-from tests.support.stored_rows import rows_of
+from tests.support.stored_rows import change_rows, rows_of
 
 CREATE, ALTER, DROP = 1, 2, 3
 INITED, EXECUTING, FAILED, FINISHED, TIMED_OUT = range(5)
@@ -172,11 +170,8 @@ def test_a_schedule_that_nobody_can_read_stops_no_other(
 ) -> None:
     _maintain(served, CREATE, _query())
     _maintain(served, CREATE, _query("r"))
-    engine = create_engine(served.database_url)
-    with engine.begin() as connection:
-        name = SCHEDULED_QUERIES.c.SCHEDULE_NAME
-        connection.execute(update(SCHEDULED_QUERIES).where(name == "q").values(SCHEDULE="odd"))
-    engine.dispose()
+    where = {"SCHEDULE_NAME": "q"}
+    change_rows(served.database_url, "SCHEDULED_QUERIES", where, SCHEDULE="odd")
     clock.sleep_seconds(61)
     assert {_poll(served).scheduleKey.scheduleName for _ in "12"} == {"q", "r"}
     assert _get(served).nextExecution is None

@@ -8,9 +8,24 @@ from tests.simulation.mutation import Edit, Mutation
 _ROLES = "tests/server/test_roles.py::"
 _PRIVILEGES = "tests/server/test_privileges.py::"
 _SCHEDULES = "tests/server/test_schedules.py::"
+_RECYCLING = "tests/server/test_recycling.py::"
 _CATALOGS = "tests/server/test_catalogs.py::"
 
 OF_RIGHTS = (
+    Mutation(
+        name="any directory is archived for whoever asks",
+        file="hms_bridge/service/recycling.py",
+        old="        return None, False\n",
+        new="        return ArchiveContext(cause=ArchiveCause.REQUEST), False\n",
+        test=_RECYCLING + "test_what_is_no_tables_is_not_archived",
+    ),
+    Mutation(
+        name="a client removes files of a replication source that has no archive",
+        file="hms_bridge/service/recycling.py",
+        old="            if is_source:\n",
+        new="            if False:\n",
+        test=_RECYCLING + "test_without_an_archive_files_of_a_replication_source_must_stay",
+    ),
     Mutation(
         name="a scheduled query is given out while it is executed",
         file="hms_bridge/catalog/schedules.py",

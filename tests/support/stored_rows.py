@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import create_engine, select
+from sqlalchemy import select
 
+from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.all_tables import TABLES
 
 
 def rows_of(database_url: str, table: str) -> list[dict[str, Any]]:
     """All rows, in the order of the primary key."""
     wanted = TABLES.tables[table]
-    engine = create_engine(database_url)
+    database = open_database(database_url)
     try:
-        with engine.connect() as connection:
+        with database.transaction(write=False) as connection:
             rows = connection.execute(select(wanted).order_by(*wanted.primary_key.columns))
             return [dict(row._mapping) for row in rows]
     finally:
-        engine.dispose()
+        database.close()
+
+
+def change_rows(database_url: str, table: str, where: dict[str, Any], **values: Any) -> None:
+    """What another metastore on the same database may have written."""
+    wanted = TABLES.tables[table]
+    database = open_database(database_url)
+    try:
+        with database.transaction(write=True) as connection:
+            here = [wanted.c[name] == value for name, value in where.items()]
+            connection.execute(wanted.update().where(*here).values(**values))
+    finally:
+        database.close()
