@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from hms_bridge.errors import InvalidObjectError
 from hms_bridge.model.catalog import Catalog, Column, Database, Partition, Storage, Table
+from hms_bridge.model.connector import DataConnector
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.function import Function
 from hms_bridge.model.privilege import Grant, ObjectKind, Principal, Role, RoleGrant
@@ -109,6 +110,29 @@ def check_constraint(constraint: ColumnConstraint, table: str) -> None:
     what = f"constraint of {table}"
     _limit(constraint.name, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its name")
     _limit(constraint.expression, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its expression")
+
+
+def check_connector(connector: DataConnector) -> None:
+    """Raises InvalidObjectError for what DATACONNECTORS does not take; parameters may be secret."""
+    what = f"dataconnector '{_short(connector.name)}'"
+    _limit(connector.name, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: its name")
+    _limit(connector.type, 32, f"{what}: its type")
+    _limit(connector.url, TEXT_LENGTH_MAX, f"{what}: its URL")
+    _limit(connector.description, 256, f"{what}: its description")
+    _limit(connector.owner_name, 256, f"{what}: its owner")
+    for key, value in connector.parameters.items():
+        _limit(key, DATABASE_PARAMETER_KEY_LENGTH_MAX, f"{what}: property name")
+        if len(value) > DATABASE_PARAMETER_VALUE_LENGTH_MAX:
+            raise InvalidObjectError(
+                f"{what}: the value of property '{key}' has {len(value)} characters; at most "
+                f"{DATABASE_PARAMETER_VALUE_LENGTH_MAX} fit"
+            )
+
+
+def check_procedure(name: str, owner: str) -> None:
+    """Raises InvalidObjectError for what STORED_PROCS and PACKAGES do not take."""
+    _limit(name, TABLE_NAME_LENGTH_MAX, "the name of the procedure or package")
+    _limit(owner, DATABASE_OWNER_LENGTH_MAX, f"'{_short(name)}': its owner")
 
 
 def check_token(*secrets: str) -> None:

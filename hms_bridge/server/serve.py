@@ -18,6 +18,7 @@ from hms_bridge.errors import ConfigError
 from hms_bridge.server.answers import answered_names, collect_answers
 from hms_bridge.server.catalog_calls import CatalogCalls
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
+from hms_bridge.server.connector_calls import ConnectorCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import CallWatch, Dispatcher
@@ -27,6 +28,7 @@ from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
 from hms_bridge.server.privilege_calls import PrivilegeCalls
+from hms_bridge.server.procedure_calls import ProcedureCalls
 from hms_bridge.server.recycle_calls import RecycleCalls
 from hms_bridge.server.report_calls import ReportCalls
 from hms_bridge.server.role_calls import RoleCalls
@@ -77,6 +79,8 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Roles and privileges": (RoleCalls, PrivilegeCalls),
     "Tokens": (TokenCalls,),
     "Files of replication sources": (RecycleCalls,),
+    "Data connectors": (ConnectorCalls,),
+    "Stored procedures and packages": (ProcedureCalls,),
     "Scheduled queries": (ScheduleCalls,),
     "Figures of other services": (ReportCalls,),
     "Always empty": (AbsentCalls,),

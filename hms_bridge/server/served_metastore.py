@@ -22,6 +22,7 @@ from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.expression import Condition, ConditionToDrop
 from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
+from hms_bridge.server.served_objects import ServedConnectors, ServedProcedures
 from hms_bridge.server.served_reports import ServedReports, ServedSchedules
 from hms_bridge.server.served_rights import ServedPrivileges, ServedRoles, ServedTokens
 
@@ -171,6 +172,8 @@ class ServedMetastore(
     ServedSchedules,
     ServedReports,
     ServedRecycling,
+    ServedConnectors,
+    ServedProcedures,
     Protocol,
 ):
     """Everything that the server answers from."""

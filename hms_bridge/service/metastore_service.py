@@ -7,6 +7,7 @@ from hms_bridge.service.archive_manifest import SqlArchiveManifest
 from hms_bridge.service.catalogs import CatalogVerbs
 from hms_bridge.service.cleaning import CleaningVerbs
 from hms_bridge.service.compactions import CompactionVerbs
+from hms_bridge.service.connectors import ConnectorVerbs
 from hms_bridge.service.constraints import ConstraintVerbs
 from hms_bridge.service.databases import DatabaseVerbs
 from hms_bridge.service.exchange_partitions import ExchangePartitionVerbs
@@ -22,6 +23,7 @@ from hms_bridge.service.partition_queries import PartitionQueryVerbs
 from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.policies import SqlPolicyStore
 from hms_bridge.service.privileges import PrivilegeVerbs
+from hms_bridge.service.procedures import ProcedureVerbs
 from hms_bridge.service.recycling import RecycleVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.reports import ReportVerbs
@@ -61,6 +63,8 @@ class MetastoreService(
     ScheduleVerbs,
     ReportVerbs,
     RecycleVerbs,
+    ConnectorVerbs,
+    ProcedureVerbs,
 ):
     """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 

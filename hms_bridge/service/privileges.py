@@ -9,7 +9,7 @@ from itertools import groupby
 
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
-from hms_bridge.catalog import databases, partitions, privileges, roles, tables
+from hms_bridge.catalog import connectors, databases, partitions, privileges, roles, tables
 from hms_bridge.catalog.limits import check_grant
 from hms_bridge.catalog.privileges import StoredGrant
 from hms_bridge.catalog.row_locks import RowLock
@@ -203,7 +203,7 @@ def _hold(connection: Connection, wanted: Securable) -> tuple[int | str | None, 
         held = databases.require_database(connection, database, wanted.catalog, RowLock.EXCLUSIVE)
         return held.id, None
     if kind is ObjectKind.CONNECTOR:
-        raise NoSuchObjectError(f"Dataconnector named {name} does not exist")
+        return connectors.require_connector(connection, name, RowLock.EXCLUSIVE).name, None
     stored = tables.require_table(connection, database, name, wanted.catalog, RowLock.EXCLUSIVE)
     if not wanted.values:
         return stored.id, None
