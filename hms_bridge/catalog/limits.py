@@ -15,6 +15,7 @@ from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.function import Function
 from hms_bridge.model.privilege import Grant, ObjectKind, Principal, Role, RoleGrant
 from hms_bridge.model.report import ReplicationMetric
+from hms_bridge.model.resource_plan import ResourcePlan
 from hms_bridge.model.schedule import QueryProgress, ScheduledQuery
 
 CATALOG_NAME_LENGTH_MAX = 256
@@ -36,6 +37,8 @@ FUNCTION_NAME_LENGTH_MAX = 128
 CONSTRAINT_TEXT_LENGTH_MAX = 400
 PRIVILEGE_NAME_LENGTH_MAX = 128
 TOKEN_LENGTH_MAX = 767
+PLAN_TEXT_LENGTH_MAX = 1024
+PLAN_PARTS_MAX = 2000
 SCHEDULE_LENGTH_MAX = 256
 METRIC_PROGRESS_LENGTH_MAX = 10_000
 
@@ -133,6 +136,26 @@ def check_procedure(name: str, owner: str) -> None:
     """Raises InvalidObjectError for what STORED_PROCS and PACKAGES do not take."""
     _limit(name, TABLE_NAME_LENGTH_MAX, "the name of the procedure or package")
     _limit(owner, DATABASE_OWNER_LENGTH_MAX, f"'{_short(name)}': its owner")
+
+
+def check_plan(plan: ResourcePlan) -> None:
+    """Raises InvalidObjectError for what the tables of workload management do not take, and for
+    more parts than anybody can look through: a plan is written as a whole."""
+    what = f"resource plan '{_short(plan.key.name)}'"
+    if not plan.key.name:
+        raise InvalidObjectError("Resource name cannot be empty.")
+    parts = (*plan.pools, *plan.triggers, *plan.mappings, *plan.pool_triggers)
+    if len(parts) > PLAN_PARTS_MAX:
+        raise InvalidObjectError(f"{what} has {len(parts)} parts; at most {PLAN_PARTS_MAX} fit")
+    for text in (plan.key.name, plan.key.namespace, *(trigger.name for trigger in plan.triggers)):
+        _limit(text, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: a name")
+    for mapping in plan.mappings:
+        _limit(mapping.entity_name, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: a user or group")
+    for pool in plan.pools:
+        _limit(pool.path, PLAN_TEXT_LENGTH_MAX, f"{what}: the path of a pool")
+    for trigger in plan.triggers:
+        _limit(trigger.expression, PLAN_TEXT_LENGTH_MAX, f"{what}: the condition of a trigger")
+        _limit(trigger.action, PLAN_TEXT_LENGTH_MAX, f"{what}: the action of a trigger")
 
 
 def check_token(*secrets: str) -> None:

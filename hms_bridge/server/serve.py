@@ -27,6 +27,7 @@ from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
+from hms_bridge.server.plan_calls import PlanPartCalls, ResourcePlanCalls
 from hms_bridge.server.privilege_calls import PrivilegeCalls
 from hms_bridge.server.procedure_calls import ProcedureCalls
 from hms_bridge.server.recycle_calls import RecycleCalls
@@ -34,7 +35,7 @@ from hms_bridge.server.report_calls import ReportCalls
 from hms_bridge.server.role_calls import RoleCalls
 from hms_bridge.server.schedule_calls import ScheduleCalls
 from hms_bridge.server.served_metastore import ServedMetastore
-from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
+from hms_bridge.server.service_calls import ServiceCalls
 from hms_bridge.server.statistics_calls import StatisticsCalls
 from hms_bridge.server.table_calls import TableCalls
 from hms_bridge.server.token_calls import TokenCalls
@@ -81,16 +82,14 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Files of replication sources": (RecycleCalls,),
     "Data connectors": (ConnectorCalls,),
     "Stored procedures and packages": (ProcedureCalls,),
+    "Resource plans": (ResourcePlanCalls, PlanPartCalls),
     "Scheduled queries": (ScheduleCalls,),
     "Figures of other services": (ReportCalls,),
-    "Always empty": (AbsentCalls,),
 }
-"""Who answers, under which heading of the page: a new class of answers is a line here. The last
-family says that there is nothing: what would create such objects is refused."""
+"""Who answers, under which heading of the page: a new class of answers is a line here."""
 _MADE_OTHERWISE: Mapping[type, Callable[[_Given], object]] = {
     ServiceCalls: lambda given: ServiceCalls(given.config, given.database_uuid, given.clock),
     TableCalls: lambda given: TableCalls(given.metastore, given.is_capability_checked),
-    AbsentCalls: lambda _: AbsentCalls(),
 }
 """Those that do not answer from the metastore alone."""
 

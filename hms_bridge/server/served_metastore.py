@@ -23,6 +23,7 @@ from hms_bridge.model.expression import Condition, ConditionToDrop
 from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
 from hms_bridge.server.served_objects import ServedConnectors, ServedProcedures
+from hms_bridge.server.served_plans import ServedResourcePlans
 from hms_bridge.server.served_reports import ServedReports, ServedSchedules
 from hms_bridge.server.served_rights import ServedPrivileges, ServedRoles, ServedTokens
 
@@ -174,6 +175,7 @@ class ServedMetastore(
     ServedRecycling,
     ServedConnectors,
     ServedProcedures,
+    ServedResourcePlans,
     Protocol,
 ):
     """Everything that the server answers from."""

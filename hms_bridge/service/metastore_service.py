@@ -27,6 +27,7 @@ from hms_bridge.service.procedures import ProcedureVerbs
 from hms_bridge.service.recycling import RecycleVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
 from hms_bridge.service.reports import ReportVerbs
+from hms_bridge.service.resource_plans import ResourcePlanVerbs
 from hms_bridge.service.roles import RoleVerbs
 from hms_bridge.service.schedules import ScheduleVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
@@ -65,6 +66,7 @@ class MetastoreService(
     RecycleVerbs,
     ConnectorVerbs,
     ProcedureVerbs,
+    ResourcePlanVerbs,
 ):
     """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 

@@ -43,7 +43,7 @@ from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, Stati
 from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.model.target import Scope, TableName, Target
 from hms_bridge.model.txn import AbortReason, OpenTxns, TxnInfo, TxnState, TxnType
-from hms_bridge.server.serve import MetastoreServer, offered, offered_names
+from hms_bridge.server.serve import MetastoreServer, offered_names
 from hms_bridge.wire.convert_catalog import (
     database_to_struct,
     partition_to_struct,
@@ -161,12 +161,6 @@ def test_settings(rig: Rig) -> None:
     for key in ("nope", warehouse, "hive.db.password"):
         with pytest.raises(MetaError, match="Invalid configuration key"):
             rig("getMetaConf", key=key)
-
-
-@pytest.mark.parametrize("name", offered()["Always empty"])
-def test_what_cannot_be_made_is_not_there(rig: Rig, name: str) -> None:
-    assert _is_empty(rig(name))
-    assert rig.asked == []
 
 
 def test_constraints_that_writers_keep(rig: Rig) -> None:
@@ -1132,7 +1126,7 @@ def test_every_answered_method_is_called() -> None:
     """By a test of the server or the service, by our client, or as a real Hive was."""
     texts = [path.read_text() for folder in CALLERS for path in sorted(folder.glob("*.py"))]
     named = {name for name in offered_names() if any(f'"{name}"' in text for text in texts)}
-    untried = offered_names() - named - played_methods() - set(offered()["Always empty"])
+    untried = offered_names() - named - played_methods()
     assert untried <= {
         "shutdown",  # test_malformed_input
         "alter_partition_with_environment_context", "drop_partition_with_environment_context",

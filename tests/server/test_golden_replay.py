@@ -51,6 +51,7 @@ OTHER_OUTCOME: dict[str, tuple[int, ...]] = {
     "a column without statistics is told as such": (407,),
     "what lies in no table's directory is not archived": (666,),
     "create_dataconnector is still there": (654, 655),
+    "a resource plan without a namespace is found again": (641, 644),
 }  # fmt: skip
 
 # Ours succeeds too, with another value.
@@ -64,6 +65,7 @@ OTHER_VALUE: dict[str, tuple[int, ...]] = {
     "a list of write ids never ends early": (466, 469),
     "statistics that were merged are said to be": (422,),
     "create_dataconnector is still there": (656,),
+    "a resource plan without a namespace is found again": (642,),
 }  # fmt: skip
 
 

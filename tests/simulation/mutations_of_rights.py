@@ -9,9 +9,24 @@ _ROLES = "tests/server/test_roles.py::"
 _PRIVILEGES = "tests/server/test_privileges.py::"
 _SCHEDULES = "tests/server/test_schedules.py::"
 _RECYCLING = "tests/server/test_recycling.py::"
+_PLANS = "tests/server/test_resource_plans.py::"
 _CATALOGS = "tests/server/test_catalogs.py::"
 
 OF_RIGHTS = (
+    Mutation(
+        name="two resource plans of a namespace are active",
+        file="hms_bridge/service/resource_plans.py",
+        old="            if active.status is PlanStatus.ACTIVE:\n",
+        new="            if False:\n",
+        test=_PLANS + "test_one_plan_is_active_and_only_disabled_ones_are_edited",
+    ),
+    Mutation(
+        name="the active resource plan is edited",
+        file="hms_bridge/service/resource_plans.py",
+        old="    _require_disabled(plan)\n    _save(unit, number, edit(plan))\n",
+        new="    _save(unit, number, edit(plan))\n",
+        test=_PLANS + "test_one_plan_is_active_and_only_disabled_ones_are_edited",
+    ),
     Mutation(
         name="a database over a data connector becomes one of the warehouse",
         file="hms_bridge/server/database_calls.py",
