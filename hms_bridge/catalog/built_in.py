@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection
 
 from hms_bridge.catalog import privileges, roles
 from hms_bridge.catalog.catalogs import find_catalog, insert_catalog
 from hms_bridge.catalog.databases import find_database, insert_database
+from hms_bridge.catalog.limits import check_role_grant
 from hms_bridge.model.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_DATABASE,
@@ -22,6 +25,7 @@ from hms_bridge.model.privilege import (
     ObjectKind,
     Principal,
     Role,
+    RoleGrant,
     Securable,
 )
 
@@ -47,6 +51,29 @@ def install_default(connection: Connection, location: str, now_seconds: int) -> 
             ),
         )
     _make_roles(connection, now_seconds)
+
+
+def add_admins(connection: Connection, users: Sequence[str], now_seconds: int) -> None:
+    """Give users the role of administrators, if they lack it (HMSHandler.addAdminUsers;
+    docs/hive/metastore.md §41)."""
+    if not users:
+        return
+    roles.hold_roles(connection)
+    stored = roles.find_role(connection, ADMIN_ROLE)
+    for user in users if stored is not None else ():
+        principal = Principal(user, PrincipalType.USER)
+        there = (granted.role.name for granted in roles.roles_of(connection, principal))
+        if stored is not None and ADMIN_ROLE not in there:
+            grant = RoleGrant(
+                role=stored[1],
+                principal=principal,
+                grantor=ADMIN_ROLE,
+                grantor_type=PrincipalType.ROLE,
+                has_grant_option=True,
+                grant_time=now_seconds,
+            )
+            check_role_grant(grant)
+            roles.insert_member(connection, stored[0], grant)
 
 
 def _make_roles(connection: Connection, now_seconds: int) -> None:

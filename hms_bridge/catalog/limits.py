@@ -98,6 +98,11 @@ def check_partition(partition: Partition, name: str) -> None:
     check_storage(partition.storage, what)
 
 
+def check_partition_mark(values: str) -> None:
+    """Raises InvalidObjectError for what PARTITION_EVENTS does not take."""
+    _limit(values, PARTITION_NAME_LENGTH_MAX, "the values of a partition together")
+
+
 def check_function(function: Function) -> None:
     """Raises InvalidObjectError for names and texts that cannot be stored."""
     what = f"function '{_short(function.name)}'"

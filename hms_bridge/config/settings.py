@@ -422,6 +422,10 @@ class Settings:
         "metastore connects for locations that clients give, besides those of the other settings "
         "and Hadoop's name services: a comma-separated list. External tables elsewhere are only "
         "noted.")
+    admins: tuple[str, ...] = setting(Given.items, "metastore.users.in.admin.role", "",
+        "Users that get the role admin when a server starts, for HiveServer2's SQL authorization: "
+        "a comma-separated list. Nobody loses it because the list no longer names them.",
+        "hive.users.in.admin.role")
     hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)

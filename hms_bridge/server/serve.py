@@ -23,6 +23,7 @@ from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import CallWatch, Dispatcher
 from hms_bridge.server.function_calls import FunctionCalls
+from hms_bridge.server.mark_calls import MarkCalls
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
@@ -68,7 +69,7 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Service": (ServiceCalls,),
     "Catalogs and databases": (CatalogCalls, DatabaseCalls),
     "Tables": (TableCalls,),
-    "Partitions": (PartitionCalls, PartitionChangeCalls, PartitionSpecCalls),
+    "Partitions": (PartitionCalls, PartitionChangeCalls, PartitionSpecCalls, MarkCalls),
     "Transactions and write ids": (TransactionCalls,),
     "Locks": (LockCalls,),
     "Compactions": (CompactionCalls,),

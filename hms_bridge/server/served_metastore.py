@@ -152,6 +152,17 @@ class ServedCompactions(CompactionStore, Protocol):
         """Forget it, of a table with those of all its partitions; nothing may be known."""
 
 
+class ServedMarks(Protocol):
+    """Marks on partitions; these need not be there."""
+
+    def mark_partition(self, name: TableName, values: Mapping[str, str], kind: int) -> None:
+        """Say that something is done with it. Raises NoSuchObjectError, MetaError for values that
+        are not those of the table's partition columns."""
+
+    def is_partition_marked(self, name: TableName, values: Mapping[str, str], kind: int) -> bool:
+        """Whether somebody said so. Raises as ``mark_partition`` does."""
+
+
 class ServedRecycling(Protocol):
     """The archive, for clients that remove files by themselves."""
 
@@ -176,6 +187,7 @@ class ServedMetastore(
     ServedConnectors,
     ServedProcedures,
     ServedResourcePlans,
+    ServedMarks,
     Protocol,
 ):
     """Everything that the server answers from."""

@@ -19,6 +19,7 @@ from hms_bridge.service.locks import LockVerbs
 from hms_bridge.service.materialized_views import MaterializedViewVerbs
 from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partition_conditions import PartitionConditionVerbs
+from hms_bridge.service.partition_marks import PartitionMarkVerbs
 from hms_bridge.service.partition_queries import PartitionQueryVerbs
 from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.policies import SqlPolicyStore
@@ -67,6 +68,7 @@ class MetastoreService(
     ConnectorVerbs,
     ProcedureVerbs,
     ResourcePlanVerbs,
+    PartitionMarkVerbs,
 ):
     """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 

@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
+from hms_bridge.config.settings import Settings
 from hms_bridge.errors import MetaError, MetastoreError
+from hms_bridge.model.catalog import PrincipalType
+from hms_bridge.model.privilege import Principal
+from hms_bridge.service.open import open_local_metastore
 from hms_bridge.wire.structs import hive
 from tests.support.served_metastore import ServedMetastore, served_metastore
 
@@ -126,3 +130,15 @@ def test_names_are_bounded(served: ServedMetastore) -> None:
         _grant(served, "r1", "a" * 129)
     with pytest.raises(MetastoreError, match="4 is no type of principal"):
         _grant(served, "r1", "ann", 4)
+
+
+def test_administrators_are_named_in_the_settings(tmp_path: Path) -> None:
+    """Whoever is named gets the role, once; whoever is no longer keeps it."""
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    ann, bob = (Principal(name, PrincipalType.USER) for name in ("ann", "bob"))
+    for admins in (("ann",), ("ann", "bob"), ("bob",)):
+        settings = Settings(admins=admins, warehouse=str(tmp_path / "warehouse"))
+        metastore = open_local_metastore(url, settings=settings)
+        members = [grant.principal for grant in metastore.get_members_of_role("admin")]
+        assert members == ([ann] if admins == ("ann",) else [ann, bob])
+        metastore.close()

@@ -13,7 +13,6 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     String,
     Table,
@@ -47,17 +46,6 @@ TYPE_FIELDS = _unused(
     Column("FIELD_TYPE", _TYPE, nullable=False),
     Column("INTEGER_IDX", ID, nullable=False),
     Index("TYPE_FIELDS_N49", "TYPE_NAME"),
-)
-PARTITION_EVENTS = _unused(
-    "PARTITION_EVENTS",
-    key("PART_NAME_ID"),
-    Column("CAT_NAME", _LONG_NAME),
-    Column("DB_NAME", _NAME),
-    Column("EVENT_TIME", ID, nullable=False),
-    Column("EVENT_TYPE", Integer, nullable=False),
-    Column("PARTITION_NAME", _TYPE),
-    Column("TBL_NAME", _LONG_NAME),
-    Index("PARTITIONEVENTINDEX", "PARTITION_NAME"),
 )
 METASTORE_DB_PROPERTIES = _unused(
     "METASTORE_DB_PROPERTIES",
