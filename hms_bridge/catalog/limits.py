@@ -193,11 +193,9 @@ def check_progress(progress: QueryProgress) -> None:
 
 
 def check_metric(metric: ReplicationMetric) -> None:
-    """Raises InvalidObjectError for what REPLICATION_METRICS does not take."""
+    """Raises InvalidObjectError for names that REPLICATION_METRICS does not take."""
     what = f"metrics of execution {metric.execution_id}"
     _limit(metric.policy, SCHEDULE_LENGTH_MAX, f"{what}: its policy")
-    _limit(metric.metadata, TEXT_LENGTH_MAX, f"{what}: its metadata")
-    _limit(metric.progress, METRIC_PROGRESS_LENGTH_MAX, f"{what}: its progress")
     _limit(metric.message_format, 16, f"{what}: its format")
 
 

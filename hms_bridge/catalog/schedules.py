@@ -18,6 +18,7 @@ _EXECUTION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MScheduledExecutio
 
 _Q = SCHEDULED_QUERIES.c
 _E = SCHEDULED_EXECUTIONS.c
+_IS_GOING_ON = _E.STATE.in_([QueryState.INITED.name, QueryState.EXECUTING.name])
 _COLUMNS = Columns(
     ScheduledQuery,
     is_enabled="ENABLED",
@@ -136,10 +137,21 @@ def end(
 def silent_since(connection: Connection, before_seconds: int) -> tuple[int, ...]:
     """Executions of which nothing was heard since."""
     query = select(_E.SCHEDULED_EXECUTION_ID).where(
-        _E.LAST_UPDATE_TIME < before_seconds,
-        _E.STATE.in_([QueryState.INITED.name, QueryState.EXECUTING.name]),
+        _E.LAST_UPDATE_TIME < before_seconds, _IS_GOING_ON
     )
     return tuple(connection.scalars(query.order_by(_E.SCHEDULED_EXECUTION_ID)))
+
+
+def free_unexecuted(connection: Connection) -> None:
+    """Let queries be given out again whose execution is over, or not there at all: a Hive that was
+    killed may leave that (ObjectStore.recoverInvalidScheduledQueryState)."""
+    going_on = select(_E.SCHEDULED_EXECUTION_ID).where(_IS_GOING_ON)
+    active = _Q.ACTIVE_EXECUTION_ID
+    connection.execute(
+        update(SCHEDULED_QUERIES)
+        .where(active.is_not(None), active.not_in(going_on))
+        .values(ACTIVE_EXECUTION_ID=None)
+    )
 
 
 def forget_ended(connection: Connection, before_seconds: int) -> None:

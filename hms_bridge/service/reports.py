@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import reports
-from hms_bridge.catalog.limits import check_metric
+from hms_bridge.catalog.limits import METRIC_PROGRESS_LENGTH_MAX, TEXT_LENGTH_MAX, check_metric
 from hms_bridge.model.report import ReplicationMetric, RuntimeStatistics
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
@@ -18,8 +18,20 @@ def _add_metrics(unit: UnitOfWork, metrics: Sequence[ReplicationMetric]) -> None
     for metric in metrics:
         check_metric(metric)
     now = unit.now_seconds
-    reports.put_metrics(unit.connection, metrics, now)
+    reports.put_metrics(unit.connection, list(map(_fitting, metrics)), now)
     reports.forget_metrics(unit.connection, now - unit.settings.reports.metric_age_max_ms // 1000)
+
+
+def _fitting(metric: ReplicationMetric) -> ReplicationMetric:
+    """A text that is too long is replaced by how long it was, as Hive does: HiveServer2 sends those
+    of several replications together, and would lose all of them."""
+    metadata, progress = metric.metadata or "", metric.progress or ""
+    if len(progress) > METRIC_PROGRESS_LENGTH_MAX:
+        metric = replace(metric, progress=f"RM_Progress limit exceeded to {len(progress)}")
+    if len(metadata) > TEXT_LENGTH_MAX:
+        text = f"RM_Metadata limit exceeded to {len(metadata)}"
+        metric = replace(metric, metadata=None, progress=metric.progress or text)
+    return metric
 
 
 def _add_runtime(unit: UnitOfWork, statistics: RuntimeStatistics) -> None:

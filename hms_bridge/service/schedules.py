@@ -79,7 +79,9 @@ def _end_silent(unit: UnitOfWork) -> None:
     settings, now = unit.settings.reports, unit.now_seconds
     before = now - settings.query_timeout_ms // 1000
     for execution in schedules.silent_since(unit.connection, before):
-        schedules.end(unit.connection, execution, QueryState.TIMED_OUT, now)
+        why = f"nothing was heard of it for {settings.query_timeout_ms // 1000} seconds"
+        schedules.end(unit.connection, execution, QueryState.TIMED_OUT, now, ERROR_MESSAGE=why)
+    schedules.free_unexecuted(unit.connection)
     schedules.forget_ended(unit.connection, now - settings.execution_age_max_ms // 1000)
 
 
@@ -124,7 +126,11 @@ def _require(connection: Connection, key: ScheduleKey) -> tuple[int, ScheduledQu
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _ERROR_LENGTH_MAX else f"{text[: _ERROR_LENGTH_MAX - 3]}..."
+    """A long one may hold a stack trace: its first line says what happened."""
+    if len(text) < _ERROR_LENGTH_MAX:
+        return text
+    line = text.partition("\n")[0]
+    return line if len(line) <= _ERROR_LENGTH_MAX else f"{line[: _ERROR_LENGTH_MAX - 3]}..."
 
 
 class ScheduleVerbs(VerbFamily):

@@ -64,18 +64,20 @@ def test_old_metrics_go(served: ServedMetastore, clock: SimulatedClock) -> None:
 
 def test_metrics_are_bounded(served: ServedMetastore) -> None:
     unnumbered = hive.ReplicationMetrics(policy="p")
-    long_format = _metric(1, messageFormat="x" * 17)
-    for wrong in (
-        _metric(1, progress="x" * 10_001),
-        _metric(1, "p" * 257),
-        long_format,
-        unnumbered,
-    ):
+    for wrong in (_metric(1, "p" * 257), _metric(1, messageFormat="x" * 17), unnumbered):
         with pytest.raises(MetastoreError):
             _add(served, _metric(2), wrong)
     assert _executions(served, policy="p") == []
     with pytest.raises(MetastoreError, match="send at most 1000"):
         _add(served, *(_metric(number) for number in range(1001)))
+
+
+def test_a_text_that_is_too_long_takes_no_other_with_it(served: ServedMetastore) -> None:
+    _add(served, _metric(1, progress="x" * 10_001), _metric(2, metadata="m" * 4001, progress=None))
+    request = hive.GetReplicationMetricsRequest(policy="p")
+    second, first = served.call("get_replication_metrics", rqst=request).replicationMetricList
+    assert (first.metadata, first.progress) == ("m", "RM_Progress limit exceeded to 10001")
+    assert (second.metadata, second.progress) == (None, "RM_Metadata limit exceeded to 4001")
 
 
 def _weights(served: ServedMetastore, weight: int, before: int = -1) -> list[int]:

@@ -122,9 +122,9 @@ def test_a_query_is_given_out_once_at_a_time(
     assert _executions(served) == ["FINISHED"]
     second = _poll(served)
     assert second.executionId > due.executionId
-    _progress(served, second.executionId, FAILED, errorMessage="e" * 2500)
+    _progress(served, second.executionId, FAILED, errorMessage="e" * 2500 + "\nx")
     row = rows_of(served.database_url, "SCHEDULED_EXECUTIONS")[-1]
-    assert (row["STATE"], len(row["ERROR_MESSAGE"])) == ("FAILED", 1000)
+    assert (row["STATE"], row["ERROR_MESSAGE"]) == ("FAILED", "e" * 997 + "...")
     assert row["END_TIME"] == clock.now_ms() // 1000
     for state in (EXECUTING, FINISHED, 9):
         with pytest.raises((InvalidOperationError, MetaError), match="Invalid state|is 9"):
@@ -146,8 +146,20 @@ def test_an_execution_that_is_silent_times_out(
     second = _poll(served)
     assert second.executionId > first.executionId
     assert _executions(served) == ["TIMED_OUT", "INITED"]
+    row = rows_of(served.database_url, "SCHEDULED_EXECUTIONS")[0]
+    assert row["ERROR_MESSAGE"] == "nothing was heard of it for 120 seconds"
     with pytest.raises(InvalidOperationError, match="TIMED_OUT=>FINISHED"):
         _progress(served, first.executionId, FINISHED)
+
+
+def test_an_execution_that_is_not_there_holds_no_query(
+    served: ServedMetastore, clock: SimulatedClock
+) -> None:
+    _maintain(served, CREATE, _query())
+    where = {"SCHEDULE_NAME": "q"}
+    change_rows(served.database_url, "SCHEDULED_QUERIES", where, ACTIVE_EXECUTION_ID=77)
+    clock.sleep_seconds(61)
+    assert _poll(served).query is not None
 
 
 def test_old_executions_are_forgotten_and_dropped_ones_go(

@@ -14,6 +14,13 @@ _CATALOGS = "tests/server/test_catalogs.py::"
 
 OF_RIGHTS = (
     Mutation(
+        name="an execution that is not there holds its scheduled query for ever",
+        file="hms_bridge/service/schedules.py",
+        old="    schedules.free_unexecuted(unit.connection)\n",
+        new="",
+        test=_SCHEDULES + "test_an_execution_that_is_not_there_holds_no_query",
+    ),
+    Mutation(
         name="two resource plans of a namespace are active",
         file="hms_bridge/service/resource_plans.py",
         old="            if active.status is PlanStatus.ACTIVE:\n",
@@ -65,8 +72,8 @@ OF_RIGHTS = (
     Mutation(
         name="an execution of which nothing is heard holds its scheduled query for ever",
         file="hms_bridge/service/schedules.py",
-        old="        schedules.end(unit.connection, execution, QueryState.TIMED_OUT, now)\n",
-        new="        pass\n",
+        old="in schedules.silent_since(unit.connection, before):\n",
+        new="in ():\n",
         test=_SCHEDULES + "test_an_execution_that_is_silent_times_out",
     ),
     Mutation(
