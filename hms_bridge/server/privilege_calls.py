@@ -73,7 +73,11 @@ class PrivilegeCalls(Calls[ServedPrivileges]):
 
 
 def _grants(bag: Struct | None) -> list[Grant]:
-    grants = grants_from_bag(bag)
+    return bounded(grants_from_bag(bag))
+
+
+def bounded(grants: list[Grant]) -> list[Grant]:
+    """Those of one call. Raises MetaError for too many."""
     if len(grants) > GRANTS_MAX:
         raise MetaError(f"{len(grants)} privileges were sent; send at most {GRANTS_MAX}")
     return grants

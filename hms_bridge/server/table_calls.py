@@ -27,6 +27,7 @@ from hms_bridge.server.names import (
     table_name,
     table_of,
 )
+from hms_bridge.server.privilege_calls import bounded
 from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.server.table_filter import parse_table_filter
 from hms_bridge.wire.catalog_names import split_catalog
@@ -280,7 +281,7 @@ class TableCalls:
             # Hive takes this word from either place; as a parameter it is not stored.
             table = replace(table, parameters={**table.parameters, DO_NOT_UPDATE: "true"})
         constraints = () if request is None else _constraints_of(table, request)
-        grants = grants_from_set(sent.privileges, Securable(kind=ObjectKind.TABLE))
+        grants = bounded(grants_from_set(sent.privileges, Securable(kind=ObjectKind.TABLE)))
         if grants:
             self._store.create_constrained_table(
                 table, constraints, trusted_columns=trusted, grants=grants

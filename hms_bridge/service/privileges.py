@@ -34,15 +34,20 @@ of its SQL authorization)."""
 
 
 def add_with_table(unit: UnitOfWork, table: Table, grants: Sequence[Grant]) -> None:
-    """What a client grants together with a new table (ObjectStore.putPersistentPrivObjects)."""
+    """What a client grants together with a new table (ObjectStore.putPersistentPrivObjects). It
+    comes from HiveServer2's settings: a role that is not there, or a privilege that is named twice,
+    must not keep anybody from making tables."""
     of_table = Securable(
         kind=ObjectKind.TABLE,
         catalog=table.catalog_name,
         database=table.database_name,
         name=table.name,
     )
-    by = SQL_AUTHORIZER
-    _grant(unit, [replace(grant, object=of_table, authorizer=by) for grant in grants])
+    wanted = [replace(grant, object=of_table, authorizer=SQL_AUTHORIZER) for grant in grants]
+    by_key = {_key(single): single for grant in wanted for single in _split(grant)}
+    for grant in by_key.values():
+        check_grant(grant)
+    _insert(unit, list(by_key.values()))
 
 
 def _grant(unit: UnitOfWork, grants: Sequence[Grant]) -> None:
@@ -52,6 +57,10 @@ def _grant(unit: UnitOfWork, grants: Sequence[Grant]) -> None:
     for name in sorted(p.name for p in principals if p.type is PrincipalType.ROLE):
         if roles.find_role(unit.connection, name, RowLock.SHARED) is None:
             raise MetaError(f"Role {name} does not exist")
+    _insert(unit, grants)
+
+
+def _insert(unit: UnitOfWork, grants: Sequence[Grant]) -> None:
     for wanted, of_object in _by_object(grants):
         level = privileges.level_of(wanted)
         owner, partition = _hold(unit.connection, wanted)

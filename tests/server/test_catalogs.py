@@ -13,6 +13,7 @@ from hms_bridge.errors import (
     InvalidObjectError,
     InvalidOperationError,
     MetaError,
+    MetastoreError,
     NoSuchObjectError,
 )
 from hms_bridge.model.catalog import Column, Database, Storage, Table
@@ -112,6 +113,13 @@ def test_transactional_tables_are_refused_outside_of_hives_own(served: ServedMet
     served.metastore.create_database(Database(name="db", catalog_name="other"))
     with pytest.raises(MetaError, match="transactions know no catalogs"):
         _make(served, "t", transactional="true")
+    _make(served, "t")
+    struct = table_to_struct(served.metastore.get_table("db", "t", "other"))
+    struct.parameters["transactional"] = "true"
+    struct.sd.inputFormat = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
+    struct.sd.outputFormat = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
+    with pytest.raises(MetastoreError, match="transactions know no catalogs"):
+        served.call("alter_table", dbname="@other#db", tbl_name="t", new_tbl=struct)
 
 
 def test_a_catalog_is_dropped_when_it_is_empty(served: ServedMetastore) -> None:

@@ -173,12 +173,14 @@ def test_an_owner_may_use_a_table_that_nobody_was_given(served: ServedMetastore)
 def test_privileges_come_with_a_new_table(served: ServedMetastore) -> None:
     struct = table_to_struct(Table(name="n", database_name="db", storage=STORAGE, owner="bob"))
     info = hive.PrivilegeGrantInfo(privilege="SELECT", grantor="bob", grantorType=USER)
-    struct.privileges = hive.PrincipalPrivilegeSet(userPrivileges={"bob": [info]})
+    struct.privileges = hive.PrincipalPrivilegeSet(
+        userPrivileges={"bob": [info, info]}, rolePrivileges={"not_there": [info]}
+    )
     served.call("create_table", tbl=struct)
     target = hive.HiveObjectRef(objectType=TABLE, dbName="db", objectName="n")
-    (found,) = served.call("list_privileges", hiveObject=target)
-    assert (found.principalName, found.grantInfo.privilege) == ("bob", "SELECT")
-    assert found.authorizer == "SQL"
+    found = served.call("list_privileges", hiveObject=target)
+    assert [(one.principalName, one.grantInfo.privilege, one.authorizer) for one in found] == [
+        ("bob", "SELECT", "SQL"), ("not_there", "SELECT", "SQL")]  # fmt: skip
 
 
 def test_privileges_go_with_their_object_and_follow_its_new_name(served: ServedMetastore) -> None:
