@@ -1,4 +1,4 @@
-"""Catalogs and databases."""
+"""DBS: databases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.columns import Columns, name_or_none
-from hms_bridge.backend.schema.catalog_tables import CTLGS, DATABASE_PARAMS, DBS, SERDES, TBLS
+from hms_bridge.backend.schema.catalog_tables import DATABASE_PARAMS, DBS, SERDES, TBLS
 from hms_bridge.backend.schema.dependent_tables import (
     I_SCHEMA,
     PACKAGES,
@@ -35,10 +35,9 @@ from hms_bridge.catalog.patterns import matches
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import delete_unused_column_lists
 from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, PrincipalType
+from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, PrincipalType
 
 DATABASE_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MDatabase"
-CATALOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MCatalog"
 
 _CHANGEABLE = Columns(
     Database,
@@ -56,36 +55,6 @@ class StoredDatabase:
 
     id: int
     database: Database
-
-
-def install_default(connection: Connection, location: str, now_seconds: int) -> None:
-    """Make the catalog ``hive`` and its database ``default`` if they are not there."""
-    if not connection.scalar(select(exists().where(CTLGS.c.NAME == DEFAULT_CATALOG))):
-        connection.execute(
-            insert(CTLGS).values(
-                CTLG_ID=next_sequence_values(connection, CATALOG_SEQUENCE, 1),
-                NAME=DEFAULT_CATALOG,
-                DESC="Default catalog for Hive",
-                LOCATION_URI=location,
-            )
-        )
-    if find_database(connection, DEFAULT_DATABASE) is None:
-        insert_database(
-            connection,
-            Database(
-                name=DEFAULT_DATABASE,
-                description="Default Hive database",
-                location=location,
-                owner_name="public",
-                owner_type=PrincipalType.ROLE,
-                create_time=now_seconds,
-            ),
-        )
-
-
-def has_catalog(connection: Connection, name: str) -> bool:
-    """Whether there is such a catalog."""
-    return bool(connection.scalar(select(exists().where(CTLGS.c.NAME == name))))
 
 
 def _is(name: str, catalog: str) -> ColumnElement[bool]:

@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from hms_bridge.errors import InvalidObjectError
-from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
+from hms_bridge.model.catalog import Catalog, Column, Database, Partition, Storage, Table
+from hms_bridge.model.connector import DataConnector
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.function import Function
+from hms_bridge.model.privilege import Grant, ObjectKind, Principal, Role, RoleGrant
+from hms_bridge.model.report import ReplicationMetric
+from hms_bridge.model.resource_plan import ResourcePlan
+from hms_bridge.model.schedule import QueryProgress, ScheduledQuery
 
+CATALOG_NAME_LENGTH_MAX = 256
 DATABASE_NAME_LENGTH_MAX = 128
 TABLE_NAME_LENGTH_MAX = 256
 COLUMN_NAME_LENGTH_MAX = 767
@@ -29,6 +35,20 @@ DATABASE_OWNER_LENGTH_MAX = 128
 SKEWED_VALUE_LENGTH_MAX = 256
 FUNCTION_NAME_LENGTH_MAX = 128
 CONSTRAINT_TEXT_LENGTH_MAX = 400
+PRIVILEGE_NAME_LENGTH_MAX = 128
+TOKEN_LENGTH_MAX = 767
+PLAN_TEXT_LENGTH_MAX = 1024
+PLAN_PARTS_MAX = 2000
+SCHEDULE_LENGTH_MAX = 256
+METRIC_PROGRESS_LENGTH_MAX = 10_000
+
+
+def check_catalog(catalog: Catalog) -> None:
+    """Raises InvalidObjectError for names and texts that cannot be stored."""
+    what = f"catalog '{_short(catalog.name)}'"
+    _limit(catalog.name, CATALOG_NAME_LENGTH_MAX, f"{what}: its name")
+    _limit(catalog.description, TEXT_LENGTH_MAX, f"{what}: its description")
+    _limit(catalog.location, TEXT_LENGTH_MAX, f"{what}: its location")
 
 
 def check_database(database: Database) -> None:
@@ -78,6 +98,11 @@ def check_partition(partition: Partition, name: str) -> None:
     check_storage(partition.storage, what)
 
 
+def check_partition_mark(values: str) -> None:
+    """Raises InvalidObjectError for what PARTITION_EVENTS does not take."""
+    _limit(values, PARTITION_NAME_LENGTH_MAX, "the values of a partition together")
+
+
 def check_function(function: Function) -> None:
     """Raises InvalidObjectError for names and texts that cannot be stored."""
     what = f"function '{_short(function.name)}'"
@@ -93,6 +118,124 @@ def check_constraint(constraint: ColumnConstraint, table: str) -> None:
     what = f"constraint of {table}"
     _limit(constraint.name, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its name")
     _limit(constraint.expression, CONSTRAINT_TEXT_LENGTH_MAX, f"{what}: its expression")
+
+
+def check_connector(connector: DataConnector) -> None:
+    """Raises InvalidObjectError for what DATACONNECTORS does not take; parameters may be secret."""
+    what = f"dataconnector '{_short(connector.name)}'"
+    _limit(connector.name, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: its name")
+    _limit(connector.type, 32, f"{what}: its type")
+    _limit(connector.url, TEXT_LENGTH_MAX, f"{what}: its URL")
+    _limit(connector.description, 256, f"{what}: its description")
+    _limit(connector.owner_name, 256, f"{what}: its owner")
+    for key, value in connector.parameters.items():
+        _limit(key, DATABASE_PARAMETER_KEY_LENGTH_MAX, f"{what}: property name")
+        if len(value) > DATABASE_PARAMETER_VALUE_LENGTH_MAX:
+            raise InvalidObjectError(
+                f"{what}: the value of property '{key}' has {len(value)} characters; at most "
+                f"{DATABASE_PARAMETER_VALUE_LENGTH_MAX} fit"
+            )
+
+
+def check_procedure(name: str, owner: str) -> None:
+    """Raises InvalidObjectError for what STORED_PROCS and PACKAGES do not take."""
+    _limit(name, TABLE_NAME_LENGTH_MAX, "the name of the procedure or package")
+    _limit(owner, DATABASE_OWNER_LENGTH_MAX, f"'{_short(name)}': its owner")
+
+
+def check_plan(plan: ResourcePlan) -> None:
+    """Raises InvalidObjectError for what the tables of workload management do not take, and for
+    more parts than anybody can look through: a plan is written as a whole."""
+    what = f"resource plan '{_short(plan.key.name)}'"
+    if not plan.key.name:
+        raise InvalidObjectError("Resource name cannot be empty.")
+    parts = (*plan.pools, *plan.triggers, *plan.mappings, *plan.pool_triggers)
+    if len(parts) > PLAN_PARTS_MAX:
+        raise InvalidObjectError(f"{what} has {len(parts)} parts; at most {PLAN_PARTS_MAX} fit")
+    for text in (plan.key.name, plan.key.namespace, *(trigger.name for trigger in plan.triggers)):
+        _limit(text, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: a name")
+    for mapping in plan.mappings:
+        _limit(mapping.entity_name, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: a user or group")
+    for pool in plan.pools:
+        _limit(pool.path, PLAN_TEXT_LENGTH_MAX, f"{what}: the path of a pool")
+    for trigger in plan.triggers:
+        _limit(trigger.expression, PLAN_TEXT_LENGTH_MAX, f"{what}: the condition of a trigger")
+        _limit(trigger.action, PLAN_TEXT_LENGTH_MAX, f"{what}: the action of a trigger")
+
+
+def check_token(*secrets: str) -> None:
+    """Raises InvalidObjectError for what is too long, and does not show it."""
+    for secret in secrets:
+        if len(secret) > TOKEN_LENGTH_MAX:
+            raise InvalidObjectError(
+                f"a token, its identifier or a key has {len(secret)} characters; at most "
+                f"{TOKEN_LENGTH_MAX} fit"
+            )
+
+
+def check_scheduled_query(query: ScheduledQuery) -> None:
+    """Raises InvalidObjectError for what SCHEDULED_QUERIES does not take."""
+    what = f"scheduled query '{_short(str(query.key))}'"
+    for text, part in (
+        (query.key.name, "name"),
+        (query.key.namespace, "namespace"),
+        (query.schedule, "schedule"),
+        (query.user, "user"),
+    ):
+        _limit(text, SCHEDULE_LENGTH_MAX, f"{what}: its {part}")
+    _limit(query.query, TEXT_LENGTH_MAX, f"{what}: its text")
+
+
+def check_progress(progress: QueryProgress) -> None:
+    """Raises InvalidObjectError for what SCHEDULED_EXECUTIONS does not take."""
+    what = f"execution {progress.execution_id}: the executor's id of its query"
+    _limit(progress.executor_query_id, SCHEDULE_LENGTH_MAX, what)
+
+
+def check_metric(metric: ReplicationMetric) -> None:
+    """Raises InvalidObjectError for names that REPLICATION_METRICS does not take."""
+    what = f"metrics of execution {metric.execution_id}"
+    _limit(metric.policy, SCHEDULE_LENGTH_MAX, f"{what}: its policy")
+    _limit(metric.message_format, 16, f"{what}: its format")
+
+
+def check_role(role: Role) -> None:
+    """Raises InvalidObjectError for what ROLES does not take."""
+    _required_name(role.name, "the role's name")
+    _limit(role.owner, PRIVILEGE_NAME_LENGTH_MAX, f"role '{_short(role.name)}': its owner")
+
+
+def check_role_grant(grant: RoleGrant) -> None:
+    """Raises InvalidObjectError for what ROLE_MAP does not take."""
+    _check_principal(grant.principal)
+    what = f"grant of role '{_short(grant.role.name)}'"
+    _limit(grant.grantor, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: its grantor")
+
+
+def check_grant(grant: Grant) -> None:
+    """Raises InvalidObjectError for an object that is not named, and for what does not fit."""
+    what = f"privilege on {_short(str(grant.object))}"
+    wanted = grant.object
+    if wanted.kind is ObjectKind.COLUMN and not wanted.column:
+        raise InvalidObjectError(f"{what}: the column was not named; set columnName")
+    if wanted.kind is ObjectKind.PARTITION and not wanted.values:
+        raise InvalidObjectError(f"{what}: the partition was not named; set partValues")
+    _check_principal(grant.principal)
+    for name in grant.privilege.split(","):
+        _required_name(name, f"{what}: its name")
+    _limit(grant.grantor, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: its grantor")
+    _limit(grant.authorizer, PRIVILEGE_NAME_LENGTH_MAX, f"{what}: its authorizer")
+    _limit(wanted.column, COLUMN_NAME_LENGTH_MAX, f"{what}: its column")
+
+
+def _check_principal(principal: Principal) -> None:
+    _required_name(principal.name, "the principal's name")
+
+
+def _required_name(name: str, what: str) -> None:
+    if not name:
+        raise InvalidObjectError(f"{what} is empty; give one")
+    _limit(name, PRIVILEGE_NAME_LENGTH_MAX, what)
 
 
 def check_storage(storage: Storage, what: str) -> None:

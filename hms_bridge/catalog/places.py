@@ -121,6 +121,23 @@ def holder(connection: Connection, wanted: Sequence[str]) -> Tenant | None:
     return next((tenant for tenant in tenants if tenant.table_id is not None), None)
 
 
+def innermost(connection: Connection, place: str) -> Tenant | None:
+    """As :func:`holder`: of a table and its partition the partition."""
+    tenants = _above(connection, [f"{place.rstrip('/')}/within"])
+    owners = [tenant for tenant in tenants if tenant.table_id is not None]
+    return max(owners, key=lambda tenant: len(tenant.place.rstrip("/")), default=None)
+
+
+def names_of(connection: Connection, table_id: int) -> tuple[str, str, str]:
+    """The catalog, the database and the name of a table."""
+    row = connection.execute(
+        select(DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME)
+        .join_from(TBLS, DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+        .where(TBLS.c.TBL_ID == table_id)
+    ).one()
+    return row.CTLG_NAME, row.NAME, row.TBL_NAME
+
+
 def on_local_disks(connection: Connection) -> Iterator[Tenant]:
     """The tables and partitions whose places may lead elsewhere by links."""
     is_local = or_(SDS.c.LOCATION.like("file:%"), SDS.c.LOCATION.like("/%"))
@@ -130,14 +147,10 @@ def on_local_disks(connection: Connection) -> Iterator[Tenant]:
 
 def shown(connection: Connection, tenant: Tenant) -> str:
     """A table or partition, with its table's database and place."""
-    row = connection.execute(
-        select(DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME)
-        .join_from(TBLS, DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
-        .where(TBLS.c.TBL_ID == tenant.table_id)
-    ).one()
-    catalog = "" if row.CTLG_NAME == DEFAULT_CATALOG else f"{row.CTLG_NAME}."
+    catalog, database, table = names_of(connection, tenant.table_id or 0)
+    shown_catalog = "" if catalog == DEFAULT_CATALOG else f"{catalog}."
     part = "" if tenant.partition is None else f"partition {tenant.partition} of "
-    return f"{part}table {catalog}{row.NAME}.{row.TBL_NAME} ({tenant.place})"
+    return f"{part}table {shown_catalog}{database}.{table} ({tenant.place})"
 
 
 def _how_in_the_way(tenant: Tenant, place: str) -> str | None:

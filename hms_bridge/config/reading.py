@@ -23,6 +23,7 @@ from hms_bridge.config.settings import (
     MetastorePlace,
     MetricsSettings,
     ReplSettings,
+    ReportSettings,
     ServerSettings,
     Settings,
     TxnSettings,
@@ -70,6 +71,7 @@ def settings_from(
         compactor=read(CompactorSettings, values),
         archive=read(ArchiveSettings, values),
         repl=read(ReplSettings, values),
+        reports=read(ReportSettings, values),
         metastore=read(
             MetastorePlace, values, connection=connection if connection.url.strip() else None
         ),

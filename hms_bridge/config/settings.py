@@ -368,6 +368,27 @@ class ReplSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ReportSettings:
+    """How long is kept what other services write down."""
+
+    query_timeout_ms: int = setting(Given.duration_ms,
+        "metastore.scheduled.queries.execution.timeout", "120s",
+        "A scheduled query of whose execution nothing is heard for this long is given out again.",
+        "hive.metastore.scheduled.queries.progress.timeout", unit="s")
+    execution_age_max_ms: int = setting(Given.duration_ms,
+        "metastore.scheduled.queries.execution.max.age", "30d",
+        "How long is known how executions of scheduled queries ended.",
+        "hive.metastore.scheduled.queries.execution.max.age", unit="s")
+    metric_age_max_ms: int = setting(Given.duration_ms, "metastore.repl.metrics.max.age", "7d",
+        "How long Hive's figures of replications are kept.",
+        "hive.metastore.repl.metrics.max.age", unit="d")
+    runtime_statistics_age_max_ms: int = setting(Given.duration_ms,
+        "metastore.runtime.stats.max.age", "3d",
+        "How long statistics are kept of what queries met.",
+        "hive.metastore.runtime.stats.max.age", unit="s")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class MetastorePlace:
     """The metastore that the settings name: servers, and a database; nothing if they name none."""
 
@@ -405,6 +426,10 @@ class Settings:
         "metastore connects for locations that clients give, besides those of the other settings "
         "and Hadoop's name services: a comma-separated list. External tables elsewhere are only "
         "noted.")
+    admins: tuple[str, ...] = setting(Given.items, "metastore.users.in.admin.role", "",
+        "Users that get the role admin when a server starts, for HiveServer2's SQL authorization: "
+        "a comma-separated list. Nobody loses it because the list no longer names them.",
+        "hive.users.in.admin.role")
     hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
@@ -414,6 +439,7 @@ class Settings:
     compactor: CompactorSettings = field(default_factory=CompactorSettings)
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     repl: ReplSettings = field(default_factory=ReplSettings)
+    reports: ReportSettings = field(default_factory=ReportSettings)
     metastore: MetastorePlace = field(default_factory=MetastorePlace)
 
     @property
@@ -427,7 +453,8 @@ class Settings:
 
 _GROUPS = (
     Settings, ServerSettings, MetricsSettings, EventSettings, HookSettings, TxnSettings,
-    CompactorSettings, ArchiveSettings, HdfsSettings, ReplSettings, MetastorePlace, JdbcConnection,
+    CompactorSettings, ArchiveSettings, HdfsSettings, ReplSettings, ReportSettings, MetastorePlace,
+    JdbcConnection,
 )  # fmt: skip
 KEYS: tuple[Key, ...] = tuple(key for group in _GROUPS for key in keys_of(group).values())
 """All settings, in the order of the pages."""

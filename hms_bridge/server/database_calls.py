@@ -1,10 +1,9 @@
-"""Catalogs and databases."""
+"""Databases."""
 
 from __future__ import annotations
 
-from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
-from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
 from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import pattern_of
 from hms_bridge.wire.catalog_names import split_catalog
@@ -13,38 +12,21 @@ from hms_bridge.wire.received import received_database
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
+_REMOTE = 2
+"""Hive's DatabaseType of a database over a data connector."""
+
 
 class DatabaseCalls(Calls[CatalogStore]):
-    """Databases; there is one catalog."""
-
-    @answers("get_catalogs")
-    def catalogs(self, _: Struct) -> Struct:
-        return hive.GetCatalogsResponse(names=[DEFAULT_CATALOG])
-
-    @answers("get_catalog", of="catName")
-    def catalog(self, request: Struct) -> Struct:
-        """The default catalog, which lies where its default database lies."""
-        name = (request.name or "").lower()
-        if name != DEFAULT_CATALOG:
-            raise NoSuchObjectError(
-                f"there is no catalog {name}; the only one is {DEFAULT_CATALOG}"
-            )
-        default = self._store.get_database(DEFAULT_DATABASE)
-        return hive.GetCatalogResponse(
-            catalog=hive.Catalog(
-                name=DEFAULT_CATALOG,
-                description="Default catalog for Hive",
-                locationUri=default.location,
-                createTime=default.create_time,
-            )
-        )
+    """Databases of all catalogs."""
 
     @answers("create_database", of="database")
     def create_database(self, database: Struct) -> None:
+        _require_native(database.type, database.connector_name)
         self._store.create_database(received_database(database))
 
     @answers("create_database_req", of="createDatabaseRequest")
     def create_database_req(self, request: Struct) -> None:
+        _require_native(request.type, request.dataConnectorName)
         database = hive.Database(
             name=request.databaseName,
             description=request.description,
@@ -122,3 +104,10 @@ class DatabaseCalls(Calls[CatalogStore]):
     def _alter(self, old_name: str | None, struct: Struct | None) -> None:
         _, name = split_catalog(given(old_name, "the database's name"))
         self._store.alter_database(name or "", received_database(given(struct, "the new database")))
+
+
+def _require_native(kind: int | None, connector: str | None) -> None:
+    """Raises MetaError for a remote database: made here, it would be an empty one of the warehouse,
+    because only Hive's metastore asks the other system for its tables."""
+    if kind == _REMOTE or connector:
+        raise MetaError("databases over data connectors are not kept; make one without a connector")

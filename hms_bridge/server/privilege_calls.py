@@ -1,71 +1,83 @@
-"""Roles and privileges, of which none are kept: what follows without them."""
+"""Privileges on objects. Nothing here enforces them: clients such as HiveServer2 do."""
 
 from __future__ import annotations
 
-from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.metastore import CatalogStore
-from hms_bridge.model.catalog import PrincipalType, Table
+from hms_bridge.errors import MetaError
+from hms_bridge.model.privilege import Grant
 from hms_bridge.server.answers import Calls, answers
-from hms_bridge.server.names import table_name
+from hms_bridge.server.role_calls import GRANT, REVOKE
+from hms_bridge.server.served_rights import ServedPrivileges
+from hms_bridge.wire.convert_privilege import (
+    grant_to_struct,
+    grants_from_bag,
+    object_from_struct,
+    principal_of,
+    set_to_struct,
+)
+from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
-_PUBLIC = "public"
-_TABLE = 3
-"""Hive's number for an object that is a table."""
-
-_OF_OWNERS = ("DELETE", "INSERT", "SELECT", "UPDATE")
-"""What Hive grants to who makes a table."""
+GRANTS_MAX = 10_000
+"""In a call; all are held in one transaction."""
+GROUPS_MAX = 1000
+"""Of a user."""
 
 
-class PrivilegeCalls(Calls[CatalogStore]):
-    """Every user has the role that all have. Who owns a table may read and change it, as Hive
-    grants it when a table is made; without that, Hive rebuilds no materialized view from what
-    changed (HiveMaterializedViewUtils.checkPrivilegeForMaterializedViews)."""
+class PrivilegeCalls(Calls[ServedPrivileges]):
+    """Who may do what with which object."""
 
-    @answers("get_role_grants_for_principal", of="request")
-    def roles_of(self, request: Struct) -> Struct:
-        grants = []
-        if request.principal_type == PrincipalType.USER:
-            grants = [
-                hive.RolePrincipalGrant(
-                    roleName=_PUBLIC,
-                    principalName=request.principal_name,
-                    principalType=int(PrincipalType.USER),
-                    grantOption=False,
-                    grantTime=0,
-                )
-            ]
-        return hive.GetRoleGrantsForPrincipalResponse(principalGrants=grants)
+    @answers("grant_privileges")
+    def grant(self, args: Struct) -> bool:
+        self._store.grant_privileges(_grants(args.privileges))
+        return True
+
+    @answers("revoke_privileges")
+    def revoke(self, args: Struct) -> bool:
+        self._store.revoke_privileges(_grants(args.privileges))
+        return True
+
+    @answers("grant_revoke_privileges", of="request")
+    def grant_or_revoke(self, request: Struct) -> Struct:
+        grants = _grants(request.privileges)
+        if request.requestType == GRANT:
+            self._store.grant_privileges(grants)
+        elif request.requestType == REVOKE:
+            self._store.revoke_privileges(grants, bool(request.revokeGrantOption))
+        else:
+            raise MetaError(f"Unknown request type {request.requestType}")
+        return hive.GrantRevokePrivilegeResponse(success=True)
+
+    @answers("refresh_privileges")
+    def refresh(self, args: Struct) -> Struct:
+        wanted = given(object_from_struct(args.objToRefresh), "objToRefresh.objectType")
+        request = given(args.grantRequest, "grantRequest")
+        self._store.refresh_privileges(wanted, args.authorizer, _grants(request.privileges))
+        return hive.GrantRevokePrivilegeResponse(success=True)
+
+    @answers("list_privileges")
+    def list_grants(self, args: Struct) -> list[Struct]:
+        wanted = object_from_struct(args.hiveObject, is_named=False)
+        principal = None
+        if args.principal_name is not None:
+            principal = principal_of(args.principal_name, args.principal_type)
+        return [grant_to_struct(grant) for grant in self._store.list_privileges(principal, wanted)]
 
     @answers("get_privilege_set")
     def privileges_of(self, args: Struct) -> Struct:
-        users: dict[str, list[Struct]] = {}
-        if args.user_name:
-            users = {args.user_name: self._of_user(args.user_name, args.hiveObject)}
-        groups: dict[str, list[Struct]] = {name: [] for name in args.group_names or ()}
-        return hive.PrincipalPrivilegeSet(
-            userPrivileges=users or None,
-            groupPrivileges=groups or None,
-            rolePrivileges={_PUBLIC: []},
-        )
-
-    def _of_user(self, user: str, target: Struct | None) -> list[Struct]:
-        if target is None or target.objectType != _TABLE:
-            return []
-        name = table_name(target.dbName, target.objectName, target.catName)
-        try:
-            table = self._store.get_table(name.database, name.table, name.catalog)
-        except NoSuchObjectError:
-            return []
-        is_owner = table.owner_type is PrincipalType.USER and table.owner == user
-        return [_grant(privilege, table) for privilege in _OF_OWNERS] if is_owner else []
+        """What a user may do with an object, its groups and roles among it."""
+        wanted = given(object_from_struct(args.hiveObject), "hiveObject.objectType")
+        groups = args.group_names or ()
+        if len(groups) > GROUPS_MAX:
+            raise MetaError(f"{len(groups)} groups were sent; send at most {GROUPS_MAX}")
+        return set_to_struct(self._store.get_privilege_set(wanted, args.user_name, groups))
 
 
-def _grant(privilege: str, table: Table) -> Struct:
-    return hive.PrivilegeGrantInfo(
-        privilege=privilege,
-        createTime=table.create_time,
-        grantor=table.owner,
-        grantorType=int(PrincipalType.USER),
-        grantOption=True,
-    )
+def _grants(bag: Struct | None) -> list[Grant]:
+    return bounded(grants_from_bag(bag))
+
+
+def bounded(grants: list[Grant]) -> list[Grant]:
+    """Those of one call. Raises MetaError for too many."""
+    if len(grants) > GRANTS_MAX:
+        raise MetaError(f"{len(grants)} privileges were sent; send at most {GRANTS_MAX}")
+    return grants

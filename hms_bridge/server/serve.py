@@ -16,20 +16,30 @@ from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.settings import ServerSettings
 from hms_bridge.errors import ConfigError
 from hms_bridge.server.answers import Answer, answered_names, collect_answers
+from hms_bridge.server.catalog_calls import CatalogCalls
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
+from hms_bridge.server.connector_calls import ConnectorCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import CallWatch, Dispatcher
 from hms_bridge.server.function_calls import FunctionCalls
+from hms_bridge.server.mark_calls import MarkCalls
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
+from hms_bridge.server.plan_calls import PlanPartCalls, ResourcePlanCalls
 from hms_bridge.server.privilege_calls import PrivilegeCalls
+from hms_bridge.server.procedure_calls import ProcedureCalls
+from hms_bridge.server.recycle_calls import RecycleCalls
+from hms_bridge.server.report_calls import ReportCalls
+from hms_bridge.server.role_calls import RoleCalls
+from hms_bridge.server.schedule_calls import ScheduleCalls
 from hms_bridge.server.served_metastore import ServedMetastore
-from hms_bridge.server.service_calls import AbsentCalls, ServiceCalls
+from hms_bridge.server.service_calls import ServiceCalls
 from hms_bridge.server.statistics_calls import StatisticsCalls
 from hms_bridge.server.table_calls import TableCalls
+from hms_bridge.server.token_calls import TokenCalls
 from hms_bridge.server.transaction_calls import LockCalls, TransactionCalls
 from hms_bridge.server.turns import Turns
 
@@ -57,9 +67,9 @@ class _Given:
 
 _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Service": (ServiceCalls,),
-    "Catalogs and databases": (DatabaseCalls,),
+    "Catalogs and databases": (CatalogCalls, DatabaseCalls),
     "Tables": (TableCalls,),
-    "Partitions": (PartitionCalls, PartitionChangeCalls, PartitionSpecCalls),
+    "Partitions": (PartitionCalls, PartitionChangeCalls, PartitionSpecCalls, MarkCalls),
     "Transactions and write ids": (TransactionCalls,),
     "Locks": (LockCalls,),
     "Compactions": (CompactionCalls,),
@@ -68,15 +78,19 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Functions": (FunctionCalls,),
     "Materialized views": (MaterializedViewCalls,),
     "Constraints": (ConstraintCalls,),
-    "Privileges": (PrivilegeCalls,),
-    "Always empty": (AbsentCalls,),
+    "Roles and privileges": (RoleCalls, PrivilegeCalls),
+    "Tokens": (TokenCalls,),
+    "Files of replication sources": (RecycleCalls,),
+    "Data connectors": (ConnectorCalls,),
+    "Stored procedures and packages": (ProcedureCalls,),
+    "Resource plans": (ResourcePlanCalls, PlanPartCalls),
+    "Scheduled queries": (ScheduleCalls,),
+    "Figures of other services": (ReportCalls,),
 }
-"""Who answers, under which heading of the page: a new class of answers is a line here. The last
-family says that there is nothing: what would create such objects is refused."""
+"""Who answers, under which heading of the page: a new class of answers is a line here."""
 _MADE_OTHERWISE: Mapping[type, Callable[[_Given], object]] = {
     ServiceCalls: lambda given: ServiceCalls(given.config, given.database_uuid, given.clock),
     TableCalls: lambda given: TableCalls(given.metastore, given.is_capability_checked),
-    AbsentCalls: lambda _: AbsentCalls(),
 }
 """Those that do not answer from the metastore alone."""
 

@@ -13,13 +13,41 @@ from hms_bridge.metastore import CatalogStore, CompactionStore, Metastore
 from hms_bridge.model.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_PARTITION_VALUE,
+    Catalog,
     Partition,
     Table,
 )
 from hms_bridge.model.compaction import DeltaCount
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.expression import Condition, ConditionToDrop
+from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
+from hms_bridge.server.served_objects import ServedConnectors, ServedProcedures
+from hms_bridge.server.served_plans import ServedResourcePlans
+from hms_bridge.server.served_reports import ServedReports, ServedSchedules
+from hms_bridge.server.served_rights import ServedPrivileges, ServedRoles, ServedTokens
+
+
+class ServedCatalogs(Protocol):
+    """Catalogs, each a set of databases."""
+
+    def get_catalogs(self) -> tuple[str, ...]:
+        """Their names, sorted."""
+
+    def get_catalog(self, name: str) -> Catalog:
+        """One. Raises NoSuchObjectError."""
+
+    def create_catalog(self, catalog: Catalog) -> None:
+        """With its database ``default``, which lies in its directory. Raises AlreadyExistsError,
+        InvalidObjectError."""
+
+    def alter_catalog(self, name: str, catalog: Catalog) -> None:
+        """Replace what is given of place and description; databases that are there stay where they
+        are. Raises NoSuchObjectError, InvalidOperationError for another name."""
+
+    def drop_catalog(self, name: str) -> None:
+        """With its ``default``, if nothing is in that. Raises NoSuchObjectError,
+        InvalidOperationError if there is anything else, MetaError for ``hive``."""
 
 
 class ServedTables(Protocol):
@@ -31,9 +59,11 @@ class ServedTables(Protocol):
         constraints: Sequence[ColumnConstraint],
         *,
         trusted_columns: Sequence[str] = (),
+        grants: Sequence[Grant] = (),
     ) -> None:
-        """Create a table with its constraints, or neither; their events come after its own, kind by
-        kind. Raises what ``create_table`` and ``add_constraints`` raise."""
+        """Create a table with its constraints and privileges, or nothing; events of constraints
+        come after its own, kind by kind. Raises what ``create_table``, ``add_constraints`` and
+        ``grant_privileges`` raise."""
 
 
 class ServedPartitions(CatalogStore, Protocol):
@@ -122,5 +152,42 @@ class ServedCompactions(CompactionStore, Protocol):
         """Forget it, of a table with those of all its partitions; nothing may be known."""
 
 
-class ServedMetastore(Metastore, ServedPartitions, ServedTables, ServedCompactions, Protocol):
+class ServedMarks(Protocol):
+    """Marks on partitions; these need not be there."""
+
+    def mark_partition(self, name: TableName, values: Mapping[str, str], kind: int) -> None:
+        """Say that something is done with it. Raises NoSuchObjectError, MetaError for values that
+        are not those of the table's partition columns."""
+
+    def is_partition_marked(self, name: TableName, values: Mapping[str, str], kind: int) -> bool:
+        """Whether somebody said so. Raises as ``mark_partition`` does."""
+
+
+class ServedRecycling(Protocol):
+    """The archive, for clients that remove files by themselves."""
+
+    def recycle_directory(self, location: str) -> None:
+        """Archive what is there, by copying: its client removes it next. Without an archive nothing
+        happens, but for InvalidOperationError if a dump may need it. Raises MetaError if it lies in
+        no table's directory or cannot be archived: then it must stay."""
+
+
+class ServedMetastore(
+    Metastore,
+    ServedCatalogs,
+    ServedPartitions,
+    ServedTables,
+    ServedCompactions,
+    ServedRoles,
+    ServedPrivileges,
+    ServedTokens,
+    ServedSchedules,
+    ServedReports,
+    ServedRecycling,
+    ServedConnectors,
+    ServedProcedures,
+    ServedResourcePlans,
+    ServedMarks,
+    Protocol,
+):
     """Everything that the server answers from."""

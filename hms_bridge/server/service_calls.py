@@ -1,14 +1,14 @@
-"""Calls about the service itself, and objects that this metastore does not keep."""
+"""Calls about the service itself."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetaError
 from hms_bridge.server.answers import answers
-from hms_bridge.wire.structs import Struct, hive
+from hms_bridge.wire.structs import Struct
 
 INTERFACE_VERSION = "4.1.0"
 """The version of Hive whose interface is served, as getVersion answers it."""
@@ -132,23 +132,3 @@ class ServiceCalls:
             return
         if args.value != self.meta_conf(args) and name not in _WITHOUT_EFFECT:
             raise MetaError(f"{args.key} cannot be changed by a client; set it on the server")
-
-
-def _empty(method: str, struct: str, **fields: object) -> Callable[..., Struct]:
-    return answers(method)(lambda _self, _args: getattr(hive, struct)(**fields))
-
-
-class AbsentCalls:
-    """Kinds of objects that cannot be created here: there are none, and clients may ask."""
-
-    # No workload management, no scheduled queries.
-    active_resource_plan = _empty("get_active_resource_plan", "WMGetActiveResourcePlanResponse")
-    resource_plans = _empty(
-        "get_all_resource_plans", "WMGetAllResourcePlanResponse", resourcePlans=[]
-    )
-    due_query = _empty("scheduled_query_poll", "ScheduledQueryPollResponse")
-
-    @answers("get_runtime_stats")
-    def runtime_stats(self, _: Struct) -> list[Struct]:
-        """None are kept."""
-        return []

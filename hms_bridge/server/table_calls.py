@@ -10,6 +10,7 @@ from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.privilege import ObjectKind, Securable
 from hms_bridge.model.properties import DO_NOT_UPDATE
 from hms_bridge.model.statistics import HIVE, StatisticsQuery
 from hms_bridge.model.statistics_state import accurate_columns, seen_table
@@ -26,6 +27,7 @@ from hms_bridge.server.names import (
     table_name,
     table_of,
 )
+from hms_bridge.server.privilege_calls import bounded
 from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.server.table_filter import parse_table_filter
 from hms_bridge.wire.catalog_names import split_catalog
@@ -35,6 +37,7 @@ from hms_bridge.wire.convert_catalog import (
     take_trusted_columns,
 )
 from hms_bridge.wire.convert_constraint import METHODS, constraints_from_structs
+from hms_bridge.wire.convert_privilege import grants_from_set
 from hms_bridge.wire.convert_statistics import object_to_struct
 from hms_bridge.wire.received import received_table
 from hms_bridge.wire.required import given
@@ -278,7 +281,12 @@ class TableCalls:
             # Hive takes this word from either place; as a parameter it is not stored.
             table = replace(table, parameters={**table.parameters, DO_NOT_UPDATE: "true"})
         constraints = () if request is None else _constraints_of(table, request)
-        if constraints:
+        grants = bounded(grants_from_set(sent.privileges, Securable(kind=ObjectKind.TABLE)))
+        if grants:
+            self._store.create_constrained_table(
+                table, constraints, trusted_columns=trusted, grants=grants
+            )
+        elif constraints:
             self._store.create_constrained_table(table, constraints, trusted_columns=trusted)
         else:
             self._store.create_table(table, trusted_columns=trusted)

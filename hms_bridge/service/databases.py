@@ -8,14 +8,13 @@ from dataclasses import replace
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
-from hms_bridge.catalog import databases, functions, tables
+from hms_bridge.catalog import catalogs, databases, functions, tables
 from hms_bridge.catalog.databases import StoredDatabase
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import (
     AlreadyExistsError,
     InvalidOperationError,
     MetaError,
-    NoSuchObjectError,
 )
 from hms_bridge.hooks import points
 from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, TableType
@@ -41,12 +40,17 @@ class DatabaseVerbs(VerbFamily):
     get_databases = reads(sql(databases.database_names))
 
     def create_database(self, database: Database) -> None:
-        wanted = self._with_locations(normal_database(database))
+        normal = normal_database(database)
+        catalog, existing = self._transactions.read(
+            lambda c: (
+                catalogs.require_catalog(c, normal.catalog_name),
+                databases.find_database(c, normal.name, normal.catalog_name),
+            )
+        )
+        if existing is not None:
+            raise AlreadyExistsError(f"Database {normal.name} already exists")
+        wanted = self._with_locations(normal, catalog.location)
         location = wanted.location or ""
-        if self._transactions.read(
-            lambda c: databases.find_database(c, wanted.name, wanted.catalog_name)
-        ):
-            raise AlreadyExistsError(f"Database {wanted.name} already exists")
         places = {location, self._roots.managed_location(wanted)}
         for place in sorted(places):
             self._file_work.settle(place, is_below_left=True)
@@ -57,8 +61,9 @@ class DatabaseVerbs(VerbFamily):
             self._files.undo_made(made)
             raise
 
-    def _with_locations(self, database: Database) -> Database:
-        location = database.location or self._roots.database_location(database.name)
+    def _with_locations(self, database: Database, catalog: str | None = None) -> Database:
+        """``catalog``: the directory of its catalog, where a new one needs it."""
+        location = database.location or self._roots.database_location(database, catalog)
         managed = database.managed_location
         what = f"location of database '{database.name}'"
         return replace(
@@ -102,7 +107,7 @@ class DatabaseVerbs(VerbFamily):
         is_data_deleted: bool = True,
         is_cascade: bool = False,
     ) -> None:
-        if name.lower() == DEFAULT_DATABASE:
+        if (name.lower(), catalog.lower()) == (DEFAULT_DATABASE, DEFAULT_CATALOG):
             raise MetaError(f"Can not drop {name.lower()} database in catalog {catalog.lower()}")
         looked = None
         if is_data_deleted and is_cascade:
@@ -156,8 +161,7 @@ class DatabaseVerbs(VerbFamily):
 
 
 def _insert_database(unit: UnitOfWork, database: Database) -> None:
-    if not databases.has_catalog(unit.connection, database.catalog_name):
-        raise NoSuchObjectError(f"catalog {database.catalog_name}")
+    catalogs.require_catalog(unit.connection, database.catalog_name, RowLock.SHARED)
     if databases.find_database(unit.connection, database.name, database.catalog_name):
         raise AlreadyExistsError(f"Database {database.name} already exists")
     stored = replace(database, create_time=database.create_time or unit.now_seconds)

@@ -408,6 +408,24 @@ class FileWork:
         except (ChangeManagerError, OSError) as error:
             raise MetaError(f"{location} cannot be archived: {error}; try again") from error
 
+    def archive_before_removal(self, location: str, context: ArchiveContext) -> None:
+        """Copy what is at a place into the archive, because its client removes it next; nothing for
+        a place that is gone. Raises MetaError: then it must stay."""
+        if self._archive is None:
+            return
+        try:
+            place = self._archive.resolve(location)
+            if place.status() is None:
+                return
+            self._archive.require_beside(place)
+            self._archive.recycle(
+                place.uri, RecycleKind.COPY, is_purge=True, root=parent(place.uri), context=context
+            )
+        except (ChangeManagerError, OSError) as error:
+            raise MetaError(
+                f"{location} cannot be archived: {error}; do not remove it, and try again"
+            ) from error
+
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
         if not file_tasks.finish(unit.connection, task):

@@ -14,7 +14,7 @@ from changemanager.errors import LocationError
 from changemanager.filesystem.opening import BUCKET_SCHEMES
 from changemanager.location import is_below, parse_uri
 from hms_bridge.errors import ConfigError, InvalidObjectError
-from hms_bridge.model.catalog import DEFAULT_DATABASE, Database, Table
+from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, Table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,22 +45,27 @@ class WarehouseRoots:
             )
         return parsed.uri if parsed.scheme else f"{self.default_fs}{parsed.path}"
 
-    def database_location(self, name: str) -> str:
-        """Where the external tables of a new database go: what DBS keeps as its location."""
-        return _database_directory(self.external, name)
+    def database_location(self, database: Database, catalog: str | None = None) -> str:
+        """Where the external tables of a new database go: what DBS keeps as its location. Those of
+        other catalogs lie in the directory of theirs (Warehouse.determineDatabasePath)."""
+        if catalog is not None and database.catalog_name != DEFAULT_CATALOG:
+            return f"{catalog.rstrip('/')}/{database.name}.db"
+        return _database_directory(self.external, database.name)
 
     def managed_location(self, database: Database) -> str:
         """Where the managed tables of a database go (Warehouse.getDatabaseManagedPath)."""
         if database.managed_location:
             return database.managed_location.rstrip("/")
-        location = (database.location or self.database_location(database.name)).rstrip("/")
+        location = (database.location or self.database_location(database)).rstrip("/")
+        if database.catalog_name != DEFAULT_CATALOG:
+            return location  # one of that name in the catalog hive has the directory elsewhere
         is_in_external = self.external != self.managed and is_below(location, self.external)
         return _database_directory(self.managed, database.name) if is_in_external else location
 
     def table_location(self, database: Database, name: str, *, is_external: bool) -> str:
         """Where a table lies that gives no location."""
         if is_external:
-            above = (database.location or self.database_location(database.name)).rstrip("/")
+            above = (database.location or self.database_location(database)).rstrip("/")
         else:
             above = self.managed_location(database)
         return f"{above}/{table_directory(name)}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from hms_bridge.service.alter_tables import AlterTableVerbs
 from hms_bridge.service.archive_manifest import SqlArchiveManifest
+from hms_bridge.service.catalogs import CatalogVerbs
 from hms_bridge.service.cleaning import CleaningVerbs
 from hms_bridge.service.compactions import CompactionVerbs
+from hms_bridge.service.connectors import ConnectorVerbs
 from hms_bridge.service.constraints import ConstraintVerbs
 from hms_bridge.service.databases import DatabaseVerbs
 from hms_bridge.service.exchange_partitions import ExchangePartitionVerbs
@@ -17,17 +19,27 @@ from hms_bridge.service.locks import LockVerbs
 from hms_bridge.service.materialized_views import MaterializedViewVerbs
 from hms_bridge.service.notifications import NotificationVerbs
 from hms_bridge.service.partition_conditions import PartitionConditionVerbs
+from hms_bridge.service.partition_marks import PartitionMarkVerbs
 from hms_bridge.service.partition_queries import PartitionQueryVerbs
 from hms_bridge.service.partitions import PartitionVerbs
 from hms_bridge.service.policies import SqlPolicyStore
+from hms_bridge.service.privileges import PrivilegeVerbs
+from hms_bridge.service.procedures import ProcedureVerbs
+from hms_bridge.service.recycling import RecycleVerbs
 from hms_bridge.service.rename_partitions import RenamePartitionVerbs
+from hms_bridge.service.reports import ReportVerbs
+from hms_bridge.service.resource_plans import ResourcePlanVerbs
+from hms_bridge.service.roles import RoleVerbs
+from hms_bridge.service.schedules import ScheduleVerbs
 from hms_bridge.service.statistics import StatisticsVerbs
 from hms_bridge.service.tables import TableVerbs
+from hms_bridge.service.tokens import TokenVerbs
 from hms_bridge.service.transactions import TransactionVerbs
 from hms_bridge.service.truncations import TruncationVerbs
 
 
 class MetastoreService(
+    CatalogVerbs,
     DatabaseVerbs,
     TableVerbs,
     AlterTableVerbs,
@@ -47,6 +59,16 @@ class MetastoreService(
     FunctionVerbs,
     ConstraintVerbs,
     MaterializedViewVerbs,
+    RoleVerbs,
+    PrivilegeVerbs,
+    TokenVerbs,
+    ScheduleVerbs,
+    ReportVerbs,
+    RecycleVerbs,
+    ConnectorVerbs,
+    ProcedureVerbs,
+    ResourcePlanVerbs,
+    PartitionMarkVerbs,
 ):
     """Implements ``LocalMetastore``: the sum of its families, as the port is of its protocols."""
 

@@ -23,9 +23,11 @@ from hms_bridge.model.catalog import (
     without_keep_request,
 )
 from hms_bridge.model.constraint import ColumnConstraint
+from hms_bridge.model.privilege import Grant
 from hms_bridge.notification import events
+from hms_bridge.service import constraints as constraints_of
 from hms_bridge.service import file_statistics
-from hms_bridge.service.constraints import add_with_table
+from hms_bridge.service import privileges as privileges_of
 from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
 
@@ -61,6 +63,7 @@ class TableVerbs(VerbFamily):
         constraints: Sequence[ColumnConstraint],
         *,
         trusted_columns: Sequence[str] = (),
+        grants: Sequence[Grant] = (),
     ) -> None:
         is_kept = asks_to_keep(table.parameters)
         request = replace(table, parameters=without_keep_request(table.parameters))
@@ -84,7 +87,8 @@ class TableVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> None:
             self._insert_table(unit, wanted, files, is_kept=is_kept)
-            add_with_table(unit, wanted, constraints)
+            constraints_of.add_with_table(unit, wanted, constraints)
+            privileges_of.add_with_table(unit, wanted, grants)
 
         try:
             self._transactions.write(work)

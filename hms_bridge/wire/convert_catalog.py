@@ -12,6 +12,7 @@ from typing import Any
 
 from hms_bridge.errors import InvalidObjectError
 from hms_bridge.model.catalog import (
+    Catalog,
     Column,
     CreationMetadata,
     Database,
@@ -128,6 +129,15 @@ database_to_struct, database_from_struct = both_ways(
     always={"type": _NATIVE_DATABASE},
     error=InvalidObjectError,
     finish=of_catalog("name"),
+)
+catalog_to_struct, catalog_from_struct = both_ways(
+    Catalog,
+    "Catalog",
+    name=filled("name"),
+    description="description",
+    location=or_else("locationUri", ""),
+    create_time="createTime",
+    error=InvalidObjectError,
 )
 _SKEW = both_ways(
     Skew,

@@ -40,7 +40,11 @@ EXCEPTIONS: dict[type[MetastoreError], tuple[str, ...]] = {
         "InvalidObjectException",
     ),
     AlreadyExistsError: ("AlreadyExistsException", "InvalidOperationException"),
-    InvalidObjectError: ("InvalidObjectException", "InvalidOperationException"),
+    InvalidObjectError: (
+        "InvalidObjectException",
+        "InvalidOperationException",
+        "InvalidInputException",
+    ),
     InvalidOperationError: ("InvalidOperationException",),
     NoSuchTxnError: ("NoSuchTxnException",),
     TxnAbortedError: ("TxnAbortedException",),

@@ -43,7 +43,7 @@ from hms_bridge.model.statistics import ObjectStatistics, StatisticsQuery, Stati
 from hms_bridge.model.statistics_state import ACCURATE
 from hms_bridge.model.target import Scope, TableName, Target
 from hms_bridge.model.txn import AbortReason, OpenTxns, TxnInfo, TxnState, TxnType
-from hms_bridge.server.serve import MetastoreServer, offered, offered_names
+from hms_bridge.server.serve import MetastoreServer, offered_names
 from hms_bridge.wire.convert_catalog import (
     database_to_struct,
     partition_to_struct,
@@ -163,12 +163,6 @@ def test_settings(rig: Rig) -> None:
             rig("getMetaConf", key=key)
 
 
-@pytest.mark.parametrize("name", offered()["Always empty"])
-def test_what_cannot_be_made_is_not_there(rig: Rig, name: str) -> None:
-    assert _is_empty(rig(name))
-    assert rig.asked == []
-
-
 def test_constraints_that_writers_keep(rig: Rig) -> None:
     told = [
         ColumnConstraint(name="n", kind=ConstraintKind.NOT_NULL, column="a"),
@@ -204,15 +198,7 @@ def test_what_is_not_offered_is_unknown(rig: Rig) -> None:
     assert rig.asked == []
 
 
-# Catalogs and databases
-
-
-def test_the_one_catalog(rig: Rig) -> None:
-    assert rig("get_catalogs").names == ["hive"]
-    found = rig("get_catalog", catName=hive.GetCatalogRequest(name="Hive")).catalog
-    assert (found.name, found.locationUri) == ("hive", DATABASE.location)
-    with pytest.raises(NoSuchObjectError):
-        rig("get_catalog", catName=hive.GetCatalogRequest(name="other"))
+# Databases
 
 
 def test_databases_in_other_forms(rig: Rig) -> None:
@@ -1136,29 +1122,11 @@ def test_an_event_for_several_partitions_and_none_for_a_refresh(rig: Rig) -> Non
         rig("fire_listener_event", rqst=request)
 
 
-def test_owners_may_do_with_their_tables_what_hive_grants_them(rig: Rig) -> None:
-    table = hive.HiveObjectRef(objectType=3, dbName="db", objectName="p")
-    rig.fake.answers["get_table"] = replace(PARTITIONED, owner="bob")
-    found = rig("get_privilege_set", hiveObject=table, user_name="bob", group_names=["g"])
-    given = [grant.privilege for grant in found.userPrivileges["bob"]]
-    assert given == ["DELETE", "INSERT", "SELECT", "UPDATE"]
-    assert (found.groupPrivileges, found.rolePrivileges) == ({"g": []}, {"public": []})
-    found = rig("get_privilege_set", hiveObject=table, user_name="eve")
-    assert found.userPrivileges == {"eve": []}
-    rig.fake.answers["get_table"] = NoSuchObjectError("gone")
-    assert rig("get_privilege_set", hiveObject=table, user_name="bob").userPrivileges == {"bob": []}
-    request = hive.GetRoleGrantsForPrincipalRequest(principal_name="bob", principal_type=1)
-    grants = rig("get_role_grants_for_principal", request=request).principalGrants
-    assert [grant.roleName for grant in grants] == ["public"]
-    request.principal_type = 3
-    assert rig("get_role_grants_for_principal", request=request).principalGrants == []
-
-
 def test_every_answered_method_is_called() -> None:
     """By a test of the server or the service, by our client, or as a real Hive was."""
     texts = [path.read_text() for folder in CALLERS for path in sorted(folder.glob("*.py"))]
     named = {name for name in offered_names() if any(f'"{name}"' in text for text in texts)}
-    untried = offered_names() - named - played_methods() - set(offered()["Always empty"])
+    untried = offered_names() - named - played_methods()
     assert untried <= {
         "shutdown",  # test_malformed_input
         "alter_partition_with_environment_context", "drop_partition_with_environment_context",

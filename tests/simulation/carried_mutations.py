@@ -328,7 +328,7 @@ CARRIED = (
     Mutation(
         name="a table is made without the constraints that came with it",
         file="hms_bridge/service/tables.py",
-        old="            add_with_table(unit, wanted, constraints)\n",
+        old="            constraints_of.add_with_table(unit, wanted, constraints)\n",
         new="",
         test=f"{_CONSTRAINTS}a_table_that_is_made_with_constraints_brings_them",
     ),

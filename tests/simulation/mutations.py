@@ -13,6 +13,7 @@ from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_policies import OF_POLICIES
+from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
@@ -41,6 +42,7 @@ MUTATIONS = (
     *CARRIED,
     *OF_HOOKS,
     *OF_POLICIES,
+    *OF_RIGHTS,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",

@@ -15,7 +15,7 @@ from changemanager.filesystem.volume import Volume
 from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.backend.retry import run_in_transaction
 from hms_bridge.backend.work import Work
-from hms_bridge.catalog.databases import install_default
+from hms_bridge.catalog.built_in import install_default
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore
 from hms_bridge.service.directories import Directories

@@ -9,11 +9,16 @@ from sqlalchemy import MetaData, Table
 from hms_bridge.backend.schema import (
     archive_tables,
     catalog_tables,
+    connector_tables,
     dependent_tables,
     function_tables,
+    mark_tables,
     notification_tables,
+    plan_tables,
     privilege_tables,
     replication_tables,
+    report_tables,
+    token_tables,
     txn_tables,
     unused_tables,
 )
@@ -25,11 +30,16 @@ TABLES: MetaData = METADATA
 TABLE_MODULES = (
     archive_tables,
     catalog_tables,
+    connector_tables,
     dependent_tables,
     function_tables,
+    mark_tables,
     notification_tables,
+    plan_tables,
     privilege_tables,
     replication_tables,
+    report_tables,
+    token_tables,
     txn_tables,
     unused_tables,
 )

@@ -1,13 +1,13 @@
-"""Who may do what with tables, partitions, columns and databases (Hive's privileges).
+"""Roles, who has them, and who may do what with which object (Hive's privileges).
 
-Nothing here grants or reads them; rows that Hive wrote go when their object does.
+Rows of an object refer to it by its key: they go when it does, and follow it through a rename.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, ForeignKey, SmallInteger, String, Table
+from sqlalchemy import Column, ForeignKey, SmallInteger, String, Table, UniqueConstraint
 
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, TBLS
 from hms_bridge.backend.schema.metadata import ID, key, table
@@ -57,3 +57,32 @@ PART_COL_PRIVS = _privileges(
 )
 
 DB_PRIVS = _privileges("DB_PRIVS", "DB_GRANT_ID", "DB_PRIV", DBS.c.DB_ID, of_columns=False)
+
+ROLES = table(
+    "ROLES",
+    key("ROLE_ID"),
+    Column("CREATE_TIME", ID, nullable=False),
+    Column("OWNER_NAME", _NAME),
+    Column("ROLE_NAME", _NAME),
+    UniqueConstraint("ROLE_NAME", name="ROLEENTITYINDEX"),
+)
+ROLE_MAP = table(
+    "ROLE_MAP",
+    key("ROLE_GRANT_ID"),
+    *grant_columns("ADD_TIME"),
+    Column("ROLE_ID", ID, ForeignKey(ROLES.c.ROLE_ID), index=True),
+    UniqueConstraint(
+        "PRINCIPAL_NAME", "ROLE_ID", "GRANTOR", "GRANTOR_TYPE", name="USERROLEMAPINDEX"
+    ),
+)
+GLOBAL_PRIVS = table(
+    "GLOBAL_PRIVS",
+    key("USER_GRANT_ID"),
+    *grant_columns(),
+    Column("USER_PRIV", _NAME),
+    Column("AUTHORIZER", _NAME),
+    UniqueConstraint(
+        "AUTHORIZER", "PRINCIPAL_NAME", "PRINCIPAL_TYPE", "USER_PRIV", "GRANTOR", "GRANTOR_TYPE",
+        name="GLOBALPRIVILEGEINDEX",
+    ),
+)  # fmt: skip

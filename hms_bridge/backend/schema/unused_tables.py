@@ -1,5 +1,5 @@
-"""Tables of Hive's that nothing here reads or writes: roles, resource plans, scheduled queries,
-data connectors, tokens.
+"""Tables of Hive's that nothing here reads or writes: resource plans, scheduled queries,
+tokens.
 
 They are made so that a Hive metastore, and its schematool, find their whole schema in a database
 that we made. One that lacks them works with us all the same.
@@ -10,21 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from sqlalchemy import (
-    Boolean,
     Column,
-    Double,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
-    SmallInteger,
     String,
     Table,
     UniqueConstraint,
 )
 
 from hms_bridge.backend.schema.metadata import ID, key, table
-from hms_bridge.backend.schema.privilege_tables import grant_columns
 
 _NAME = String(128)
 _LONG_NAME = String(256)
@@ -34,149 +29,6 @@ _TYPE = String(767)
 def _unused(name: str, *parts: Column[Any] | Index | UniqueConstraint) -> Table:
     return table(name, *parts, info={"is_unused": True})
 
-
-ROLES = _unused(
-    "ROLES",
-    key("ROLE_ID"),
-    Column("CREATE_TIME", ID, nullable=False),
-    Column("OWNER_NAME", _NAME),
-    Column("ROLE_NAME", _NAME),
-    UniqueConstraint("ROLE_NAME", name="ROLEENTITYINDEX"),
-)
-ROLE_MAP = _unused(
-    "ROLE_MAP",
-    key("ROLE_GRANT_ID"),
-    *grant_columns("ADD_TIME"),
-    Column("ROLE_ID", ID, ForeignKey(ROLES.c.ROLE_ID), index=True),
-    UniqueConstraint(
-        "PRINCIPAL_NAME", "ROLE_ID", "GRANTOR", "GRANTOR_TYPE", name="USERROLEMAPINDEX"
-    ),
-)
-GLOBAL_PRIVS = _unused(
-    "GLOBAL_PRIVS",
-    key("USER_GRANT_ID"),
-    *grant_columns(),
-    Column("USER_PRIV", _NAME),
-    Column("AUTHORIZER", _NAME),
-    UniqueConstraint(
-        "AUTHORIZER", "PRINCIPAL_NAME", "PRINCIPAL_TYPE", "USER_PRIV", "GRANTOR", "GRANTOR_TYPE",
-        name="GLOBALPRIVILEGEINDEX",
-    ),
-)  # fmt: skip
-
-DATACONNECTORS = _unused(
-    "DATACONNECTORS",
-    Column("NAME", _NAME, primary_key=True),
-    Column("TYPE", String(32), nullable=False),
-    Column("URL", String(4000), nullable=False),
-    Column("COMMENT", _LONG_NAME),
-    Column("OWNER_NAME", _LONG_NAME),
-    Column("OWNER_TYPE", String(10)),
-    Column("CREATE_TIME", Integer, nullable=False),
-)
-DATACONNECTOR_PARAMS = _unused(
-    "DATACONNECTOR_PARAMS",
-    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), primary_key=True),
-    Column("PARAM_KEY", String(180), primary_key=True),
-    Column("PARAM_VALUE", String(4000)),
-)
-DC_PRIVS = _unused(
-    "DC_PRIVS",
-    key("DC_GRANT_ID"),
-    *grant_columns(),
-    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), index=True),
-    Column("DC_PRIV", _NAME),
-    Column("AUTHORIZER", _NAME),
-    UniqueConstraint(
-        "AUTHORIZER", "NAME", "PRINCIPAL_NAME", "PRINCIPAL_TYPE", "DC_PRIV", "GRANTOR",
-        "GRANTOR_TYPE", name="DCPRIVILEGEINDEX",
-    ),
-)  # fmt: skip
-
-WM_RESOURCEPLAN = _unused(
-    "WM_RESOURCEPLAN",
-    key("RP_ID"),
-    Column("NAME", _NAME, nullable=False),
-    Column("NS", _NAME),
-    Column("QUERY_PARALLELISM", Integer),
-    Column("STATUS", String(20), nullable=False),
-    Column("DEFAULT_POOL_ID", ID),  # of WM_POOL, which refers to this table
-    UniqueConstraint("NS", "NAME", name="UNIQUE_WM_RESOURCEPLAN"),
-)
-WM_POOL = _unused(
-    "WM_POOL",
-    key("POOL_ID"),
-    Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
-    Column("PATH", String(1024), nullable=False),
-    Column("ALLOC_FRACTION", Double),
-    Column("QUERY_PARALLELISM", Integer),
-    Column("SCHEDULING_POLICY", String(1024)),
-    UniqueConstraint("RP_ID", "PATH", name="UNIQUE_WM_POOL"),
-)
-WM_TRIGGER = _unused(
-    "WM_TRIGGER",
-    key("TRIGGER_ID"),
-    Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
-    Column("NAME", _NAME, nullable=False),
-    Column("TRIGGER_EXPRESSION", String(1024)),
-    Column("ACTION_EXPRESSION", String(1024)),
-    Column("IS_IN_UNMANAGED", SmallInteger, nullable=False, server_default="0"),
-    UniqueConstraint("RP_ID", "NAME", name="UNIQUE_WM_TRIGGER"),
-)
-WM_POOL_TO_TRIGGER = _unused(
-    "WM_POOL_TO_TRIGGER",
-    Column("POOL_ID", ID, ForeignKey(WM_POOL.c.POOL_ID), primary_key=True),
-    Column(
-        "TRIGGER_ID", ID, ForeignKey(WM_TRIGGER.c.TRIGGER_ID), primary_key=True),
-)  # fmt: skip
-WM_MAPPING = _unused(
-    "WM_MAPPING",
-    key("MAPPING_ID"),
-    Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
-    Column("ENTITY_TYPE", _NAME, nullable=False),
-    Column("ENTITY_NAME", _NAME, nullable=False),
-    Column("POOL_ID", ID, ForeignKey(WM_POOL.c.POOL_ID)),
-    Column("ORDERING", Integer),
-    UniqueConstraint("RP_ID", "ENTITY_TYPE", "ENTITY_NAME", name="UNIQUE_WM_MAPPING"),
-)
-
-SCHEDULED_QUERIES = _unused(
-    "SCHEDULED_QUERIES",
-    key("SCHEDULED_QUERY_ID"),
-    Column("CLUSTER_NAMESPACE", _LONG_NAME),
-    Column("ENABLED", Boolean, nullable=False),
-    Column("NEXT_EXECUTION", Integer),
-    Column("QUERY", String(4000)),
-    Column("SCHEDULE", _LONG_NAME),
-    Column("SCHEDULE_NAME", _LONG_NAME),
-    Column("USER", _LONG_NAME),
-    Column("ACTIVE_EXECUTION_ID", ID),
-)
-SCHEDULED_EXECUTIONS = _unused(
-    "SCHEDULED_EXECUTIONS",
-    key("SCHEDULED_EXECUTION_ID"),
-    Column("END_TIME", Integer),
-    Column("ERROR_MESSAGE", String(2000)),
-    Column("EXECUTOR_QUERY_ID", _LONG_NAME),
-    Column("LAST_UPDATE_TIME", Integer),
-    Column("SCHEDULED_QUERY_ID", ID, ForeignKey(SCHEDULED_QUERIES.c.SCHEDULED_QUERY_ID)),
-    Column("START_TIME", Integer),
-    Column("STATE", _LONG_NAME),
-    Index("IDX_SCHEDULED_EX_LAST_UPDATE", "LAST_UPDATE_TIME"),
-    Index("IDX_SCHEDULED_EX_SQ_ID", "SCHEDULED_QUERY_ID"),
-)
-REPLICATION_METRICS = _unused(
-    "REPLICATION_METRICS",
-    key("RM_SCHEDULED_EXECUTION_ID"),
-    Column("RM_POLICY", _LONG_NAME, nullable=False),
-    Column("RM_DUMP_EXECUTION_ID", ID, nullable=False),
-    Column("RM_METADATA", String(4000)),
-    Column("RM_PROGRESS", String(10000)),
-    Column("RM_START_TIME", Integer, nullable=False),
-    Column("MESSAGE_FORMAT", String(16), server_default="json-0.2"),
-    Index("POLICY_IDX", "RM_POLICY"),
-    Index("DUMP_IDX", "RM_DUMP_EXECUTION_ID"),
-)
 
 TYPES = _unused(
     "TYPES",
@@ -195,41 +47,12 @@ TYPE_FIELDS = _unused(
     Column("INTEGER_IDX", ID, nullable=False),
     Index("TYPE_FIELDS_N49", "TYPE_NAME"),
 )
-PARTITION_EVENTS = _unused(
-    "PARTITION_EVENTS",
-    key("PART_NAME_ID"),
-    Column("CAT_NAME", _LONG_NAME),
-    Column("DB_NAME", _NAME),
-    Column("EVENT_TIME", ID, nullable=False),
-    Column("EVENT_TYPE", Integer, nullable=False),
-    Column("PARTITION_NAME", _TYPE),
-    Column("TBL_NAME", _LONG_NAME),
-    Index("PARTITIONEVENTINDEX", "PARTITION_NAME"),
-)
-MASTER_KEYS = _unused(
-    "MASTER_KEYS",
-    Column("KEY_ID", Integer, primary_key=True, autoincrement=True),
-    Column("MASTER_KEY", _TYPE),
-)
-DELEGATION_TOKENS = _unused(
-    "DELEGATION_TOKENS",
-    Column("TOKEN_IDENT", _TYPE, primary_key=True),
-    Column("TOKEN", _TYPE),
-)
 METASTORE_DB_PROPERTIES = _unused(
     "METASTORE_DB_PROPERTIES",
     Column("PROPERTY_KEY", String(255), primary_key=True),
     Column("PROPERTY_VALUE", String(1000), nullable=False),
     Column("DESCRIPTION", String(1000)),
     Column("PROPERTYCONTENT", LargeBinary),
-)
-RUNTIME_STATS = _unused(
-    "RUNTIME_STATS",
-    key("RS_ID"),
-    Column("CREATE_TIME", ID, nullable=False),
-    Column("WEIGHT", ID, nullable=False),
-    Column("PAYLOAD", LargeBinary),
-    Index("IDX_RUNTIME_STATS_CREATE_TIME", "CREATE_TIME"),
 )
 NUCLEUS_TABLES = _unused(
     "NUCLEUS_TABLES",
