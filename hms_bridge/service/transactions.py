@@ -21,10 +21,11 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.notification import events, write_log
+from hms_bridge.service import turn_rules
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
 from hms_bridge.service.replica_gate import require_follower, require_replicated, write_refusal
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, reads, shares, writes
 from hms_bridge.txn import (
     abort,
     commit,
@@ -129,7 +130,9 @@ class TransactionVerbs(VerbFamily):
 
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
         for _ in range(OPEN_ATTEMPTS_MAX):
-            opened = self._transactions.write(lambda unit: self._open(unit, request))
+            opened = self._transactions.write(
+                lambda unit: self._open(unit, request), turn_rules.of_open(request)
+            )
             if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
                 return opened.ids
             # Others may have counted these ids as dead while they were being committed.
@@ -154,16 +157,16 @@ class TransactionVerbs(VerbFamily):
     def get_txn_timeout_ms(self) -> int:
         return self._settings.txn.timeout_ms
 
-    commit_txn = writes(_commit_txn)
-    abort_txn = writes(_abort_txn)
-    abort_txns = writes(_abort_txns)
+    commit_txn = shares(_commit_txn, turn_rules.of_commit)
+    abort_txn = shares(_abort_txn, turn_rules.of_abort)
+    abort_txns = shares(_abort_txns, turn_rules.of_aborts)
     get_latest_txn_in_conflict = reads(sql(commit.latest_txn_in_conflict))
     heartbeat_txn_range = writes(heartbeat.heartbeat_txn_range)
-    heartbeat = writes(heartbeat.heartbeat)
+    heartbeat = shares(heartbeat.heartbeat, turn_rules.of_heartbeat)
     add_dynamic_partitions = writes(sql(components.add_dynamic_partitions))
     add_write_ids_to_min_history = writes(sql(min_history.add_write_ids))
 
-    allocate_table_write_ids = writes(_allocate_table_write_ids)
+    allocate_table_write_ids = shares(_allocate_table_write_ids, turn_rules.of_write_ids)
     get_valid_write_ids = reads(valid_write_ids.get_valid_write_ids)
     get_max_allocated_write_id = reads(sql(write_ids.get_max_allocated_write_id))
     seed_write_id = writes(sql(write_ids.seed_write_id))
