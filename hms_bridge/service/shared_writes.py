@@ -1,12 +1,11 @@
 """Changing verbs of several clients in one database transaction: one commit, one wait for the disk.
 
-Each is a step that can be undone by itself, so one that is refused leaves the others alone; and
-nothing is answered before the common commit, neither a success nor a refusal, which may rest on
-what another step did. If the transaction fails, each verb is done again by itself, as if it had
-never met the others. Only where the commit's own answer is lost is nothing tried again, as with a
-single verb: it may have happened.
+One that is refused undoes only itself; and nothing is answered before the common commit, neither a
+success nor a refusal, which may rest on what another verb did. If the transaction fails, each verb
+is done again by itself, as if it had never met the others. Only where the commit's own answer is
+lost is nothing tried again, as with a single verb: it may have happened.
 
-The order of steps is that in which single verbs take the rows that all of them need (see
+The order of verbs is that in which single ones take the rows that all of them need (see
 :mod:`hms_bridge.backend.sequences`), so that servers on one database do not wait for each other in
 a ring. Each batch is impatient besides: a row that somebody holds for long holds up its own verb.
 """
@@ -103,55 +102,74 @@ class SharedWrites(Generic[S]):
 
     def _do(self, steps: Sequence[S]) -> None:
         """Leaves undone, neither done nor refused, what is to be done alone."""
-        kept: list[S] = []
-        refused: list[tuple[S, MetastoreError]] = []
+        batch = _Batch(sorted(steps, key=_place))
+        try:
+            self._commit(batch)
+        except _UnsafeError:
+            batch.is_careful = True
+            self._commit(batch)
+
+    def _commit(self, batch: _Batch[S]) -> None:
         is_committing = False
         try:
             with self._database.transaction(write=True) as connection:
-                self._run(connection, steps, kept, refused)
-                self._end(connection, kept)
+                batch.run(connection, self._now_seconds())
+                self._end(connection, batch.kept)
                 is_committing = True
         except RetryableBackendError:
             return
         except (BackendError, MetastoreError) as error:
-            if len(steps) == 1:
+            if batch.is_single:
                 raise
             # The answer to a commit is lost: it may have happened.
-            for step in kept if is_committing else ():
+            for step in batch.kept if is_committing else ():
                 step.refusal = BackendError(str(error))
             return
-        for step in kept:
+        for step in batch.kept:
             step.is_done = True
-        for step, refusal in refused:
+        for step, refusal in batch.refused:
             step.refusal = refusal
 
-    def _run(
-        self,
-        connection: Connection,
-        steps: Sequence[S],
-        kept: list[S],
-        refused: list[tuple[S, MetastoreError]],
-    ) -> None:
-        now_seconds = self._now_seconds()
-        if len(steps) == 1:
-            steps[0].run(connection, now_seconds)
-            kept.append(steps[0])
+
+class _UnsafeError(Exception):
+    """A step is refused or failed, and cannot be undone without the others."""
+
+
+class _Batch(Generic[S]):
+    """What is done in one transaction. As hardly a step is ever refused, none can be undone by
+    itself at first, which would take a statement for each; ``is_careful``: all can."""
+
+    def __init__(self, steps: Sequence[S]) -> None:
+        self._steps = steps
+        self.is_careful = False
+        self.is_single = len(steps) == 1
+        self.kept: list[S] = []
+        self.refused: list[tuple[S, MetastoreError]] = []
+
+    def run(self, connection: Connection, now_seconds: int) -> None:
+        self.kept, self.refused = [], []
+        if self.is_single:
+            self._steps[0].run(connection, now_seconds)
+            self.kept.append(self._steps[0])
             return
         with impatient(connection, PATIENCE_MS):
             parts = Steps(connection)
-            for step in sorted(steps, key=_place):
-                parts.begin()
+            for step in self._steps:
+                if self.is_careful:
+                    parts.begin()
                 try:
                     step.run(connection, now_seconds)
-                except MetastoreError as error:
-                    parts.undo()
-                    refused.append((step, error))
                 except (BackendError, DatabaseFailure):
                     raise
-                except Exception:  # whose answer is made where it is done alone
+                except Exception as error:
+                    if not self.is_careful:
+                        raise _UnsafeError from error
                     parts.undo()
+                    # The answer to any other fault is made where the step is done alone.
+                    if isinstance(error, MetastoreError):
+                        self.refused.append((step, error))
                 else:
-                    kept.append(step)
+                    self.kept.append(step)
 
 
 def _place(step: Step) -> Place:

@@ -160,7 +160,7 @@ def test_a_fault_of_one_is_its_own(metastore: MetastoreService, crowd: Crowd) ->
     outcomes = crowd.together(lambda: write(faulty, Place(Rank.END)), lambda: open_txn(metastore))
     assert isinstance(outcomes[0], KeyError)
     assert list(states(metastore)) == [outcomes[1]]
-    assert next(calls) == 2, "in company, and then by itself"
+    assert next(calls) == 3, "in company, then so that it can be undone, then by itself"
     assert metastore._transactions.read(lambda c: c.execute(select(AUX_TABLE)).all()) == []
 
 
@@ -228,10 +228,10 @@ def test_a_commit_that_did_not_happen_is_tried_by_each_alone(
 def test_a_refusal_that_rests_on_what_did_not_happen_is_not_told(
     metastore: MetastoreService, crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = iter(["first", "again"])
+    turns = iter(["together", "together, so that each can be undone", "alone"])
 
     def puts_once(unit: UnitOfWork) -> None:
-        if next(turns) == "again":
+        if next(turns) == "alone":
             raise MetaError("not again")
         unit.connection.execute(insert(AUX_TABLE).values(MT_KEY1="k", MT_KEY2=1))
 
