@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Generic, TypeVar
+from itertools import groupby
+from typing import Any, Generic, TypeVar
 
 from hms_bridge.backend.connection import Connection, DatabaseFailure
 from hms_bridge.backend.engine import Database
@@ -55,16 +56,22 @@ class Place:
 
 class Step(ABC):
     """A verb as part of a batch. ``is_done``: its part is committed. ``refusal``: what it is to be
-    answered instead."""
+    answered instead. ``kind``: those of one kind, side by side, may be done at once."""
 
-    def __init__(self, place: Place | None) -> None:
+    def __init__(self, place: Place | None, kind: Hashable = None) -> None:
         self.place = place
+        self.kind = kind
         self.is_done = False
         self.refusal: MetastoreError | BackendError | None = None
 
     @abstractmethod
     def run(self, connection: Connection, now_seconds: int) -> None:
         """Do the verb, all but its events; from the start if it is called again."""
+
+    @abstractmethod
+    def run_with(self, others: Sequence[Any], connection: Connection, now_seconds: int) -> bool:
+        """Do the verb and others of its kind at once; false, and nothing is done, if that cannot
+        be."""
 
 
 S = TypeVar("S", bound=Step)
@@ -154,11 +161,11 @@ class _Batch(Generic[S]):
             return
         with impatient(connection, PATIENCE_MS):
             parts = Steps(connection)
-            for step in self._steps:
+            for group in self._groups():
                 if self.is_careful:
                     parts.begin()
                 try:
-                    step.run(connection, now_seconds)
+                    self._run_group(group, connection, now_seconds)
                 except (BackendError, DatabaseFailure):
                     raise
                 except Exception as error:
@@ -167,9 +174,27 @@ class _Batch(Generic[S]):
                     parts.undo()
                     # The answer to any other fault is made where the step is done alone.
                     if isinstance(error, MetastoreError):
-                        self.refused.append((step, error))
+                        self.refused.append((group[0], error))
                 else:
-                    self.kept.append(step)
+                    self.kept += group
+
+    def _groups(self) -> Iterator[list[S]]:
+        """What is done at once; where each can be undone by itself, that is each by itself."""
+        if self.is_careful:
+            yield from ([step] for step in self._steps)
+            return
+        for kind, steps in groupby(self._steps, key=lambda step: step.kind):
+            if kind is None:
+                yield from ([step] for step in steps)
+            else:
+                yield list(steps)
+
+    def _run_group(self, group: Sequence[S], connection: Connection, now_seconds: int) -> None:
+        first, *others = group
+        if others and first.run_with(others, connection, now_seconds):
+            return
+        for step in group:
+            step.run(connection, now_seconds)
 
 
 def _place(step: Step) -> Place:

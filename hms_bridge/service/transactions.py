@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from changemanager.clock import span_text
 from hms_bridge.backend.work import sql
@@ -25,7 +26,7 @@ from hms_bridge.service import turn_rules
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
 from hms_bridge.service.replica_gate import require_follower, require_replicated, write_refusal
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, shares, writes
+from hms_bridge.service.unit_of_work import Alike, UnitOfWork, reads, shares, writes
 from hms_bridge.txn import (
     abort,
     commit,
@@ -39,6 +40,7 @@ from hms_bridge.txn import (
     write_ids,
 )
 from hms_bridge.txn.abort import AbortOutcome
+from hms_bridge.txn.commit import CommitOutcome
 from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
 
 OPEN_ATTEMPTS_MAX = 3
@@ -63,7 +65,29 @@ def _commit_txn(unit: UnitOfWork, request: CommitTxnRequest) -> None:
         write_log.add_events(
             unit.connection, outcome.txn_id, request.write_events, unit.now_seconds
         )
-    if outcome.is_event_due:
+    _log_commit(unit, outcome)
+
+
+def _commit_txns(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> Sequence[None] | None:
+    outcomes = commit.commit_txns(unit.connection, [request.txn_id for request in requests])
+    if outcomes is None:
+        return None
+    for outcome in outcomes.values():
+        _log_commit(unit, outcome)
+    return [None] * len(requests)
+
+
+def _alike_commits(request: CommitTxnRequest) -> Alike[None] | None:
+    return Alike("commit", request, _commit_txns) if turn_rules.is_bare(request) else None
+
+
+def _log_open(unit: UnitOfWork, opened: OpenedTxns) -> None:
+    if opened.is_event_due:
+        unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))
+
+
+def _log_commit(unit: UnitOfWork, outcome: CommitOutcome) -> None:
+    if outcome.is_event_due and outcome.txn_id is not None:
         unit.events.append(
             events.txn_committed(outcome.txn_id, as_told(outcome.written), unit.now_seconds)
         )
@@ -131,7 +155,9 @@ class TransactionVerbs(VerbFamily):
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
         for _ in range(OPEN_ATTEMPTS_MAX):
             opened = self._transactions.write(
-                lambda unit: self._open(unit, request), turn_rules.of_open(request)
+                lambda unit: self._open(unit, request),
+                turn_rules.of_open(request),
+                Alike(request, request, self._open_all) if turn_rules.is_single(request) else None,
             )
             if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
                 return opened.ids
@@ -150,14 +176,26 @@ class TransactionVerbs(VerbFamily):
             name = request.repl_policy.rpartition(".")[0]
             require_follower(unit.connection, name, "no replayed transaction")
         opened = open_txns.open_txns(unit, request)
-        if opened.is_event_due:
-            unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))
+        _log_open(unit, opened)
         return opened
+
+    def _open_all(
+        self, unit: UnitOfWork, requests: Sequence[OpenTxnsRequest]
+    ) -> Sequence[OpenedTxns] | None:
+        """Of equal requests, as one that asks for as many; but each has its event."""
+        if len(requests) > self._settings.txn.open_batch_max:
+            return None
+        self._limit.check(unit.connection)
+        together = open_txns.open_txns(unit, replace(requests[0], count=len(requests)))
+        each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
+        for opened in each:
+            _log_open(unit, opened)
+        return each
 
     def get_txn_timeout_ms(self) -> int:
         return self._settings.txn.timeout_ms
 
-    commit_txn = shares(_commit_txn, turn_rules.of_commit)
+    commit_txn = shares(_commit_txn, turn_rules.of_commit, _alike_commits)
     abort_txn = shares(_abort_txn, turn_rules.of_abort)
     abort_txns = shares(_abort_txns, turn_rules.of_aborts)
     get_latest_txn_in_conflict = reads(sql(commit.latest_txn_in_conflict))

@@ -28,20 +28,30 @@ COUNT_MAX = 16
 def of_open(request: OpenTxnsRequest) -> Place | None:
     """Where openers stand."""
     is_shared = request.count <= COUNT_MAX and request.repl_policy is None
-    return Place(Rank.OPEN) if is_shared else None
+    return Place(Rank.OPEN, repr(request)) if is_shared else None
+
+
+def is_single(request: OpenTxnsRequest) -> bool:
+    """Whether several of it are as one that asks for more."""
+    return request.count == 1 and request.repl_policy is None
 
 
 def of_commit(request: CommitTxnRequest) -> Place | None:
     """Where commits stand."""
     is_replay = request.type is TxnType.REPL_CREATED or request.repl_last_id is not None
     is_shared = not (is_replay or request.key_value is not None or request.write_events)
-    return Place(Rank.END, str(request.txn_id)) if is_shared else None
+    return Place(Rank.END, f"commit {request.txn_id}") if is_shared else None
+
+
+def is_bare(request: CommitTxnRequest) -> bool:
+    """Whether it says no more than which transaction."""
+    return request.type in (None, TxnType.DEFAULT) and request.repl_policy is None
 
 
 def of_abort(request: AbortTxnRequest) -> Place | None:
     """Where aborts stand."""
     is_replay = request.type is TxnType.REPL_CREATED
-    return None if is_replay else Place(Rank.END, str(request.txn_id))
+    return None if is_replay else Place(Rank.END, f"abort {request.txn_id}")
 
 
 def of_aborts(
@@ -49,7 +59,7 @@ def of_aborts(
     reason: AbortReason = AbortReason.QUERY,  # noqa: ARG001 as the verb is called
 ) -> Place | None:
     """Where aborts of several stand."""
-    return Place(Rank.END, str(min(ids))) if 0 < len(ids) <= COUNT_MAX else None
+    return Place(Rank.END, f"abort {min(ids)}") if 0 < len(ids) <= COUNT_MAX else None
 
 
 def of_heartbeat(txn_id: TxnId, lock_id: LockId) -> Place | None:

@@ -12,7 +12,7 @@ them holds up everyone else. File work and hooks come after the commit.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from itertools import islice
@@ -65,6 +65,16 @@ class UnitOfWork(Work):
     """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Alike(Generic[T]):
+    """How verbs of one ``kind`` are done at once: ``work`` has their requests, and their results in
+    the same order; None, and nothing is done, where each must be done by itself."""
+
+    kind: Hashable
+    request: Any
+    work: Callable[[UnitOfWork, Sequence[Any]], Sequence[T] | None]
+
+
 class _Write(Step, Generic[T]):
     """A changing verb, and what became of it."""
 
@@ -72,21 +82,47 @@ class _Write(Step, Generic[T]):
     result: T
 
     def __init__(
-        self, work: Callable[[UnitOfWork], T], given: Transactions, place: Place | None
+        self,
+        work: Callable[[UnitOfWork], T],
+        given: Transactions,
+        place: Place | None = None,
+        alike: Alike[T] | None = None,
     ) -> None:
-        super().__init__(place)
+        super().__init__(place, None if alike is None else alike.kind)
         self._work = work
         self._given = given
+        self._alike = alike
         self.events: tuple[NotificationEvent, ...] = ()
         self.points: tuple[HookEvent, ...] = ()
 
     def run(self, connection: Connection, now_seconds: int) -> None:
+        self._begin(connection, now_seconds)
+        self.result = self._work(self.unit)
+        require_own_definitions(connection, self.unit.events)
+
+    def run_with(
+        self, others: Sequence[_Write[T]], connection: Connection, now_seconds: int
+    ) -> bool:
+        """The events of all are those of the first."""
+        if self._alike is None:
+            return False
+        writes = [self, *others]
+        for write in writes:
+            write._begin(connection, now_seconds)
+        requests = [write._alike.request for write in writes if write._alike is not None]
+        results = self._alike.work(self.unit, requests)
+        if results is None:
+            return False
+        for write, result in zip(writes, results, strict=True):
+            write.result = result
+        require_own_definitions(connection, self.unit.events)
+        return True
+
+    def _begin(self, connection: Connection, now_seconds: int) -> None:
         self.events, self.points = (), ()
         self.unit = UnitOfWork(
             connection, self._given.clock, self._given.settings, now_seconds=now_seconds
         )
-        self.result = self._work(self.unit)
-        require_own_definitions(connection, self.unit.events)
 
 
 class Transactions:
@@ -139,19 +175,29 @@ class Transactions:
             self.database, work, write=False, clock=self.clock, settings=self._retry
         )
 
-    def write(self, work: Callable[[UnitOfWork], T], place: Place | None = None) -> T:
+    def write(
+        self,
+        work: Callable[[UnitOfWork], T],
+        place: Place | None = None,
+        alike: Alike[T] | None = None,
+    ) -> T:
         """Run a changing verb; it is run again from the start after a deadlock or the like.
 
         With a ``place`` it may share its transaction with other verbs.
         """
-        return self._write(work, place).result
+        return self._write(work, place, alike).result
 
     def write_logged(self, work: Callable[[UnitOfWork], T]) -> tuple[NotificationEvent, ...]:
         """Run a changing verb that is asked which events it logged."""
-        return self._write(work, None).events
+        return self._write(work).events
 
-    def _write(self, work: Callable[[UnitOfWork], T], place: Place | None) -> _Write[T]:
-        write = _Write(work, self, place)
+    def _write(
+        self,
+        work: Callable[[UnitOfWork], T],
+        place: Place | None = None,
+        alike: Alike[T] | None = None,
+    ) -> _Write[T]:
+        write = _Write(work, self, place, alike)
         if place is None or self._shared is None or not self._shared.run(write):
             self._write_alone(write)
         self._hooks.committed((*write.events, *write.points))
@@ -229,16 +275,24 @@ def writes(verb: Callable[Concatenate[UnitOfWork, P], T]) -> Callable[Concatenat
     return in_transaction
 
 
+def _unlike(*_args: Any, **_kwargs: Any) -> None:
+    """Each is done by itself."""
+
+
 def shares(
-    verb: Callable[Concatenate[UnitOfWork, P], T], place: Callable[P, Place | None]
+    verb: Callable[Concatenate[UnitOfWork, P], T],
+    place: Callable[P, Place | None],
+    alike: Callable[P, Alike[T] | None] = _unlike,
 ) -> Callable[Concatenate[Verbs, P], T]:
     """As :func:`writes`, for a verb that is called all the time: together with others that come at
-    the same time, where ``place`` has one for it."""
+    the same time, where ``place`` has one for it, and at once with those that are ``alike``."""
 
     @wraps(verb)
     def in_transaction(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return verbs._transactions.write(
-            lambda unit: verb(unit, *args, **kwargs), place(*args, **kwargs)
+            lambda unit: verb(unit, *args, **kwargs),
+            place(*args, **kwargs),
+            alike(*args, **kwargs),
         )
 
     return in_transaction

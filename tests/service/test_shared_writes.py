@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import threading
 import time
@@ -19,10 +20,12 @@ from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXNS
 from hms_bridge.config.settings import EventSettings, Settings
 from hms_bridge.errors import BackendError, MetaError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.catalog import Database
+from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import TxnState
 from hms_bridge.notification import events
+from hms_bridge.repl.format.stored_message import message_json
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.shared_writes import Place, Rank
@@ -68,6 +71,10 @@ def states(metastore: MetastoreService) -> dict[TxnId, TxnState]:
     return {info.id: info.state for info in infos if info.started_ms}
 
 
+def message(logged: NotificationEvent) -> Any:
+    return json.loads(message_json(logged))
+
+
 def lock_of(metastore: MetastoreService, txn: TxnId, database: str) -> LockState:
     part = objects.component(database, "t", LockType.SHARED_WRITE, DataOperation.INSERT)
     return metastore.lock(objects.request(part, txn=txn)).state
@@ -100,7 +107,7 @@ def test_what_comes_at_the_same_time_shares_one_commit(
     }  # fmt: skip
     told = events_after(metastore, known)
     kinds = [one.type for one in told]
-    assert kinds == ["COMMIT_TXN", "ABORT_TXN", "OPEN_TXN", "ALLOC_WRITE_ID_EVENT"]
+    assert kinds == ["ABORT_TXN", "COMMIT_TXN", "OPEN_TXN", "ALLOC_WRITE_ID_EVENT"]
     assert [one.id for one in told] == list(range(known + 1, known + 5))
 
 
@@ -130,6 +137,46 @@ def test_one_that_is_refused_undoes_itself_and_nothing_else(
     assert read(lambda c: c.scalars(select(AUX_TABLE.c.MT_KEY1)).all()) == ["kept"]
     assert of_type(metastore)[-2:] == ["OPEN_TXN", "COMMIT_TXN"]
     assert [told.id for told in events_after(metastore, 0)] == [1, 2]
+
+
+def test_verbs_of_one_kind_are_done_at_once(metastore: MetastoreService, crowd: Crowd) -> None:
+    database = objects.new_database(metastore)
+    objects.new_table(metastore, database)
+    known = metastore.get_current_event_id()
+    ids = crowd.together(*[lambda: open_txn(metastore)] * 3)
+    assert crowd.batches == [3]
+    assert len(set(ids)) == 3
+    assert states(metastore) == dict.fromkeys(ids, TxnState.OPEN)
+    opened = [message(one) for one in events_after(metastore, known)]
+    assert [(one["fromTxnId"], one["toTxnId"]) for one in opened] == [(i, i) for i in sorted(ids)]
+    inserting, other, third = sorted(ids)
+    assert write_id(metastore, inserting, database) == 1
+    assert lock_of(metastore, inserting, database) is LockState.ACQUIRED
+    calls = [lambda txn=txn: commit(metastore, txn) for txn in (third, inserting, other, third)]
+    assert crowd.together(*calls) == [None] * 4
+    assert states(metastore) == {}
+    commits = [one for one in events_after(metastore, known) if one.type == "COMMIT_TXN"]
+    assert [message(one)["txnid"] for one in commits] == sorted(ids)
+    assert [message(one)["writeIds"] for one in commits] == [[1], [], []]
+    assert metastore.show_locks() == ()
+
+
+@pytest.mark.parametrize("is_aborted", [False, True])
+def test_commits_that_are_no_commits_leave_those_of_others_alone(
+    metastore: MetastoreService, crowd: Crowd, *, is_aborted: bool
+) -> None:
+    good, other, odd = (open_txn(metastore) for _ in range(3))
+    if is_aborted:
+        abort(metastore, odd)
+    else:
+        odd = TxnId(odd + 100)
+    outcomes = crowd.together(
+        *(lambda txn=txn: commit(metastore, txn) for txn in (good, odd, other))
+    )
+    assert [type(one) for one in (outcomes[0], outcomes[2])] == [type(None)] * 2
+    assert isinstance(outcomes[1], TxnAbortedError if is_aborted else NoSuchTxnError)
+    assert good not in states(metastore)
+    assert other not in states(metastore)
 
 
 def test_a_refusal_with_a_trace_leaves_it(metastore: MetastoreService, crowd: Crowd) -> None:

@@ -1,8 +1,11 @@
 """Protective lines of verbs that share a transaction; see :mod:`tests.simulation.mutations`.
 
 Not here: how long a batch waits for a row, because on SQLite none does
-(`test_a_row_that_is_held_for_long_holds_up_its_own_verb_only` runs on servers); and that steps go
-in the order of what they lock, which is seen here as the order of their events only.
+(`test_a_row_that_is_held_for_long_holds_up_its_own_verb_only` runs on servers); and which commits
+are done at once, which only PostgreSQL does: there `test_a_refusal_with_a_trace_leaves_it` and
+`test_commits_that_are_no_commits_leave_those_of_others_alone` die with the conditions of
+`plain_commits.py` and `commit_txns`. That steps go in the order of what they lock is seen here as
+the order of their events.
 """
 
 from __future__ import annotations
