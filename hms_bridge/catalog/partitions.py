@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, and_, delete, insert, select, update
 
-from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.batches import batches, insert_rows, is_one_of
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEY_VALS,
     PARTITION_PARAMS,
@@ -117,10 +117,10 @@ def find_all(
     connection: Connection, stored: StoredTable, max_parts: int = -1
 ) -> tuple[StoredPartition, ...]:
     """All partitions, or the first ``max_parts`` by name."""
-    query = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == stored.id)
+    query = _SELECT.where(PARTITIONS.c.TBL_ID == stored.id)
     if max_parts >= 0:
         query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
-    return _load(connection, stored.table, list(connection.scalars(query)))
+    return _records(connection, stored.table, connection.execute(query).all())
 
 
 def find_by_values(
@@ -202,11 +202,18 @@ def _values_in(name: str) -> list[str]:
 
 
 def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[StoredPartition, ...]:
+    query = _SELECT.where(is_one_of(PARTITIONS.c.PART_ID, "keys", connection.dialect.name))
     rows = [
-        row
-        for piece in batches(keys)
-        for row in connection.execute(_SELECT.where(PARTITIONS.c.PART_ID.in_(piece))).all()
+        row for piece in batches(keys) for row in connection.execute(query, {"keys": piece}).all()
     ]
+    return _records(connection, table, rows)
+
+
+def _records(
+    connection: Connection, table: Table, rows: Sequence[Row[Any]]
+) -> tuple[StoredPartition, ...]:
+    """Sorted by name."""
+    is_full_acid = table.is_full_acid
     storages = {row.PART_ID: storage_key(row) for row in rows}
     owners = owners_of([key for key in storages.values() if key is not None])
     owners.partitions = list(storages)
@@ -223,6 +230,7 @@ def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[St
             partition=_partition(
                 row,
                 table,
+                is_full_acid=is_full_acid,
                 values=tuple(details.partition_values.get(row.PART_ID, ())),
                 storage=storage_from_row(row, details, skews, columns.get(row.CD_ID, ())),
                 parameters=details.parameters["partitions"].get(row.PART_ID, {}),
@@ -233,7 +241,9 @@ def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[St
     return tuple(sorted(loaded, key=lambda stored: stored.name))
 
 
-def _partition(row: Row[Any], table: Table, storage: Storage, **details: Any) -> Partition:
+def _partition(
+    row: Row[Any], table: Table, storage: Storage, *, is_full_acid: bool, **details: Any
+) -> Partition:
     return Partition(
         database_name=table.database_name,
         table_name=table.name,
@@ -241,7 +251,7 @@ def _partition(row: Row[Any], table: Table, storage: Storage, **details: Any) ->
         create_time=row.CREATE_TIME,
         last_access_time=row.LAST_ACCESS_TIME,
         write_id=row.WRITE_ID or 0,
-        storage=as_read_for_acid(storage) if table.is_full_acid else storage,
+        storage=as_read_for_acid(storage) if is_full_acid else storage,
         **details,
     )
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from hms_bridge.server.dispatch import CallWatch
     from hms_bridge.server.serve import MetastoreServer
 
+_GARBAGE_THRESHOLD = 20_000
+
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), help="0 picks a free one.  [default: 9083]")
@@ -107,6 +109,8 @@ def serve(
         # the answer with a thousand partitions is reason enough for one.
         gc.collect()
         gc.freeze()
+        # And such an answer is made of tens of thousands of objects, none of them garbage yet.
+        gc.set_threshold(_GARBAGE_THRESHOLD)
         _say_places(settings)
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):

@@ -72,7 +72,7 @@ TABLE = (
     Sent("get_open_txns", 1, 1, "one snapshot"),
     Sent("get_valid_write_ids", 2, 2, "highest, rows"),
     Sent("get_table", 3, 3, "the table with its storage, parameters, lists"),
-    Sent("get_partitions", 7, 7, "the table as above, keys, partitions, parameters, lists"),
+    Sent("get_partitions", 6, 6, "the table as above, partitions, parameters, lists"),
     Sent(
         "add_partitions", 22, 21,
         "looks first (table, partitions, file tasks); the table again, locked (PostgreSQL), "
