@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, insert, select, update
+from sqlalchemy import Connection, Row, ScalarSelect, Select, and_, delete, insert, select, update
 
 from hms_bridge.backend.batches import batches, insert_rows, is_one_of
 from hms_bridge.backend.schema.catalog_tables import (
@@ -176,10 +176,8 @@ def matches(
     query = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
     query = query.where(PARTITIONS.c.TBL_ID == stored.id)
     for place, texts in required_values.items():
-        values = PARTITION_KEY_VALS.alias()
         if len(texts) <= REQUIRED_VALUES_MAX:
-            is_value = and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == place)
-            query = query.join(values, is_value).where(values.c.PART_KEY_VAL.in_(sorted(texts)))
+            query = query.where(_value_at(place).in_(sorted(texts)))
     selected, is_uncertain = [], False
     for name, key in connection.execute(query):
         is_chosen = verdict(_values_in(name))
@@ -187,6 +185,14 @@ def matches(
         if is_chosen is not False:
             selected.append((name, key))
     return Matches(selected=sorted(selected), is_uncertain=is_uncertain)
+
+
+def _value_at(place: int) -> ScalarSelect[Any]:
+    """A value of each partition. Not a join: a database without statistics (PostgreSQL has none of
+    what was just loaded) goes through all values of all tables for each partition then."""
+    values = PARTITION_KEY_VALS.c
+    is_value = and_(values.PART_ID == PARTITIONS.c.PART_ID, values.INTEGER_IDX == place)
+    return select(values.PART_KEY_VAL).where(is_value).correlate(PARTITIONS).scalar_subquery()
 
 
 def load_matches(
