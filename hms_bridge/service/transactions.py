@@ -113,24 +113,56 @@ def _allocate_table_write_ids(
     """Refused too: a table of a replica where the transaction replays none of the source's, and a
     replayed one where the database is no replica."""
     if request.repl_policy is None:
-        refusal = write_refusal(unit.connection, request.database_name)
-        if refusal is not None:
-            raise MetaError(f"no write id of {request.table_name}: {refusal}")
+        _require_writable(unit, request)
     else:
         what = f"no replayed write id of {request.table_name}"
         require_replicated(unit.connection, request.database_name, what)
         require_follower(unit.connection, request.database_name, what)
     given = write_ids.allocate_table_write_ids(unit.connection, request)
-    if given.new:
-        unit.events.append(
-            events.write_ids_allocated(
-                request.database_name.lower(),
-                request.table_name.lower(),
-                given.new,
-                unit.now_seconds,
-            )
-        )
+    _log_write_ids(unit, request, given.new)
     return given.pairs
+
+
+def _allocate_for_all(
+    unit: UnitOfWork, requests: Sequence[AllocateWriteIdsRequest]
+) -> Sequence[tuple[TxnToWriteId, ...]]:
+    """Of one table, as one request that names all transactions; but each has its event."""
+    _require_writable(unit, requests[0])
+    txn_ids = tuple(txn_id for request in requests for txn_id in request.txn_ids)
+    given = write_ids.allocate_table_write_ids(
+        unit.connection, replace(requests[0], txn_ids=txn_ids)
+    )
+    new = list(given.new)
+    for request in requests:
+        _log_write_ids(unit, request, [pair for pair in new if pair.txn_id in request.txn_ids])
+        new = [pair for pair in new if pair.txn_id not in request.txn_ids]
+    return [
+        tuple(pair for pair in given.pairs if pair.txn_id in request.txn_ids)
+        for request in requests
+    ]
+
+
+def _require_writable(unit: UnitOfWork, request: AllocateWriteIdsRequest) -> None:
+    refusal = write_refusal(unit.connection, request.database_name)
+    if refusal is not None:
+        raise MetaError(f"no write id of {request.table_name}: {refusal}")
+
+
+def _alike_write_ids(
+    request: AllocateWriteIdsRequest,
+) -> Alike[tuple[TxnToWriteId, ...]] | None:
+    if not turn_rules.is_new_write(request):
+        return None
+    table = (request.database_name.lower(), request.table_name.lower())
+    return Alike(table, request, _allocate_for_all)
+
+
+def _log_write_ids(
+    unit: UnitOfWork, request: AllocateWriteIdsRequest, new: Sequence[TxnToWriteId]
+) -> None:
+    if new:
+        database, table = request.database_name.lower(), request.table_name.lower()
+        unit.events.append(events.write_ids_allocated(database, table, new, unit.now_seconds))
 
 
 def _repl_table_write_id_state(unit: UnitOfWork, state: TableWriteIdState) -> None:
@@ -204,7 +236,9 @@ class TransactionVerbs(VerbFamily):
     add_dynamic_partitions = writes(sql(components.add_dynamic_partitions))
     add_write_ids_to_min_history = writes(sql(min_history.add_write_ids))
 
-    allocate_table_write_ids = shares(_allocate_table_write_ids, turn_rules.of_write_ids)
+    allocate_table_write_ids = shares(
+        _allocate_table_write_ids, turn_rules.of_write_ids, _alike_write_ids
+    )
     get_valid_write_ids = reads(valid_write_ids.get_valid_write_ids)
     get_max_allocated_write_id = reads(sql(write_ids.get_max_allocated_write_id))
     seed_write_id = writes(sql(write_ids.seed_write_id))

@@ -74,6 +74,12 @@ def of_write_ids(request: AllocateWriteIdsRequest) -> Place | None:
     return Place(Rank.WRITE_ID, table) if is_shared else None
 
 
+def is_new_write(request: AllocateWriteIdsRequest) -> bool:
+    """Whether several of one table are as one of all their transactions."""
+    is_plain = request.repl_policy is None and not request.is_reallocation
+    return is_plain and bool(request.txn_ids)
+
+
 def of_lock(request: LockRequest) -> Place | None:
     """Where requests for locks stand: in the order in which they came."""
     return Place(Rank.LOCK) if len(request.components) <= COUNT_MAX else None

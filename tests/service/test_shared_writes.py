@@ -23,7 +23,7 @@ from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
-from hms_bridge.model.txn import TxnState
+from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.notification import events
 from hms_bridge.repl.format.stored_message import message_json
 from hms_bridge.service.metastore_service import MetastoreService
@@ -159,6 +159,35 @@ def test_verbs_of_one_kind_are_done_at_once(metastore: MetastoreService, crowd: 
     assert [message(one)["txnid"] for one in commits] == sorted(ids)
     assert [message(one)["writeIds"] for one in commits] == [[1], [], []]
     assert metastore.show_locks() == ()
+
+
+def test_write_ids_of_one_table_are_given_at_once(
+    metastore: MetastoreService, crowd: Crowd
+) -> None:
+    database = objects.new_database(metastore)
+    objects.new_table(metastore, database)
+    txns = [open_txn(metastore) for _ in range(3)]
+    assert write_id(metastore, txns[1], database) == 1
+    known = metastore.get_current_event_id()
+    calls = [lambda txn=txn: write_id(metastore, txn, database) for txn in (*txns, txns[2])]
+    assert crowd.together(*calls) == [2, 1, 3, 3]
+    assert crowd.batches == [4]
+    logged = [message(one) for one in events_after(metastore, known)]
+    assert [one["txnIdList"] for one in logged] == [[txns[0]], [txns[2]]]
+    assert [one["writeIdList"] for one in logged] == [[2], [3]]
+
+
+def test_a_write_id_that_is_refused_leaves_those_of_others_alone(
+    metastore: MetastoreService, crowd: Crowd
+) -> None:
+    database = objects.new_database(metastore)
+    objects.new_table(metastore, database)
+    good, reading = open_txn(metastore), open_txn(metastore, TxnType.READ_ONLY)
+    outcomes = crowd.together(
+        lambda: write_id(metastore, good, database), lambda: write_id(metastore, reading, database)
+    )
+    assert outcomes[0] == 1
+    assert isinstance(outcomes[1], MetaError)
 
 
 @pytest.mark.parametrize("is_aborted", [False, True])
