@@ -134,8 +134,8 @@ def test_locking_transactions(database: Database) -> None:
 def test_counters(database: Database) -> None:
     with database.transaction(write=True) as connection:
         work = Work(connection, SimulatedClock(), Settings())
-        assert [sequences.next_lock_id(work)[0] for _ in range(3)] == [1, 2, 3]
-        assert sequences.next_lock_id(work)[1] == work.now_ms
+        assert [sequences.next_lock_ids(work)[0] for _ in range(3)] == [1, 2, 3]
+        assert sequences.next_lock_ids(work)[1] == work.now_ms
         assert [sequences.next_compaction_id(connection) for _ in range(2)] == [1, 2]
         assert sequences.next_event_ids(connection, 5) == 1
         assert sequences.next_event_ids(connection, 1) == 6
@@ -170,7 +170,7 @@ def test_a_schema_without_its_rows_says_what_to_do(database: Database) -> None:
         database.transaction(write=True) as connection,
     ):
         connection.execute(delete(NEXT_LOCK_ID))
-        sequences.next_lock_id(Work(connection, SystemClock(), Settings()))
+        sequences.next_lock_ids(Work(connection, SystemClock(), Settings()))
 
 
 def test_a_row_of_mysql_is_made_at_a_time_in_milliseconds() -> None:

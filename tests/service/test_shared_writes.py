@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,13 +18,14 @@ from sqlalchemy import Engine, event, insert, select
 from sqlalchemy.exc import OperationalError
 
 from hms_bridge.backend.engine import open_database
-from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXNS
+from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXN_COMPONENTS, TXNS
 from hms_bridge.config.settings import EventSettings, Settings
 from hms_bridge.errors import BackendError, MetaError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import LockId, TxnId
-from hms_bridge.model.lock import DataOperation, LockState, LockType
+from hms_bridge.model.lock import DataOperation, LockFilter, LockState, LockType
+from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.notification import events
 from hms_bridge.repl.format.stored_message import message_json
@@ -188,6 +191,54 @@ def test_a_write_id_that_is_refused_leaves_those_of_others_alone(
     )
     assert outcomes[0] == 1
     assert isinstance(outcomes[1], MetaError)
+
+
+KINDS = (
+    (LockType.SHARED_WRITE, DataOperation.INSERT),
+    (LockType.SHARED_READ, DataOperation.SELECT),
+    (LockType.EXCL_WRITE, DataOperation.UPDATE),
+    (LockType.EXCLUSIVE, DataOperation.NO_TXN),
+)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_locks_that_come_together_are_granted_as_those_that_come_one_by_one(
+    metastore: MetastoreService, crowd: Crowd, seed: int
+) -> None:
+    dice = random.Random(seed)
+    database = objects.new_database(metastore)
+    kinds = [dice.choice(KINDS) for _ in range(6)]
+    owners = [dice.randrange(5) for _ in kinds]
+
+    def all_of(table: str, *, is_together: bool) -> list[object]:
+        txns = [open_txn(metastore) for _ in range(5)]
+        write_id(metastore, txns[0], database, table)
+
+        def take(owner: int, kind: LockType, operation: DataOperation) -> LockId:
+            part = objects.component(database, table, kind, operation)
+            return metastore.lock(objects.request(part, txn=txns[owner])).lock_id
+
+        before = take(4, *KINDS[seed % 4])
+        calls = [partial(take, owner, *kind) for owner, kind in zip(owners, kinds, strict=True)]
+        taken = crowd.together(*calls) if is_together else [call() for call in calls]
+        assert taken == list(range(before + 1, before + 7))
+        locks = metastore.show_locks(LockFilter(scope=Scope(database, table)))
+        rows = [
+            (one.lock_id - before, one.state, one.type, txns.index(one.txn_id),
+             one.blocked_by_lock_id and one.blocked_by_lock_id - before,
+             one.blocked_by_internal_id, one.internal_id)
+            for one in locks
+        ]  # fmt: skip
+        read = metastore._transactions.read
+        of_table = select(TXN_COMPONENTS).where(table == TXN_COMPONENTS.c.TC_TABLE)
+        tracked = [
+            (txns.index(row.TC_TXNID), row.TC_OPERATION_TYPE, row.TC_WRITEID)
+            for row in read(lambda c: c.execute(of_table).all())
+        ]
+        return [sorted(rows), sorted(tracked, key=repr)]
+
+    assert all_of("alone", is_together=False) == all_of("together", is_together=True)
+    assert crowd.batches == [6]
 
 
 @pytest.mark.parametrize("is_aborted", [False, True])
