@@ -105,17 +105,21 @@ def serve(
         start_daemons(store, stack, asked, spark)
         stack.enter_context(metrics_served(store, metrics_port, calls))
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
-        # What is loaded by now stays. Else each full collection goes through all of it again, and
-        # the answer with a thousand partitions is reason enough for one.
-        gc.collect()
-        gc.freeze()
-        # And such an answer is made of tens of thousands of objects, none of them garbage yet.
-        gc.set_threshold(_GARBAGE_THRESHOLD)
+        _spare_garbage_collections()
         _say_places(settings)
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):
             pass
         say("stopping")
+
+
+def _spare_garbage_collections() -> None:
+    """What is loaded by now stays. Else each full collection goes through all of it again, and the
+    answer with a thousand partitions is reason enough for one: tens of thousands of objects, none
+    of which is garbage yet."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GARBAGE_THRESHOLD)
 
 
 def _server(

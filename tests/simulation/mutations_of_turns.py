@@ -51,8 +51,8 @@ OF_TURNS = (
     Mutation(
         name="a refusal is told although what it rests on did not happen",
         file="hms_bridge/service/shared_writes.py",
-        old="                        self.refused.append((step, error))\n",
-        new="                        step.refusal = error\n",
+        old="                        self.refused.append((group[0], error))\n",
+        new="                        group[0].refusal = error\n",
         test=f"{_SHARED}test_a_refusal_that_rests_on_what_did_not_happen_is_not_told",
     ),
     Mutation(
