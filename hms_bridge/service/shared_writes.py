@@ -29,7 +29,12 @@ from hms_bridge.service.shared_turns import SharedTurns
 SIZE_MAX = 32
 """How many verbs share a commit: PostgreSQL looks at up to 64 inner transactions without effort."""
 
-PATIENCE_MS = 300
+PATIENCE_MS = 500
+"""How long a verb waits for the turn of others before it goes alone."""
+
+ROW_WAIT_MS = 1000
+"""How long a batch waits for a row: longer than for other servers' commits on a busy machine, as
+what is given up then is done again by each alone."""
 
 
 class Rank(IntEnum):
@@ -159,7 +164,7 @@ class _Batch(Generic[S]):
             self._steps[0].run(connection, now_seconds)
             self.kept.append(self._steps[0])
             return
-        with impatient(connection, PATIENCE_MS):
+        with impatient(connection, ROW_WAIT_MS):
             parts = Steps(connection)
             for group in self._groups():
                 if self.is_careful:
