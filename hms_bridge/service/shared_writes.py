@@ -29,12 +29,13 @@ from hms_bridge.service.shared_turns import SharedTurns
 SIZE_MAX = 32
 """How many verbs share a commit: PostgreSQL looks at up to 64 inner transactions without effort."""
 
-PATIENCE_MS = 500
-"""How long a verb waits for the turn of others before it goes alone."""
-
 ROW_WAIT_MS = 1000
 """How long a batch waits for a row: longer than for other servers' commits on a busy machine, as
 what is given up then is done again by each alone."""
+
+PATIENCE_MS = 2000
+"""How long a verb waits for the turn of others before it goes alone: longer than a batch may wait,
+as the others are in its way there, too."""
 
 
 class Rank(IntEnum):
