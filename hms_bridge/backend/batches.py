@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Table,
+    any_,
+    bindparam,
+    insert,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
 
 T = TypeVar("T")
 
@@ -28,3 +37,11 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, A
     """Insert rows with the same columns, if there are any."""
     if rows:
         connection.execute(insert(table), rows)
+
+
+def is_one_of(key: ColumnElement[int], name: str, dialect: str) -> ColumnElement[bool]:
+    """Whether a key is one of those in a parameter. PostgreSQL takes a list as one value, so that
+    the text of the statement is the same for any; elsewhere it has a value for each."""
+    if dialect == "postgresql":
+        return key == any_(bindparam(name, type_=ARRAY(BigInteger)))
+    return key.in_(bindparam(name, expanding=True))

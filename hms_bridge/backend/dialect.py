@@ -129,14 +129,22 @@ def advance_generated_txn_id(connection: Connection, next_id: int) -> bool:
     """
     if not is_postgresql(connection):
         return True
-    sequence = func.pg_get_serial_sequence(f'"{TXNS.name}"', TXNS.c.TXN_ID.name)
-    last = connection.execute(
-        select(func.pg_sequence_last_value(cast(sequence, postgresql.REGCLASS)))
-    ).scalar_one()
+    sequence = _txn_sequence()
+    last = connection.execute(select(func.pg_sequence_last_value(sequence))).scalar_one()
     if last is not None and last >= next_id:
         return False
-    connection.execute(select(func.setval(cast(sequence, postgresql.REGCLASS), next_id, False)))
+    connection.execute(select(func.setval(sequence, next_id, False)))
     return True
+
+
+def next_txn_id() -> ColumnElement[int]:
+    """The next TXN_ID, drawn where it stands; on PostgreSQL only."""
+    return func.nextval(_txn_sequence(), type_=BigInteger)
+
+
+def _txn_sequence() -> ColumnElement[Any]:
+    sequence = func.pg_get_serial_sequence(f'"{TXNS.name}"', TXNS.c.TXN_ID.name)
+    return cast(sequence, postgresql.REGCLASS)
 
 
 def insert_if_missing(

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DBAPIError,
+    IntegrityError,
+    OperationalError,
+    PendingRollbackError,
+    SQLAlchemyError,
+    StatementError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hms_bridge.errors import BackendError, DatabaseGoneError, RetryableBackendError, RowTakenError
@@ -15,6 +22,8 @@ _UNIQUE_WORDS = ("UNIQUE constraint failed",)
 _POSTGRESQL_STATES = frozenset({"40001", "40P01", "55P03"})
 _MYSQL_CODES = frozenset({1020, 1205, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
+_CUT_OFF = "8s2b"
+"""SQLAlchemy's code for a statement of a transaction whose connection is gone."""
 
 
 def translate(
@@ -26,8 +35,8 @@ def translate(
     ``has_answered``: the database was reached before, so that a refusal now is an outage and not
     a mistyped URL.
     """
-    text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
-    reason = " ".join(text.split())
+    cause = error.orig if isinstance(error, StatementError) and error.orig else error
+    reason = " ".join(str(cause).split())
     if isinstance(error, IntegrityError):
         return _broken_rule(error, f"{database}: {reason}")
     if isinstance(error, DBAPIError) and _is(
@@ -38,7 +47,7 @@ def translate(
         return BackendError(
             f"{database}: no free connection; close transactions sooner or raise the pool size"
         )
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
+    if _is_lost(error, cause):
         kind = BackendError if is_committing else DatabaseGoneError
         return kind(
             f"{database}: connection lost: {reason}; check the database server and try again"
@@ -50,6 +59,14 @@ def translate(
             "and user and password (in a URL @ is written %40, : %3A, / %2F, % %25)"
         )
     return BackendError(f"{database}: {reason}")
+
+
+def _is_lost(error: SQLAlchemyError, cause: BaseException) -> bool:
+    """Whether the connection is gone; only the first statement that finds it so hears it from the
+    driver, a later one of the same transaction from SQLAlchemy."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated
+    return isinstance(cause, PendingRollbackError) and cause.code == _CUT_OFF
 
 
 def _is_refused(error: OperationalError) -> bool:

@@ -167,17 +167,26 @@ class TimedSql:
         return text
 
 
+def send(connection: Connection, sql: str) -> None:
+    """Send a text without values, as it is: on PostgreSQL also several statements in one."""
+    _execute(connection, sql, None)
+
+
 def _run(connection: Connection, text: _Text, values: Mapping[str, Any]) -> tuple[Any, int]:
     """The rows, if it returns any, and how many it changed."""
-    sql, arguments = text.sql, text.arguments(values)
+    return _execute(connection, text.sql, text.arguments(values))
+
+
+def _execute(connection: Connection, sql: str, arguments: Any) -> tuple[Any, int]:
     heard = connection.dispatch
     if heard.before_cursor_execute or heard.after_cursor_execute:
-        result = connection.exec_driver_sql(sql, arguments)
+        options = {"no_parameters": arguments is None}
+        result = connection.exec_driver_sql(sql, arguments, options)
         return (result.fetchall() if result.returns_rows else ()), result.rowcount
     cursor: Any = None
     try:
         cursor = connection.connection.cursor()
-        cursor.execute(sql, arguments)
+        cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
         rows = cursor.fetchall() if cursor.description is not None else ()
         changed: int = cursor.rowcount
         cursor.close()

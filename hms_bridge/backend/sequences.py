@@ -74,20 +74,21 @@ _SEQUENCES = Counter(
 
 def _take_timed(now: ColumnElement[int], _row_time: ColumnElement[int]) -> ReturningUpdate[Any]:
     following = NEXT_LOCK_ID.c.NL_NEXT
-    return update(NEXT_LOCK_ID).values({following: following + 1}).returning(following, now)
+    after = following + bindparam("count", type_=BigInteger)
+    return update(NEXT_LOCK_ID).values({following: after}).returning(following, now)
 
 
 _TAKE_TIMED = TimedSql(_take_timed)
 
 
-def next_lock_id(work: Work) -> tuple[LockId, int]:
-    """Take one lock id; with it the time of the database, in milliseconds."""
+def next_lock_ids(work: Work, count: int = 1) -> tuple[LockId, int]:
+    """Take lock ids; the first, and with it the time of the database, in milliseconds."""
     if work.connection.dialect.update_returning:
-        taken = _TAKE_TIMED.first(work)
+        taken = _TAKE_TIMED.first(work, count=count)
         if taken is not None:
-            return LockId(taken[0] - 1), int(taken[1])
+            return LockId(taken[0] - count), int(taken[1])
     now_ms = work.now_ms
-    first = _LOCKS.take(work.connection, 1)
+    first = _LOCKS.take(work.connection, count)
     if first is None:
         raise _empty("NEXT_LOCK_ID")
     return LockId(first), now_ms

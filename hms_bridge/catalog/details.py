@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
+from operator import itemgetter
 from typing import Any
 
 import sqlalchemy
@@ -21,7 +22,6 @@ from sqlalchemy import (
     Select,
     String,
     Table,
-    bindparam,
     cast,
     literal_column,
     null,
@@ -29,7 +29,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, is_one_of
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.model.catalog import Column, SortColumn
 
@@ -65,9 +65,11 @@ class Details:
 def load_details(connection: Connection, owners: Owners) -> Details:
     """Everything that describes these rows."""
     details = Details()
+    dialect = connection.dialect.name
     for keys in _pieces(owners):
-        _load_parameters(connection, keys, details)
-        _load_lists(connection, keys, details)
+        kinds = tuple(keys)
+        _load_parameters(connection, _parameter_query(kinds, dialect), keys, details)
+        _load_lists(connection, _list_query(kinds, dialect), keys, details)
     return details
 
 
@@ -88,7 +90,7 @@ _PARAMETER_TABLES: dict[str, Table] = {
 
 
 @cache
-def _parameter_query(kinds: tuple[str, ...]) -> Executable | None:
+def _parameter_query(kinds: tuple[str, ...], dialect: str) -> Executable | None:
     """Made once for each set of kinds: SQLAlchemy then knows its SQL without looking again."""
     parts = [
         select(
@@ -96,7 +98,7 @@ def _parameter_query(kinds: tuple[str, ...]) -> Executable | None:
             table.columns[0].label("owner"),
             table.c.PARAM_KEY.label("name"),
             table.c.PARAM_VALUE.label("value"),
-        ).where(table.columns[0].in_(bindparam(kind, expanding=True)))
+        ).where(is_one_of(table.columns[0], kind, dialect))
         for kind, table in _PARAMETER_TABLES.items()
         if kind in kinds
     ]
@@ -104,12 +106,11 @@ def _parameter_query(kinds: tuple[str, ...]) -> Executable | None:
 
 
 def _load_parameters(
-    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
+    connection: Connection, query: Executable | None, given: Mapping[str, Any], details: Details
 ) -> None:
-    query = _parameter_query(tuple(wanted))
     if query is None:
         return
-    for kind, owner, name, value in connection.execute(query, wanted).all():
+    for kind, owner, name, value in connection.execute(query, given).all():
         details.parameters[kind][owner][name] = value or ""
 
 
@@ -121,9 +122,9 @@ def _list_part(
     text: sqlalchemy.Column[Any] | None = None,
     comment: sqlalchemy.Column[Any] | None = None,
     number: sqlalchemy.Column[Any] | None = None,
-) -> tuple[str, Select[Any]]:
-    """A list, each of whose entries has a row: its owner's key in the first column, its place in
-    INTEGER_IDX."""
+) -> tuple[str, sqlalchemy.Column[Any], Select[Any]]:
+    """Whose list, the column of the owner's key, and a statement for all: each entry has a row, its
+    owner's key in the first column, its place in INTEGER_IDX."""
     nothing = cast(null(), String(4000))
     owner, place = name.table.columns[0], name.table.columns.INTEGER_IDX
     part = select(
@@ -134,8 +135,8 @@ def _list_part(
         (nothing if text is None else text).label("text"),
         (nothing if comment is None else comment).label("comment"),
         (literal_column("0") if number is None else number).label("number"),
-    ).where(owner.in_(bindparam(owners, expanding=True)))
-    return owners, part
+    )
+    return owners, owner, part
 
 
 _COLUMNS, _KEYS = t.COLUMNS_V2.c, t.PARTITION_KEYS.c
@@ -156,17 +157,22 @@ _LIST_PARTS = (
 
 
 @cache
-def _list_query(kinds: tuple[str, ...]) -> Executable | None:
-    return _together([part for owners, part in _LIST_PARTS if owners in kinds])
+def _list_query(kinds: tuple[str, ...], dialect: str) -> Executable | None:
+    return _together(
+        [
+            part.where(is_one_of(owner, owners, dialect))
+            for owners, owner, part in _LIST_PARTS
+            if owners in kinds
+        ]
+    )
 
 
 def _load_lists(
-    connection: Connection, wanted: Mapping[str, Sequence[int]], details: Details
+    connection: Connection, query: Executable | None, given: Mapping[str, Any], details: Details
 ) -> None:
-    query = _list_query(tuple(wanted))
     if query is None:
         return
-    rows = sorted(connection.execute(query, wanted).all(), key=lambda row: row.place)
+    rows = sorted(connection.execute(query, given).all(), key=itemgetter(2))
     for kind, owner, _, name, text, comment, number in rows:
         if kind == "column":
             details.columns[owner].append(Column(name=name, type=text or "", comment=comment))

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, insert, select, update
+from sqlalchemy import Connection, Row, ScalarSelect, Select, and_, delete, insert, select, update
 
-from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.batches import batches, insert_rows, is_one_of
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEY_VALS,
     PARTITION_PARAMS,
@@ -117,10 +117,10 @@ def find_all(
     connection: Connection, stored: StoredTable, max_parts: int = -1
 ) -> tuple[StoredPartition, ...]:
     """All partitions, or the first ``max_parts`` by name."""
-    query = select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == stored.id)
+    query = _SELECT.where(PARTITIONS.c.TBL_ID == stored.id)
     if max_parts >= 0:
         query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
-    return _load(connection, stored.table, list(connection.scalars(query)))
+    return _records(connection, stored.table, connection.execute(query).all())
 
 
 def find_by_values(
@@ -176,10 +176,8 @@ def matches(
     query = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
     query = query.where(PARTITIONS.c.TBL_ID == stored.id)
     for place, texts in required_values.items():
-        values = PARTITION_KEY_VALS.alias()
         if len(texts) <= REQUIRED_VALUES_MAX:
-            is_value = and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == place)
-            query = query.join(values, is_value).where(values.c.PART_KEY_VAL.in_(sorted(texts)))
+            query = query.where(_value_at(place).in_(sorted(texts)))
     selected, is_uncertain = [], False
     for name, key in connection.execute(query):
         is_chosen = verdict(_values_in(name))
@@ -187,6 +185,14 @@ def matches(
         if is_chosen is not False:
             selected.append((name, key))
     return Matches(selected=sorted(selected), is_uncertain=is_uncertain)
+
+
+def _value_at(place: int) -> ScalarSelect[Any]:
+    """A value of each partition. Not a join: a database without statistics (PostgreSQL has none of
+    what was just loaded) goes through all values of all tables for each partition then."""
+    values = PARTITION_KEY_VALS.c
+    is_value = and_(values.PART_ID == PARTITIONS.c.PART_ID, values.INTEGER_IDX == place)
+    return select(values.PART_KEY_VAL).where(is_value).correlate(PARTITIONS).scalar_subquery()
 
 
 def load_matches(
@@ -202,11 +208,18 @@ def _values_in(name: str) -> list[str]:
 
 
 def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[StoredPartition, ...]:
+    query = _SELECT.where(is_one_of(PARTITIONS.c.PART_ID, "keys", connection.dialect.name))
     rows = [
-        row
-        for piece in batches(keys)
-        for row in connection.execute(_SELECT.where(PARTITIONS.c.PART_ID.in_(piece))).all()
+        row for piece in batches(keys) for row in connection.execute(query, {"keys": piece}).all()
     ]
+    return _records(connection, table, rows)
+
+
+def _records(
+    connection: Connection, table: Table, rows: Sequence[Row[Any]]
+) -> tuple[StoredPartition, ...]:
+    """Sorted by name."""
+    is_full_acid = table.is_full_acid
     storages = {row.PART_ID: storage_key(row) for row in rows}
     owners = owners_of([key for key in storages.values() if key is not None])
     owners.partitions = list(storages)
@@ -223,6 +236,7 @@ def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[St
             partition=_partition(
                 row,
                 table,
+                is_full_acid=is_full_acid,
                 values=tuple(details.partition_values.get(row.PART_ID, ())),
                 storage=storage_from_row(row, details, skews, columns.get(row.CD_ID, ())),
                 parameters=details.parameters["partitions"].get(row.PART_ID, {}),
@@ -233,7 +247,9 @@ def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[St
     return tuple(sorted(loaded, key=lambda stored: stored.name))
 
 
-def _partition(row: Row[Any], table: Table, storage: Storage, **details: Any) -> Partition:
+def _partition(
+    row: Row[Any], table: Table, storage: Storage, *, is_full_acid: bool, **details: Any
+) -> Partition:
     return Partition(
         database_name=table.database_name,
         table_name=table.name,
@@ -241,7 +257,7 @@ def _partition(row: Row[Any], table: Table, storage: Storage, **details: Any) ->
         create_time=row.CREATE_TIME,
         last_access_time=row.LAST_ACCESS_TIME,
         write_id=row.WRITE_ID or 0,
-        storage=as_read_for_acid(storage) if table.is_full_acid else storage,
+        storage=as_read_for_acid(storage) if is_full_acid else storage,
         **details,
     )
 

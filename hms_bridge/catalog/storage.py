@@ -66,6 +66,9 @@ _SERDE = Columns(
 )
 
 
+_NO_SKEW = Skew()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StorageKey:
     """The rows that one storage descriptor is made of."""
@@ -112,7 +115,7 @@ def storage_from_row(
         bucket_columns=tuple(details.bucket_columns.get(row.SD_ID, ())),
         sort_columns=tuple(details.sort_columns.get(row.SD_ID, ())),
         parameters=details.parameters["storages"].get(row.SD_ID, {}),
-        skew=skews.get(row.SD_ID, Skew()),
+        skew=skews.get(row.SD_ID, _NO_SKEW),
     )
 
 
@@ -127,7 +130,7 @@ def as_read_for_acid(storage: Storage) -> Storage:
         storage,
         sort_columns=(),
         parameters={},
-        skew=Skew(),
+        skew=_NO_SKEW,
         serde=SerDe(name=storage.serde.name, library=storage.serde.library),
     )
 

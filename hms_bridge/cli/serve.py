@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from hms_bridge.server.dispatch import CallWatch
     from hms_bridge.server.serve import MetastoreServer
 
+_GARBAGE_THRESHOLD = 20_000
+
 
 @click.command()
 @click.option("--port", type=click.IntRange(0, 65535), help="0 picks a free one.  [default: 9083]")
@@ -105,15 +107,21 @@ def serve(
         start_daemons(store, stack, asked, spark)
         stack.enter_context(metrics_served(store, metrics_port, calls))
         _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
-        # What is loaded by now stays. Else each full collection goes through all of it again, and
-        # the answer with a thousand partitions is reason enough for one.
-        gc.collect()
-        gc.freeze()
+        _spare_garbage_collections()
         _say_places(settings)
         say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
         while not stopping.wait(0.5):
             pass
         say("stopping")
+
+
+def _spare_garbage_collections() -> None:
+    """What is loaded by now stays. Else each full collection goes through all of it again, and the
+    answer with a thousand partitions is reason enough for one: tens of thousands of objects, none
+    of which is garbage yet."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GARBAGE_THRESHOLD)
 
 
 def _server(

@@ -8,20 +8,27 @@ DbNotificationListener.addNotificationLog; docs/hive/metastore.md §16).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
+    JSON,
+    BigInteger,
     Column,
     ColumnElement,
     Connection,
     Insert,
+    Text,
     bindparam,
+    cast,
+    column,
     delete,
     exists,
     func,
     insert,
+    literal,
     select,
     update,
 )
@@ -60,8 +67,12 @@ _COLUMNS = Columns(
 _INSERT = FixedInsert(NOTIFICATION_LOG)
 
 
-def _number_and_insert() -> Insert:
-    """Number one event and store it, in one statement; nothing if a counter has no row yet.
+def _number_and_insert(
+    values: Sequence[ColumnElement[Any]],
+    count: ColumnElement[int],
+    place: ColumnElement[int],
+) -> Insert:
+    """Number events and store them, in one statement; nothing if a counter has no row yet.
 
     The second counter is joined with the first, so that its row is locked after it: Hive holds
     the first while it takes from the second, on another connection, where no database would see
@@ -72,31 +83,45 @@ def _number_and_insert() -> Insert:
     event = (
         update(NOTIFICATION_SEQUENCE)
         .where(exists().where(is_log))
-        .values({ids: ids + 1})
-        .returning((ids - 1).label("id"))
+        .values({ids: ids + count})
+        .returning((ids - count).label("id"))
         .cte("event")
     )
     numbered = (
         update(SEQUENCE_TABLE)
         .where(is_log, event.c.id.is_not(None))
-        .values({rows: rows + 1})
-        .returning((rows - 1).label("id"), event.c.id.label("event_id"))
+        .values({rows: rows + count})
+        .returning((rows - count).label("id"), event.c.id.label("event_id"))
         .cte("numbered")
     )
-    given = [
-        bindparam(f"given_{name}", type_=NOTIFICATION_LOG.c[name].type) for name in _COLUMNS.names
-    ]
     return (
         insert(NOTIFICATION_LOG)
         .from_select(
             ["NL_ID", "EVENT_ID", *_COLUMNS.names],
-            select(numbered.c.id, numbered.c.event_id, *given),
+            select(numbered.c.id + place, numbered.c.event_id + place, *values),
         )
         .returning(NOTIFICATION_LOG.c.EVENT_ID)
     )
 
 
-_NUMBER_AND_INSERT = FixedSql(_number_and_insert())
+def _one() -> Insert:
+    names = {name: NOTIFICATION_LOG.c[name].type for name in _COLUMNS.names}
+    given = [bindparam(f"given_{name}", type_=kind) for name, kind in names.items()]
+    return _number_and_insert(given, literal(1, BigInteger), literal(0, BigInteger))
+
+
+def _several() -> Insert:
+    """Of rows in a JSON text, which have their places in them."""
+    names = [column(name, NOTIFICATION_LOG.c[name].type) for name in _COLUMNS.names]
+    text = cast(bindparam("rows", type_=Text), JSON)
+    rows = func.json_to_recordset(text).table_valued(column(_PLACE, BigInteger), *names)
+    given = rows.render_derived("given", with_types=True)
+    count = bindparam("count", type_=BigInteger)
+    return _number_and_insert([given.c[name.name] for name in names], count, given.c[_PLACE])
+
+
+_PLACE = "place"
+_NUMBER_AND_INSERT, _INSERT_ALL_AT_ONCE = FixedSql(_one()), FixedSql(_several())
 
 
 def append(
@@ -124,19 +149,21 @@ def append(
         for draft in drafts
     ]
     rows = [_COLUMNS.values(event) for event in events]
-    first = _insert_single(connection, rows[0]) if len(rows) == 1 else None
+    first = _insert_at_once(connection, rows) if is_postgresql(connection) else None
     if first is None:
         first = _insert_all(connection, rows)
     return tuple(replace(event, id=EventId(first + place)) for place, event in enumerate(events))
 
 
-def _insert_single(connection: Connection, row: Mapping[str, object]) -> EventId | None:
-    """The id of the event; None, and nothing done, where it takes more than one statement."""
-    if not is_postgresql(connection):
-        return None
-    given = {f"given_{name}": value for name, value in row.items()}
-    numbered = _NUMBER_AND_INSERT.first(connection, **given)
-    return None if numbered is None else EventId(numbered[0])
+def _insert_at_once(connection: Connection, rows: Sequence[Mapping[str, object]]) -> EventId | None:
+    """The first id; None, and nothing done, where it takes more than one statement."""
+    if len(rows) == 1:
+        given = {f"given_{name}": value for name, value in rows[0].items()}
+        numbered = _NUMBER_AND_INSERT.all(connection, **given)
+    else:
+        text = json.dumps([{_PLACE: place, **row} for place, row in enumerate(rows)])
+        numbered = _INSERT_ALL_AT_ONCE.all(connection, rows=text, count=len(rows))
+    return EventId(min(row[0] for row in numbered)) if numbered else None
 
 
 def _insert_all(connection: Connection, rows: Sequence[Mapping[str, object]]) -> EventId:

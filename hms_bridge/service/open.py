@@ -51,12 +51,14 @@ def open_local_metastore(
     make_token: Callable[[], str] = new_token,
     retry: RetrySettings | None = None,
     open_url: Callable[[str], Database] = open_database,
+    shares_turns: bool = True,
 ) -> MetastoreService:
     """Open ``sqlite:///FILE``, ``postgresql://…`` or ``mysql://…`` as a metastore.
 
     ``warehouse`` goes before the setting of that name. ``hooks`` are called besides those that
     the settings name. With ``create_schema`` what is missing of the schema is made, and the
-    database ``default``. ``make_token`` gives texts that nobody else has. Raises ConfigError,
+    database ``default``. ``make_token`` gives texts that nobody else has. With ``shares_turns``
+    verbs of transactions that come at the same time share a commit. Raises ConfigError,
     BackendError.
     """
     chosen = settings or Settings()
@@ -76,6 +78,7 @@ def open_local_metastore(
             inner_hooks=inner,
             settings=chosen,
             retry=retry,
+            shares_turns=shares_turns,
         )
         _prepare(database, transactions, roots.external, is_created=create_schema)
         resolver = KnownFileSystems(

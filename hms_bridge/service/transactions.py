@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from changemanager.clock import span_text
 from hms_bridge.backend.work import sql
@@ -21,10 +22,11 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.notification import events, write_log
+from hms_bridge.service import turn_rules
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
 from hms_bridge.service.replica_gate import require_follower, require_replicated, write_refusal
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import Alike, UnitOfWork, reads, shares, writes
 from hms_bridge.txn import (
     abort,
     commit,
@@ -38,6 +40,7 @@ from hms_bridge.txn import (
     write_ids,
 )
 from hms_bridge.txn.abort import AbortOutcome
+from hms_bridge.txn.commit import CommitOutcome
 from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
 
 OPEN_ATTEMPTS_MAX = 3
@@ -62,7 +65,29 @@ def _commit_txn(unit: UnitOfWork, request: CommitTxnRequest) -> None:
         write_log.add_events(
             unit.connection, outcome.txn_id, request.write_events, unit.now_seconds
         )
-    if outcome.is_event_due:
+    _log_commit(unit, outcome)
+
+
+def _commit_txns(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> Sequence[None] | None:
+    outcomes = commit.commit_txns(unit.connection, [request.txn_id for request in requests])
+    if outcomes is None:
+        return None
+    for outcome in outcomes.values():
+        _log_commit(unit, outcome)
+    return [None] * len(requests)
+
+
+def _alike_commits(request: CommitTxnRequest) -> Alike[None] | None:
+    return Alike("commit", request, _commit_txns) if turn_rules.is_bare(request) else None
+
+
+def _log_open(unit: UnitOfWork, opened: OpenedTxns) -> None:
+    if opened.is_event_due:
+        unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))
+
+
+def _log_commit(unit: UnitOfWork, outcome: CommitOutcome) -> None:
+    if outcome.is_event_due and outcome.txn_id is not None:
         unit.events.append(
             events.txn_committed(outcome.txn_id, as_told(outcome.written), unit.now_seconds)
         )
@@ -88,24 +113,56 @@ def _allocate_table_write_ids(
     """Refused too: a table of a replica where the transaction replays none of the source's, and a
     replayed one where the database is no replica."""
     if request.repl_policy is None:
-        refusal = write_refusal(unit.connection, request.database_name)
-        if refusal is not None:
-            raise MetaError(f"no write id of {request.table_name}: {refusal}")
+        _require_writable(unit, request)
     else:
         what = f"no replayed write id of {request.table_name}"
         require_replicated(unit.connection, request.database_name, what)
         require_follower(unit.connection, request.database_name, what)
     given = write_ids.allocate_table_write_ids(unit.connection, request)
-    if given.new:
-        unit.events.append(
-            events.write_ids_allocated(
-                request.database_name.lower(),
-                request.table_name.lower(),
-                given.new,
-                unit.now_seconds,
-            )
-        )
+    _log_write_ids(unit, request, given.new)
     return given.pairs
+
+
+def _allocate_for_all(
+    unit: UnitOfWork, requests: Sequence[AllocateWriteIdsRequest]
+) -> Sequence[tuple[TxnToWriteId, ...]]:
+    """Of one table, as one request that names all transactions; but each has its event."""
+    _require_writable(unit, requests[0])
+    txn_ids = tuple(txn_id for request in requests for txn_id in request.txn_ids)
+    given = write_ids.allocate_table_write_ids(
+        unit.connection, replace(requests[0], txn_ids=txn_ids)
+    )
+    new = list(given.new)
+    for request in requests:
+        _log_write_ids(unit, request, [pair for pair in new if pair.txn_id in request.txn_ids])
+        new = [pair for pair in new if pair.txn_id not in request.txn_ids]
+    return [
+        tuple(pair for pair in given.pairs if pair.txn_id in request.txn_ids)
+        for request in requests
+    ]
+
+
+def _require_writable(unit: UnitOfWork, request: AllocateWriteIdsRequest) -> None:
+    refusal = write_refusal(unit.connection, request.database_name)
+    if refusal is not None:
+        raise MetaError(f"no write id of {request.table_name}: {refusal}")
+
+
+def _alike_write_ids(
+    request: AllocateWriteIdsRequest,
+) -> Alike[tuple[TxnToWriteId, ...]] | None:
+    if not turn_rules.is_new_write(request):
+        return None
+    table = (request.database_name.lower(), request.table_name.lower())
+    return Alike(table, request, _allocate_for_all)
+
+
+def _log_write_ids(
+    unit: UnitOfWork, request: AllocateWriteIdsRequest, new: Sequence[TxnToWriteId]
+) -> None:
+    if new:
+        database, table = request.database_name.lower(), request.table_name.lower()
+        unit.events.append(events.write_ids_allocated(database, table, new, unit.now_seconds))
 
 
 def _repl_table_write_id_state(unit: UnitOfWork, state: TableWriteIdState) -> None:
@@ -129,7 +186,11 @@ class TransactionVerbs(VerbFamily):
 
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
         for _ in range(OPEN_ATTEMPTS_MAX):
-            opened = self._transactions.write(lambda unit: self._open(unit, request))
+            opened = self._transactions.write(
+                lambda unit: self._open(unit, request),
+                turn_rules.of_open(request),
+                Alike(request, request, self._open_all) if turn_rules.is_single(request) else None,
+            )
             if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
                 return opened.ids
             # Others may have counted these ids as dead while they were being committed.
@@ -147,23 +208,37 @@ class TransactionVerbs(VerbFamily):
             name = request.repl_policy.rpartition(".")[0]
             require_follower(unit.connection, name, "no replayed transaction")
         opened = open_txns.open_txns(unit, request)
-        if opened.is_event_due:
-            unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))
+        _log_open(unit, opened)
         return opened
+
+    def _open_all(
+        self, unit: UnitOfWork, requests: Sequence[OpenTxnsRequest]
+    ) -> Sequence[OpenedTxns] | None:
+        """Of equal requests, as one that asks for as many; but each has its event."""
+        if len(requests) > self._settings.txn.open_batch_max:
+            return None
+        self._limit.check(unit.connection)
+        together = open_txns.open_txns(unit, replace(requests[0], count=len(requests)))
+        each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
+        for opened in each:
+            _log_open(unit, opened)
+        return each
 
     def get_txn_timeout_ms(self) -> int:
         return self._settings.txn.timeout_ms
 
-    commit_txn = writes(_commit_txn)
-    abort_txn = writes(_abort_txn)
-    abort_txns = writes(_abort_txns)
+    commit_txn = shares(_commit_txn, turn_rules.of_commit, _alike_commits)
+    abort_txn = shares(_abort_txn, turn_rules.of_abort)
+    abort_txns = shares(_abort_txns, turn_rules.of_aborts)
     get_latest_txn_in_conflict = reads(sql(commit.latest_txn_in_conflict))
     heartbeat_txn_range = writes(heartbeat.heartbeat_txn_range)
-    heartbeat = writes(heartbeat.heartbeat)
+    heartbeat = shares(heartbeat.heartbeat, turn_rules.of_heartbeat)
     add_dynamic_partitions = writes(sql(components.add_dynamic_partitions))
     add_write_ids_to_min_history = writes(sql(min_history.add_write_ids))
 
-    allocate_table_write_ids = writes(_allocate_table_write_ids)
+    allocate_table_write_ids = shares(
+        _allocate_table_write_ids, turn_rules.of_write_ids, _alike_write_ids
+    )
     get_valid_write_ids = reads(valid_write_ids.get_valid_write_ids)
     get_max_allocated_write_id = reads(sql(write_ids.get_max_allocated_write_id))
     seed_write_id = writes(sql(write_ids.seed_write_id))

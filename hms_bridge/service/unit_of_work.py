@@ -12,10 +12,11 @@ them holds up everyone else. File work and hooks come after the commit.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from itertools import islice
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from changemanager.journal import log_deed
 from hms_bridge.backend.connection import Connection
@@ -34,6 +35,7 @@ from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.replica_gate import require_own_definitions
+from hms_bridge.service.shared_writes import Place, SharedWrites, Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,8 +65,70 @@ class UnitOfWork(Work):
     """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Alike(Generic[T]):
+    """How verbs of one ``kind`` are done at once: ``work`` has their requests, and their results in
+    the same order; None, and nothing is done, where each must be done by itself."""
+
+    kind: Hashable
+    request: Any
+    work: Callable[[UnitOfWork, Sequence[Any]], Sequence[T] | None]
+
+
+class _Write(Step, Generic[T]):
+    """A changing verb, and what became of it."""
+
+    unit: UnitOfWork
+    result: T
+
+    def __init__(
+        self,
+        work: Callable[[UnitOfWork], T],
+        given: Transactions,
+        place: Place | None = None,
+        alike: Alike[T] | None = None,
+    ) -> None:
+        super().__init__(place, None if alike is None else alike.kind)
+        self._work = work
+        self._given = given
+        self._alike = alike
+        self.events: tuple[NotificationEvent, ...] = ()
+        self.points: tuple[HookEvent, ...] = ()
+
+    def run(self, connection: Connection, now_seconds: int) -> None:
+        self._begin(connection, now_seconds)
+        self.result = self._work(self.unit)
+        require_own_definitions(connection, self.unit.events)
+
+    def run_with(
+        self, others: Sequence[_Write[T]], connection: Connection, now_seconds: int
+    ) -> bool:
+        """The events of all are those of the first."""
+        if self._alike is None:
+            return False
+        writes = [self, *others]
+        for write in writes:
+            write._begin(connection, now_seconds)
+        requests = [write._alike.request for write in writes if write._alike is not None]
+        results = self._alike.work(self.unit, requests)
+        if results is None:
+            return False
+        for write, result in zip(writes, results, strict=True):
+            write.result = result
+        require_own_definitions(connection, self.unit.events)
+        return True
+
+    def _begin(self, connection: Connection, now_seconds: int) -> None:
+        self.events, self.points = (), ()
+        self.unit = UnitOfWork(
+            connection, self._given.clock, self._given.settings, now_seconds=now_seconds
+        )
+
+
 class Transactions:
-    """Runs the work of verbs."""
+    """Runs the work of verbs. ``shares_turns``: verbs that allow it share the transactions of
+    others that come at the same time; not where hooks stand inside of them, whose time, failures
+    and statements are to be one verb's own."""
 
     def __init__(
         self,
@@ -76,6 +140,7 @@ class Transactions:
         inner_hooks: InnerHooks | None = None,
         settings: Settings | None = None,
         retry: RetrySettings | None = None,
+        shares_turns: bool = True,
     ) -> None:
         self.database = database
         self.clock = clock
@@ -85,6 +150,10 @@ class Transactions:
         self._inner = inner_hooks or InnerHooks()
         self._is_heard = hooks.has_hooks or bool(self._inner.transactional)
         self._retry = retry
+        has_inner_hooks = bool(self._inner.pre or self._inner.transactional)
+        self._shared: SharedWrites[_Write[Any]] | None = None
+        if shares_turns and not has_inner_hooks:
+            self._shared = SharedWrites(database, self._now_seconds, self._end)
 
     def close(self) -> None:
         """After hooks have heard what they had not heard yet."""
@@ -106,60 +175,74 @@ class Transactions:
             self.database, work, write=False, clock=self.clock, settings=self._retry
         )
 
-    def write(self, work: Callable[[UnitOfWork], T]) -> T:
-        """Run a changing verb; it is run again from the start after a deadlock or the like."""
-        return self._write(work)[0]
+    def write(
+        self,
+        work: Callable[[UnitOfWork], T],
+        place: Place | None = None,
+        alike: Alike[T] | None = None,
+    ) -> T:
+        """Run a changing verb; it is run again from the start after a deadlock or the like.
+
+        With a ``place`` it may share its transaction with other verbs.
+        """
+        return self._write(work, place, alike).result
 
     def write_logged(self, work: Callable[[UnitOfWork], T]) -> tuple[NotificationEvent, ...]:
         """Run a changing verb that is asked which events it logged."""
-        return self._write(work)[1]
+        return self._write(work).events
 
-    def _write(self, work: Callable[[UnitOfWork], T]) -> tuple[T, tuple[NotificationEvent, ...]]:
-        units: list[UnitOfWork] = []
-
-        def attempt(
-            connection: Connection,
-        ) -> tuple[T, tuple[NotificationEvent, ...], tuple[HookEvent, ...]]:
-            unit = UnitOfWork(
-                connection,
-                self.clock,
-                self.settings,
-                now_seconds=self.clock.now_ms() // 1000,
-            )
-            units[:] = [unit]
-            result = work(unit)
-            require_own_definitions(connection, unit.events)
-            return result, *self._log(connection, unit)
-
-        result, events, points = run_in_transaction(
-            self.database, attempt, write=True, clock=self.clock, settings=self._retry
-        )
-        self._hooks.committed((*events, *points))
-        for event in events:
+    def _write(
+        self,
+        work: Callable[[UnitOfWork], T],
+        place: Place | None = None,
+        alike: Alike[T] | None = None,
+    ) -> _Write[T]:
+        write = _Write(work, self, place, alike)
+        if place is None or self._shared is None or not self._shared.run(write):
+            self._write_alone(write)
+        self._hooks.committed((*write.events, *write.points))
+        for event in write.events:
             if event.type in _DROPS:
                 _log_drop(event)
-        if units[0].failure is not None:
-            raise units[0].failure
-        return result, events
+        if write.unit.failure is not None:
+            raise write.unit.failure
+        return write
 
-    def _log(
-        self, connection: Connection, unit: UnitOfWork
-    ) -> tuple[tuple[NotificationEvent, ...], tuple[HookEvent, ...]]:
-        """The end of a transaction: hooks are asked, events and points stored, hooks told."""
-        if self._inner.pre:
-            self._inner.ask([_change(draft) for draft in unit.events])
-        events = append(
-            connection,
-            unit.events,
-            now_seconds=unit.now_seconds,
-            message_format=self._message_format,
+    def _write_alone(self, write: _Write[T]) -> None:
+        def attempt(connection: Connection) -> None:
+            write.run(connection, self._now_seconds())
+            self._end(connection, (write,))
+
+        run_in_transaction(
+            self.database, attempt, write=True, clock=self.clock, settings=self._retry
         )
-        drafts = unit.points if self._is_heard else ()
-        points = hook_points.append(connection, drafts, now_seconds=unit.now_seconds)
+
+    def _now_seconds(self) -> int:
+        return self.clock.now_ms() // 1000
+
+    def _end(self, connection: Connection, writes: Sequence[_Write[Any]]) -> None:
+        """The end of a transaction: hooks are asked, events and points stored, hooks told. Those of
+        several verbs in the order of these, and at once, as all others who log wait from here on.
+        """
+        telling = [write for write in writes if write.unit.events or write.unit.points]
+        if not telling:
+            return
+        now_seconds = telling[0].unit.now_seconds
+        drafts = [draft for write in telling for draft in write.unit.events]
+        if self._inner.pre:
+            self._inner.ask([_change(draft) for draft in drafts])
+        events = append(
+            connection, drafts, now_seconds=now_seconds, message_format=self._message_format
+        )
+        heard = (
+            [draft for write in telling for draft in write.unit.points] if self._is_heard else ()
+        )
+        points = hook_points.append(connection, heard, now_seconds=now_seconds)
         if self._inner.transactional and (events or points):
-            heard = [hook_points.as_hook_event(event) for event in events]
-            self._inner.tell([*heard, *points], connection)
-        return events, points
+            self._inner.tell(
+                [*(hook_points.as_hook_event(event) for event in events), *points], connection
+            )
+        _hand_out(telling, events, points)
 
 
 class Verbs:
@@ -190,6 +273,41 @@ def writes(verb: Callable[Concatenate[UnitOfWork, P], T]) -> Callable[Concatenat
         return verbs._transactions.write(lambda unit: verb(unit, *args, **kwargs))
 
     return in_transaction
+
+
+def _unlike(*_args: Any, **_kwargs: Any) -> None:
+    """Each is done by itself."""
+
+
+def shares(
+    verb: Callable[Concatenate[UnitOfWork, P], T],
+    place: Callable[P, Place | None],
+    alike: Callable[P, Alike[T] | None] = _unlike,
+) -> Callable[Concatenate[Verbs, P], T]:
+    """As :func:`writes`, for a verb that is called all the time: together with others that come at
+    the same time, where ``place`` has one for it, and at once with those that are ``alike``."""
+
+    @wraps(verb)
+    def in_transaction(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return verbs._transactions.write(
+            lambda unit: verb(unit, *args, **kwargs),
+            place(*args, **kwargs),
+            alike(*args, **kwargs),
+        )
+
+    return in_transaction
+
+
+def _hand_out(
+    writes: Sequence[_Write[Any]],
+    events: Sequence[NotificationEvent],
+    points: Sequence[HookEvent],
+) -> None:
+    """To each verb its own; points are stored for all verbs, or for none."""
+    following, further = iter(events), iter(points)
+    for write in writes:
+        write.events = tuple(islice(following, len(write.unit.events)))
+        write.points = tuple(islice(further, len(write.unit.points)))
 
 
 def _log_drop(event: NotificationEvent) -> None:

@@ -21,7 +21,8 @@ that refused its entry wrote nothing; its transaction commits, as Hive's does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import (
@@ -63,9 +64,10 @@ from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
 from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.plain_commits import PLAIN, end_plain, lock_all
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
-from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
-from hms_bridge.txn.write_ids import WrittenTable, tables_written_by
+from hms_bridge.txn.txn_state import TxnRow, ended_error, high_watermark, lock_txn, purged_state
+from hms_bridge.txn.write_ids import WrittenTable, tables_written_by, written_tables
 
 _C = TXN_COMPONENTS.c
 _L = HIVE_LOCKS.c
@@ -181,6 +183,11 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
         return CommitOutcome(txn_id=txn_id)
     if row is None or state is not TxnState.OPEN:
         raise ended_error(txn_id, state)
+    if row.type in PLAIN and not is_replayed and is_postgresql(connection):
+        outcomes = _end_plain(connection, [txn_id], row.type)
+        if outcomes is not None:
+            outcome = outcomes[txn_id]
+            return replace(outcome, is_event_due=outcome.is_event_due and not is_of_load(request))
     traces = _traces(connection, txn_id)
     refusal = None
     if row.type in _COMPACTIONS or row.type is TxnType.SOFT_DELETE:
@@ -190,6 +197,37 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
     if refusal is not None:
         return _abort_instead(work, txn_id, row.type, refusal)
     return _end(connection, request, txn_id, row.type, traces)
+
+
+def commit_txns(
+    connection: Connection, txn_ids: Sequence[TxnId]
+) -> Mapping[TxnId, CommitOutcome] | None:
+    """Commit several at once, as requests do that say no more than the id; None, and nothing is
+    done, where each must be committed by itself."""
+    if not is_postgresql(connection) or len(set(txn_ids)) < len(txn_ids):
+        return None
+    rows = lock_all(connection, txn_ids)
+    are_open = [row == TxnRow(TxnState.OPEN, TxnType.DEFAULT) for row in rows.values()]
+    if len(rows) < len(txn_ids) or not all(are_open):
+        return None
+    return _end_plain(connection, txn_ids, TxnType.DEFAULT)
+
+
+def _end_plain(
+    connection: Connection, txn_ids: Sequence[TxnId], kind: TxnType
+) -> Mapping[TxnId, CommitOutcome] | None:
+    with_write_ids = end_plain(connection, txn_ids, kind)
+    if with_write_ids is None:
+        return None
+    written = written_tables(connection, sorted(with_write_ids)) if with_write_ids else {}
+    return {
+        txn_id: CommitOutcome(
+            txn_id=txn_id,
+            is_event_due=kind is not TxnType.READ_ONLY,
+            written=written.get(txn_id, ()),
+        )
+        for txn_id in txn_ids
+    }
 
 
 @dataclass(frozen=True, slots=True)

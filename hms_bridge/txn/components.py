@@ -109,15 +109,7 @@ def track_locked(
     if not rows:
         return
     if len(rows) == 1:
-        ((scope, operation),) = rows
-        _TRACK.change(
-            connection,
-            txn_id=txn_id,
-            database=scope.database,
-            table=scope.table,
-            partition=scope.partition,
-            operation=operation.stored,
-        )
+        _TRACK.change(connection, **_tracked(txn_id, *rows[0]))
         return
     write_ids = _write_ids(connection, txn_id)
     connection.execute(
@@ -127,6 +119,25 @@ def track_locked(
             for scope, operation in rows
         ],
     )
+
+
+def track_each(connection: Connection, locked: Iterable[tuple[TxnId, LockComponent]]) -> None:
+    """As :func:`track_locked`, for one component of each of several transactions."""
+    values = [
+        _tracked(txn_id, *row) for txn_id, component in locked for row in tracked_rows([component])
+    ]
+    if values:
+        connection.execute(_TRACK.statement, values)
+
+
+def _tracked(txn_id: TxnId, scope: Scope, operation: DataOperation) -> dict[str, Any]:
+    return {
+        "txn_id": txn_id,
+        "database": scope.database,
+        "table": scope.table,
+        "partition": scope.partition,
+        "operation": operation.stored,
+    }
 
 
 def component_row(

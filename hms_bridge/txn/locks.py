@@ -27,9 +27,10 @@ from sqlalchemy import (
     update,
 )
 
+from hms_bridge.backend.dialect import is_postgresql
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
-from hms_bridge.backend.sequences import next_lock_id
+from hms_bridge.backend.sequences import next_lock_ids
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError, NoSuchLockError, TxnOpenError
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId
@@ -43,10 +44,11 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.target import Scope
-from hms_bridge.txn.components import track_locked
+from hms_bridge.txn.components import track_each, track_locked
 from hms_bridge.txn.heartbeat import heartbeat_lock, heartbeat_txn
 from hms_bridge.txn.lock_rules import BLOCKERS, STRENGTH, LockTarget, blocks
 from hms_bridge.txn.names import lower_partition, require_fitting
+from hms_bridge.txn.plain_commits import lock_all
 from hms_bridge.txn.txn_state import lock_open_txn
 
 _L = HIVE_LOCKS.c
@@ -110,7 +112,7 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     if request.txn_id:
         lock_open_txn(connection, request.txn_id)
         track_locked(connection, request.txn_id, components)
-    lock_id, now = next_lock_id(work)
+    lock_id, now = next_lock_ids(work)
     targets = [(number, _target(component)) for number, component in enumerate(components, start=1)]
     blocked = _first_blocked(connection, lock_id, request.txn_id, targets)
     refusal = _refusal(request, blocked) if blocked else None
@@ -119,6 +121,52 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     _enqueue(connection, lock_id, request, components, blocked, now)
     state = LockState.WAITING if blocked else LockState.ACQUIRED
     return LockResponse(lock_id=lock_id, state=state)
+
+
+def lock_each(work: Work, requests: Sequence[LockRequest]) -> Sequence[LockResponse] | None:
+    """As :func:`lock` for each, in this order, of requests that :func:`may_come_together` says yes
+    to, for one table; None, and nothing is done, where each must come by itself."""
+    connection = work.connection
+    if not is_postgresql(connection):
+        return None
+    components = [_lower(request.components[0]) for request in requests]
+    txn_ids = [request.txn_id for request in requests]
+    rows = lock_all(connection, sorted(set(txn_ids)))
+    if [txn_id for txn_id in txn_ids if txn_id not in rows or not rows[txn_id].is_open]:
+        return None
+    for wanted in components:
+        require_fitting(wanted.scope)
+    track_each(connection, zip(txn_ids, components, strict=True))
+    first, now = next_lock_ids(work, len(requests))
+    targets = [(number, _target(component)) for number, component in enumerate(components)]
+    held = _earlier(connection, first, NO_TXN, targets)
+    waiting: dict[LockId, _Blocked] = {}
+    enqueued = []
+    for number, target in targets:
+        request, lock_id = requests[number], LockId(first + number)
+        others = [(other, row) for other, row in held if request.txn_id != row.HL_TXNID]
+        blocked = _first_of(others, [(1, target)])
+        if blocked is not None:
+            waiting[lock_id] = blocked
+        new = _rows(lock_id, request, components[number : number + 1], blocked, now)
+        held += [(target, _LockRow(*(row[name] for name in _LockRow._fields))) for row in new]
+        enqueued += new
+    _INSERT.put(connection, enqueued)
+    for lock_id, blocked in waiting.items():
+        _record_blocker(connection, lock_id, blocked)
+    return [
+        LockResponse(
+            lock_id=LockId(first + number),
+            state=LockState.WAITING if first + number in waiting else LockState.ACQUIRED,
+        )
+        for number in range(len(requests))
+    ]
+
+
+def may_come_together(request: LockRequest) -> bool:
+    """Whether it is a transaction's, for one thing, and is left waiting where it has to."""
+    is_left_waiting = not (request.is_zero_wait_read or request.is_exclusive_ctas)
+    return bool(request.txn_id) and len(request.components) == 1 and is_left_waiting
 
 
 def check_lock(work: Work, lock_id: LockId) -> LockResponse:
@@ -227,8 +275,20 @@ def _enqueue(
     blocked: _Blocked | None,
     now: int,
 ) -> None:
+    _INSERT.put(connection, _rows(lock_id, request, components, blocked, now))
+    if blocked:
+        _record_blocker(connection, lock_id, blocked)
+
+
+def _rows(
+    lock_id: LockId,
+    request: LockRequest,
+    components: Sequence[LockComponent],
+    blocked: _Blocked | None,
+    now: int,
+) -> list[dict[str, Any]]:
     state = LockState.WAITING if blocked else LockState.ACQUIRED
-    rows = [
+    return [
         {
             "HL_LOCK_EXT_ID": lock_id,
             "HL_LOCK_INT_ID": number,
@@ -246,9 +306,6 @@ def _enqueue(
         }
         for number, component in enumerate(components, start=1)
     ]
-    _INSERT.put(connection, rows)
-    if blocked:
-        _record_blocker(connection, lock_id, blocked)
 
 
 def _first_blocked(
@@ -257,8 +314,27 @@ def _first_blocked(
     txn_id: TxnId,
     targets: Sequence[tuple[int, LockTarget]],
 ) -> _Blocked | None:
-    """The first component that has to wait, and for which lock. Database and table only narrow the
-    rows down; `blocks` decides."""
+    """The first component that has to wait, and for which lock."""
+    return _first_of(_earlier(connection, lock_id, txn_id, targets), targets)
+
+
+def _first_of(
+    held: Sequence[tuple[LockTarget, _LockRow]], targets: Sequence[tuple[int, LockTarget]]
+) -> _Blocked | None:
+    for number, target in targets:
+        for other, row in held:
+            if blocks(other, target):
+                return _Blocked(number, target.type, row)
+    return None
+
+
+def _earlier(
+    connection: Connection,
+    lock_id: LockId,
+    txn_id: TxnId,
+    targets: Sequence[tuple[int, LockTarget]],
+) -> list[tuple[LockTarget, _LockRow]]:
+    """Locks that may be in the way: database and table only narrow down, `blocks` decides."""
     kinds = tuple(sorted({kind.stored for _, target in targets for kind in BLOCKERS[target.type]}))
     databases = sorted({target.scope.database or "" for _, target in targets})
     tables = sorted({target.scope.table for _, target in targets if target.scope.table})
@@ -275,12 +351,7 @@ def _first_blocked(
             here.append(or_(_L.HL_TABLE.is_(None), _L.HL_TABLE.in_(tables)))
         rows = connection.execute(_LOCKS.where(and_(*here)).order_by(*_ORDER), given).all()
     earlier = [_LockRow(*row) for row in rows]
-    held = [(_row_target(row), row) for row in earlier]
-    for number, target in targets:
-        for other, row in held:
-            if blocks(other, target):
-                return _Blocked(number, target.type, row)
-    return None
+    return [(_row_target(row), row) for row in earlier]
 
 
 def _acquire(connection: Connection, lock_id: LockId, now: int, *, is_in_txn: bool) -> bool:

@@ -35,6 +35,7 @@ from hms_bridge.backend.dialect import (
     insert_generating_ids,
     is_postgresql,
     lock_txns,
+    next_txn_id,
     row_time_expression,
 )
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TimedSql
@@ -221,12 +222,12 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId
         "TXN_AGENT_INFO": request.agent,
         "TXN_TYPE": int(request.type),
     }
-    if count == 1 and is_postgresql(connection):
+    if is_postgresql(connection):
         given = {f"given_{name}": value for name, value in row.items()}
-        ((number,),) = _OPEN_ONE.all(
-            work, open_timeout_ms=work.settings.txn.open_timeout_ms, **given
+        rows = _OPEN_AT_ONCE.all(
+            work, count=count, open_timeout_ms=work.settings.txn.open_timeout_ms, **given
         )
-        return (TxnId(number),)
+        return tuple(sorted(TxnId(number) for (number,) in rows))
     min_open = min_open_txn_watermark(work)
     if count == 1 and connection.dialect.insert_returning:
         ((number,),) = _INSERT_ONE.all(work, **{f"given_{name}": row[name] for name in row})
@@ -273,24 +274,37 @@ def _boundary(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[
     return select(_low_boundary(now))
 
 
-def _insert_one(_now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
+def _values(row_time: ColumnElement[int]) -> dict[Any, Any]:
+    """The columns of a new row, but for its id."""
     t = TXNS.c
     given = (t.TXN_STATE, t.TXN_USER, t.TXN_HOST, t.TXN_AGENT_INFO, t.TXN_TYPE)
     values: dict[Any, Any] = {
         column: bindparam(f"given_{column.name}", type_=column.type) for column in given
     }
-    times = {t.TXN_STARTED: row_time, t.TXN_LAST_HEARTBEAT: row_time}
-    return insert(TXNS).values(values | times).returning(t.TXN_ID)
+    return values | {t.TXN_STARTED: row_time, t.TXN_LAST_HEARTBEAT: row_time}
 
 
-def _open_one(now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
-    """:func:`_insert_one`, the watermark and :func:`_remember_history` in one statement. All of
-    its reads see what was there before its own row."""
-    opened = _insert_one(now, row_time).cte("opened")
+def _insert_one(_now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
+    return insert(TXNS).values(_values(row_time)).returning(TXNS.c.TXN_ID)
+
+
+def _open_at_once(now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
+    """Rows, the watermark and :func:`_remember_history` in one statement. All of its reads see what
+    was there before its own rows. Ids are drawn first, so that no row is older than its id."""
+    numbers = func.generate_series(1, bindparam("count", type_=BigInteger)).table_valued("number")
+    drawn = select(next_txn_id().label("id")).select_from(numbers).cte("drawn")
+    values = _values(row_time)
+    opened = (
+        insert(TXNS)
+        .from_select([TXNS.c.TXN_ID, *values], select(drawn.c.id, *values.values()))
+        .returning(TXNS.c.TXN_ID)
+        .cte("opened")
+    )
     history, limit = MIN_HISTORY_LEVEL.c, literal(MAX_ID, BigInteger)
     lowest = func.coalesce(_LOWEST_OPEN.scalar_subquery(), limit)
     boundary = func.coalesce(_low_boundary(now), literal(0, BigInteger))
-    kept = func.least(opened.c.TXN_ID, lowest, boundary + literal(1, BigInteger))
+    first = select(func.min(opened.c.TXN_ID)).scalar_subquery()
+    kept = func.least(first, lowest, boundary + literal(1, BigInteger))
     return (
         insert(MIN_HISTORY_LEVEL)
         .from_select([history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID], select(opened.c.TXN_ID, kept))
@@ -299,7 +313,7 @@ def _open_one(now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
 
 
 _WATERMARK, _BOUNDARY = TimedSql(_watermark), TimedSql(_boundary)
-_INSERT_ONE, _OPEN_ONE = TimedSql(_insert_one), TimedSql(_open_one)
+_INSERT_ONE, _OPEN_AT_ONCE = TimedSql(_insert_one), TimedSql(_open_at_once)
 
 
 def _listed(

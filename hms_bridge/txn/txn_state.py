@@ -27,6 +27,11 @@ class TxnRow:
     state: TxnState
     type: TxnType
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it may go on."""
+        return self.state is TxnState.OPEN
+
 
 def lock_txn(connection: Connection, txn_id: TxnId) -> TxnRow | None:
     """Lock a transaction's row, so that nobody ends it meanwhile; None without a row."""

@@ -4,10 +4,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.dialects import mysql
 
 from hms_bridge.backend import dialect, sequences
+from hms_bridge.backend.batches import is_one_of
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.txn_tables import (
     AUX_TABLE,
@@ -133,8 +134,8 @@ def test_locking_transactions(database: Database) -> None:
 def test_counters(database: Database) -> None:
     with database.transaction(write=True) as connection:
         work = Work(connection, SimulatedClock(), Settings())
-        assert [sequences.next_lock_id(work)[0] for _ in range(3)] == [1, 2, 3]
-        assert sequences.next_lock_id(work)[1] == work.now_ms
+        assert [sequences.next_lock_ids(work)[0] for _ in range(3)] == [1, 2, 3]
+        assert sequences.next_lock_ids(work)[1] == work.now_ms
         assert [sequences.next_compaction_id(connection) for _ in range(2)] == [1, 2]
         assert sequences.next_event_ids(connection, 5) == 1
         assert sequences.next_event_ids(connection, 1) == 6
@@ -169,7 +170,7 @@ def test_a_schema_without_its_rows_says_what_to_do(database: Database) -> None:
         database.transaction(write=True) as connection,
     ):
         connection.execute(delete(NEXT_LOCK_ID))
-        sequences.next_lock_id(Work(connection, SystemClock(), Settings()))
+        sequences.next_lock_ids(Work(connection, SystemClock(), Settings()))
 
 
 def test_a_row_of_mysql_is_made_at_a_time_in_milliseconds() -> None:
@@ -178,3 +179,16 @@ def test_a_row_of_mysql_is_made_at_a_time_in_milliseconds() -> None:
     server: Any = SimpleNamespace(dialect=mysql.dialect())
     row_time = dialect.row_time_expression(server, SystemClock())
     assert "SYSDATE(3)" in str(row_time.compile(dialect=server.dialect))
+
+
+@pytest.mark.parametrize("count", [0, 1, 1500])
+def test_any_number_of_keys_may_be_asked_for(database: Database, count: int) -> None:
+    with database.transaction(write=True) as connection:
+        name = connection.dialect.name
+        connection.execute(insert(AUX_TABLE), [{"MT_KEY1": "k", "MT_KEY2": n} for n in range(2000)])
+        query = select(AUX_TABLE.c.MT_KEY2).where(
+            is_one_of(AUX_TABLE.c.MT_KEY2, "keys", name), bindparam("one") == AUX_TABLE.c.MT_KEY1
+        )
+        wanted = list(range(3, 3 + count))
+        given = {"keys": wanted, "one": "k"}
+        assert sorted(connection.scalars(query, given)) == wanted

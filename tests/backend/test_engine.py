@@ -6,13 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from sqlalchemy import create_engine, insert, select, text
+from sqlalchemy import create_engine, insert, literal, select, text
 from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from hms_bridge.backend import engine
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.failures import translate
+from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
 from hms_bridge.backend.schema.install import install
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXN_COMPONENTS
@@ -73,6 +74,34 @@ def test_a_commit_that_fails_is_never_tried_again() -> None:
     answer = OperationalError(None, None, Exception(1053, "Server shutdown in progress"))
     assert type(translate(answer, "d", is_committing=True)) is BackendError
     assert type(translate(answer, "d", is_committing=False)) is DatabaseGoneError
+
+
+_VALUE = FixedSql(select(literal(1)))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [lambda connection: connection.execute(select(1)), _VALUE.all],
+    ids=["core", "fixed"],
+)
+def test_a_statement_after_the_one_that_found_the_connection_gone(database: Database, ask) -> None:
+    """SQLAlchemy does not send it, and says so with an error that is not the driver's."""
+    with (
+        pytest.raises(DatabaseGoneError, match="connection lost") as caught,
+        database.transaction(write=True) as connection,
+    ):
+        connection.invalidate()
+        ask(connection)
+    assert "SELECT" not in str(caught.value)
+
+
+def test_a_commit_that_comes_after_the_connection_is_gone(database: Database) -> None:
+    with (
+        pytest.raises(BackendError, match="connection lost") as caught,
+        database.transaction(write=True) as connection,
+    ):
+        connection.invalidate()
+    assert type(caught.value) is BackendError
 
 
 def test_commit_and_rollback(database: Database) -> None:

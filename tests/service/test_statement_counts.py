@@ -55,10 +55,13 @@ TABLE = (
     Sent("heartbeat of a transaction", 1, 1, "sign of life"),
     Sent("heartbeat of both", 2, 2, "signs of life of lock and transaction"),
     Sent("heartbeat_txn_range", 1, 1, "sign of life of all"),
-    Sent("commit_txn, nothing done", 7, 4, f"{_LOCKED}, traces, history, state ({_ONE}); {_EVENT}"),
-    Sent("commit_txn, read only", 4, 3, f"{_LOCKED}, traces, history, state ({_ONE})"),
     Sent(
-        "commit_txn of an insert", 11, 5,
+        "commit_txn, nothing done", 7, 3,
+        f"{_LOCKED}; traces, history, state ({_ONE}); {_EVENT}",
+    ),
+    Sent("commit_txn, read only", 4, 2, f"{_LOCKED}; traces, history, state ({_ONE})"),
+    Sent(
+        "commit_txn of an insert", 11, 4,
         f"as of nothing, and: write ids; completed components, theirs, locks ({_ONE}); {_EVENT}",
     ),
     Sent(
@@ -69,7 +72,7 @@ TABLE = (
     Sent("get_open_txns", 1, 1, "one snapshot"),
     Sent("get_valid_write_ids", 2, 2, "highest, rows"),
     Sent("get_table", 3, 3, "the table with its storage, parameters, lists"),
-    Sent("get_partitions", 7, 7, "the table as above, keys, partitions, parameters, lists"),
+    Sent("get_partitions", 6, 6, "the table as above, partitions, parameters, lists"),
     Sent(
         "add_partitions", 22, 21,
         "looks first (table, partitions, file tasks); the table again, locked (PostgreSQL), "

@@ -15,6 +15,7 @@ from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_stores import OF_STORES
+from tests.simulation.mutations_of_turns import OF_TURNS
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -41,6 +42,7 @@ _FOUND = "tests/simulation/test_found.py::"
 MUTATIONS = (
     *CARRIED,
     *OF_HOOKS,
+    *OF_TURNS,
     *OF_POLICIES,
     *OF_RIGHTS,
     Mutation(

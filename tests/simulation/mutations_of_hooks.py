@@ -70,8 +70,8 @@ OF_HOOKS = (
     Mutation(
         name="points are written where nobody hears them",
         file="hms_bridge/service/unit_of_work.py",
-        old="        drafts = unit.points if self._is_heard else ()\n",
-        new="        drafts = unit.points\n",
+        old=" for draft in write.unit.points] if self._is_heard else ()\n",
+        new=" for draft in write.unit.points]\n",
         test=f"{_INSIDE}test_a_server_without_hooks_does_nothing_for_them",
     ),
     Mutation(

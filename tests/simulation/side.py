@@ -108,6 +108,8 @@ class Side:
             resolve=resolve,
             make_token=token,
             open_url=lambda _: watched,
+            # Each actor stands for a program of its own: one that stalls must not hold the others.
+            shares_turns=False,
         )
         self.store = LocalStore(
             metastore=self.metastore,

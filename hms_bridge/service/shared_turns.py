@@ -1,0 +1,96 @@
+"""Of those who come at the same time, one does the work of all.
+
+Who finds nobody at work does its own at once, alone. Who comes meanwhile waits; when the one at
+work is done, the first of those who wait does the work of all of them together. So nobody waits for
+company, and company comes by itself where there is a crowd.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class _Place(Generic[T]):
+    """One who has come. ``called`` is held until it leads, or until its work was done."""
+
+    __slots__ = ("called", "leads", "work")
+
+    def __init__(self, work: T, *, leads: bool) -> None:
+        self.work = work
+        self.leads = leads
+        self.called = threading.Lock()
+        self.called.acquire()
+
+
+class SharedTurns(Generic[T]):
+    """``do`` is given up to ``size_max`` works at once, by one thread at a time.
+
+    Who has waited for ``patience_seconds`` goes on without the others, and so does, at once, who
+    comes before the one at work has come to an end: what holds up one must not hold up all.
+    Threads must not be interrupted while they wait; in Python only the main thread ever is.
+    """
+
+    def __init__(
+        self, do: Callable[[Sequence[T]], None], *, size_max: int, patience_seconds: float
+    ) -> None:
+        self._do = do
+        self._size_max = size_max
+        self._patience_seconds = patience_seconds
+        self._lock = threading.Lock()
+        self._waiting: deque[_Place[T]] = deque()
+        self._is_led = False
+        self._is_stalled = False
+
+    def take(self, work: T) -> bool:
+        """Returns when ``do`` has returned that was given this work; false if it never was given.
+
+        What ``do`` raises, the thread hears that ran it, and nobody else.
+        """
+        with self._lock:
+            if self._is_led and self._is_stalled:
+                return False
+            place = _Place(work, leads=not self._is_led)
+            if self._is_led:
+                self._waiting.append(place)
+            self._is_led = True
+        if not place.leads and not self._is_called(place):
+            return False
+        if place.leads:
+            self._lead(place)
+        return True
+
+    def _is_called(self, place: _Place[T]) -> bool:
+        if place.called.acquire(timeout=self._patience_seconds):
+            return True
+        with self._lock:
+            if place in self._waiting:
+                self._waiting.remove(place)
+                self._is_stalled = True
+                return False
+        place.called.acquire()
+        return True
+
+    def _lead(self, first: _Place[T]) -> None:
+        with self._lock:
+            count = min(len(self._waiting), self._size_max - 1)
+            others = [self._waiting.popleft() for _ in range(count)]
+        try:
+            self._do([first.work, *(other.work for other in others)])
+        finally:
+            self._call_next()
+            for other in others:
+                other.called.release()
+
+    def _call_next(self) -> None:
+        with self._lock:
+            self._is_stalled = False
+            following = self._waiting.popleft() if self._waiting else None
+            self._is_led = following is not None
+        if following is not None:
+            following.leads = True
+            following.called.release()

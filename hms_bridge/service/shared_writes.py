@@ -1,0 +1,208 @@
+"""Changing verbs of several clients in one database transaction: one commit, one wait for the disk.
+
+One that is refused undoes only itself; and nothing is answered before the common commit, neither a
+success nor a refusal, which may rest on what another verb did. If the transaction fails, each verb
+is done again by itself, as if it had never met the others. Only where the commit's own answer is
+lost is nothing tried again, as with a single verb: it may have happened.
+
+The order of verbs is that in which single ones take the rows that all of them need (see
+:mod:`hms_bridge.backend.sequences`), so that servers on one database do not wait for each other in
+a ring. Each batch is impatient besides: a row that somebody holds for long holds up its own verb.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import groupby
+from typing import Any, Generic, TypeVar
+
+from hms_bridge.backend.connection import Connection, DatabaseFailure
+from hms_bridge.backend.engine import Database
+from hms_bridge.backend.savepoints import Steps, impatient
+from hms_bridge.errors import BackendError, MetastoreError, RetryableBackendError
+from hms_bridge.service.shared_turns import SharedTurns
+
+SIZE_MAX = 32
+"""How many verbs share a commit: PostgreSQL looks at up to 64 inner transactions without effort."""
+
+ROW_WAIT_MS = 1000
+"""How long a batch waits for a row: longer than for other servers' commits on a busy machine, as
+what is given up then is done again by each alone."""
+
+PATIENCE_MS = 2000
+"""How long a verb waits for the turn of others before it goes alone: longer than a batch may wait,
+as the others are in its way there, too."""
+
+
+class Rank(IntEnum):
+    """What a verb locks that all others need, in the order in which it is locked."""
+
+    END = 1
+    """The openers' lock, alone, if it updated something."""
+    OPEN = 2
+    """The openers' lock, with others."""
+    SIGN_OF_LIFE = 3
+    WRITE_ID = 4
+    """The counter of a table."""
+    LOCK = 5
+    """The counter of locks."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Place:
+    """Where a verb stands in a batch; those of one rank and key as they came."""
+
+    rank: Rank
+    key: str = ""
+
+
+class Step(ABC):
+    """A verb as part of a batch. ``is_done``: its part is committed. ``refusal``: what it is to be
+    answered instead. ``kind``: those of one kind, side by side, may be done at once."""
+
+    def __init__(self, place: Place | None, kind: Hashable = None) -> None:
+        self.place = place
+        self.kind = kind
+        self.is_done = False
+        self.refusal: MetastoreError | BackendError | None = None
+
+    @abstractmethod
+    def run(self, connection: Connection, now_seconds: int) -> None:
+        """Do the verb, all but its events; from the start if it is called again."""
+
+    @abstractmethod
+    def run_with(self, others: Sequence[Any], connection: Connection, now_seconds: int) -> bool:
+        """Do the verb and others of its kind at once; false, and nothing is done, if that cannot
+        be."""
+
+
+S = TypeVar("S", bound=Step)
+
+
+class SharedWrites(Generic[S]):
+    """Does steps that come at the same time together. ``end``: what is left to do at the end of
+    their transaction. ``now_seconds``: the time that all of a batch have."""
+
+    def __init__(
+        self,
+        database: Database,
+        now_seconds: Callable[[], int],
+        end: Callable[[Connection, Sequence[S]], None],
+    ) -> None:
+        self._database = database
+        self._now_seconds = now_seconds
+        self._end = end
+        self._turns: SharedTurns[S] = SharedTurns(
+            self._do, size_max=SIZE_MAX, patience_seconds=PATIENCE_MS / 1000
+        )
+
+    def run(self, step: S) -> bool:
+        """Whether the step is done, and durable; else the caller does it by itself.
+
+        Raises what it was refused with.
+        """
+        # An interrupt would leave the others to wait for a thread that is not there.
+        if threading.current_thread() is threading.main_thread():
+            return False
+        self._turns.take(step)
+        if step.refusal is not None:
+            raise step.refusal
+        return step.is_done
+
+    def _do(self, steps: Sequence[S]) -> None:
+        """Leaves undone, neither done nor refused, what is to be done alone."""
+        batch = _Batch(sorted(steps, key=_place))
+        try:
+            self._commit(batch)
+        except _UnsafeError:
+            batch.is_careful = True
+            self._commit(batch)
+
+    def _commit(self, batch: _Batch[S]) -> None:
+        is_committing = False
+        try:
+            with self._database.transaction(write=True) as connection:
+                batch.run(connection, self._now_seconds())
+                self._end(connection, batch.kept)
+                is_committing = True
+        except RetryableBackendError:
+            return
+        except (BackendError, MetastoreError) as error:
+            if batch.is_single:
+                raise
+            # The answer to a commit is lost: it may have happened.
+            for step in batch.kept if is_committing else ():
+                step.refusal = BackendError(str(error))
+            return
+        for step in batch.kept:
+            step.is_done = True
+        for step, refusal in batch.refused:
+            step.refusal = refusal
+
+
+class _UnsafeError(Exception):
+    """A step is refused or failed, and cannot be undone without the others."""
+
+
+class _Batch(Generic[S]):
+    """What is done in one transaction. As hardly a step is ever refused, none can be undone by
+    itself at first, which would take a statement for each; ``is_careful``: all can."""
+
+    def __init__(self, steps: Sequence[S]) -> None:
+        self._steps = steps
+        self.is_careful = False
+        self.is_single = len(steps) == 1
+        self.kept: list[S] = []
+        self.refused: list[tuple[S, MetastoreError]] = []
+
+    def run(self, connection: Connection, now_seconds: int) -> None:
+        self.kept, self.refused = [], []
+        if self.is_single:
+            self._steps[0].run(connection, now_seconds)
+            self.kept.append(self._steps[0])
+            return
+        with impatient(connection, ROW_WAIT_MS):
+            parts = Steps(connection)
+            for group in self._groups():
+                if self.is_careful:
+                    parts.begin()
+                try:
+                    self._run_group(group, connection, now_seconds)
+                except (BackendError, DatabaseFailure):
+                    raise
+                except Exception as error:
+                    if not self.is_careful:
+                        raise _UnsafeError from error
+                    parts.undo()
+                    # The answer to any other fault is made where the step is done alone.
+                    if isinstance(error, MetastoreError):
+                        self.refused.append((group[0], error))
+                else:
+                    self.kept += group
+
+    def _groups(self) -> Iterator[list[S]]:
+        """What is done at once; where each can be undone by itself, that is each by itself."""
+        if self.is_careful:
+            yield from ([step] for step in self._steps)
+            return
+        for kind, steps in groupby(self._steps, key=lambda step: step.kind):
+            if kind is None:
+                yield from ([step] for step in steps)
+            else:
+                yield list(steps)
+
+    def _run_group(self, group: Sequence[S], connection: Connection, now_seconds: int) -> None:
+        first, *others = group
+        if others and first.run_with(others, connection, now_seconds):
+            return
+        for step in group:
+            step.run(connection, now_seconds)
+
+
+def _place(step: Step) -> Place:
+    assert step.place is not None
+    return step.place

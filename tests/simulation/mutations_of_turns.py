@@ -1,0 +1,86 @@
+"""Protective lines of verbs that share a transaction; see :mod:`tests.simulation.mutations`.
+
+Not here: how long a batch waits for a row, because on SQLite none does
+(`test_a_row_that_is_held_for_long_holds_up_its_own_verb_only` runs on servers); and which commits
+are done at once, which only PostgreSQL does: there `test_a_refusal_with_a_trace_leaves_it` and
+`test_commits_that_are_no_commits_leave_those_of_others_alone` die with the conditions of
+`plain_commits.py` and `commit_txns`. That steps go in the order of what they lock is seen here as
+the order of their events.
+"""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_QUEUE = "tests/service/test_shared_turns.py::"
+_SHARED = "tests/service/test_shared_writes.py::"
+
+OF_TURNS = (
+    Mutation(
+        name="who waits for his turn is answered before it is over",
+        file="hms_bridge/service/shared_turns.py",
+        old="        if not place.leads and not self._is_called(place):\n"
+        "            return False\n",
+        new="        if not place.leads:\n            return True\n",
+        test=f"{_QUEUE}test_nobody_returns_before_the_work_is_over",
+    ),
+    Mutation(
+        name="where the one who does the work of all fails, nobody does any more",
+        file="hms_bridge/service/shared_turns.py",
+        old="        finally:\n            self._call_next()\n",
+        new="        except Exception:\n            raise\n        else:\n"
+        "            self._call_next()\n",
+        test=f"{_QUEUE}test_what_is_raised_is_heard_by_the_one_who_did_it_and_the_others_go_on",
+    ),
+    Mutation(
+        name="what a refused verb did is committed with the others",
+        file="hms_bridge/service/shared_writes.py",
+        old="                    parts.undo()\n",
+        new="                    pass\n",
+        test=f"{_SHARED}test_one_that_is_refused_undoes_itself_and_nothing_else",
+    ),
+    Mutation(
+        name="what a verb with a fault did is committed with the others",
+        file="hms_bridge/service/shared_writes.py",
+        old="                    if not self.is_careful:\n",
+        new="                    if isinstance(error, KeyError):\n"
+        "                        continue\n"
+        "                    if not self.is_careful:\n",
+        test=f"{_SHARED}test_a_fault_of_one_is_its_own",
+    ),
+    Mutation(
+        name="a refusal is told although what it rests on did not happen",
+        file="hms_bridge/service/shared_writes.py",
+        old="                        self.refused.append((group[0], error))\n",
+        new="                        group[0].refusal = error\n",
+        test=f"{_SHARED}test_a_refusal_that_rests_on_what_did_not_happen_is_not_told",
+    ),
+    Mutation(
+        name="verbs whose common commit may have happened are tried again",
+        file="hms_bridge/service/shared_writes.py",
+        old="            for step in batch.kept if is_committing else ():\n",
+        new="            for step in ():\n",
+        test=f"{_SHARED}test_a_commit_whose_answer_is_lost_is_told_to_all_and_never_tried_again",
+    ),
+    Mutation(
+        name="verbs of a batch lock what all need in any order",
+        file="hms_bridge/service/shared_writes.py",
+        old="        batch = _Batch(sorted(steps, key=_place))\n",
+        new="        batch = _Batch(steps)\n",
+        test=f"{_SHARED}test_what_comes_at_the_same_time_shares_one_commit",
+    ),
+    Mutation(
+        name="hooks inside of transactions hold up and undo the verbs of others",
+        file="hms_bridge/service/unit_of_work.py",
+        old="        if shares_turns and not has_inner_hooks:\n",
+        new="        if shares_turns:\n",
+        test=f"{_SHARED}test_where_hooks_stand_inside_every_verb_has_a_transaction_of_its_own",
+    ),
+    Mutation(
+        name="Ctrl-C leaves others to wait for a turn that never comes",
+        file="hms_bridge/service/shared_writes.py",
+        old="        if threading.current_thread() is threading.main_thread():\n",
+        new="        if False:\n",
+        test=f"{_SHARED}test_the_main_thread_shares_nothing",
+    ),
+)
