@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -21,7 +19,7 @@ from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.load.windows import windows_of
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
-from tests.support.passing import Passing
+from tests.support.passing import Counting
 from tests.support.repl_world import ReplWorld
 
 KILLED_EACH = 5
@@ -54,23 +52,6 @@ def test_a_window_has_an_end() -> None:
     assert [len(window) for window in windows([dumped(n) for n in range(1, 1001)])] == [
         400, 400, 200
     ]  # fmt: skip
-
-
-class Counting(Passing):
-    """Counts the calls of a metastore."""
-
-    def __init__(self, inner: Any) -> None:
-        super().__init__(inner)
-        self.calls: Counter[str] = Counter()
-
-    def __getattr__(self, name: str) -> Any:
-        method = super().__getattr__(name)
-
-        def call(*arguments: Any, **named: Any) -> Any:
-            self.calls[name] += 1
-            return method(*arguments, **named)
-
-        return call
 
 
 def test_transactions_are_opened_and_ids_given_in_few_calls(world: ReplWorld) -> None:

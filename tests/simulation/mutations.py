@@ -11,6 +11,7 @@ from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
+from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_policies import OF_POLICIES
@@ -40,6 +41,7 @@ _FOUND = "tests/simulation/test_found.py::"
 # those of Hive may.
 MUTATIONS = (
     *CARRIED,
+    *OF_DUMPS,
     *OF_HOOKS,
     *OF_LOADS,
     *OF_POLICIES,
