@@ -1,10 +1,12 @@
-"""Mutations of going on with a killed dump; read by way of `mutations.MUTATIONS`."""
+"""Mutations of going on with a killed dump, and of what is kept for the next one; read by way of
+`mutations.MUTATIONS`."""
 
 from __future__ import annotations
 
 from tests.simulation.mutation import Mutation
 
 _RESUME = "tests/repl/test_dump_resume.py::"
+_EVENTS = "tests/repl/test_event_budget.py::"
 
 OF_DUMPS = (
     Mutation(
@@ -71,5 +73,33 @@ OF_DUMPS = (
         new="            raise\n",
         test="tests/repl/test_unreported_writes.py::"
         "test_a_write_that_nobody_knows_is_refused_though_a_killed_dump_has_written_its_event",
+    ),
+    Mutation(
+        name="a budget of bytes takes events that another policy needs",
+        file="hms_bridge/model/event_block.py",
+        old="        since = block.oldest_seconds\n",
+        new="",
+        test=f"{_EVENTS}test_what_another_policy_needs_and_what_is_young_stays",
+    ),
+    Mutation(
+        name="a budget of bytes counts events that nobody may purge yet",
+        file="hms_bridge/service/cleaning.py",
+        old="        blocks = sizes.blocks(unit.connection, before)\n",
+        new="        blocks = sizes.blocks(unit.connection)\n",
+        test=f"{_EVENTS}test_what_another_policy_needs_and_what_is_young_stays",
+    ),
+    Mutation(
+        name="a policy is given up for its events' bytes without a word",
+        file="hms_bridge/service/cleaning.py",
+        old="    if seconds < given_up:\n        _LOG.warning(\n",
+        new="    if seconds < too_old:\n        _LOG.warning(\n",
+        test=f"{_EVENTS}test_a_policy_that_keeps_too_much_is_given_up_loudly",
+    ),
+    Mutation(
+        name="a block that a purge has parted counts as whole",
+        file="hms_bridge/notification/event_sizes.py",
+        old="if number * BLOCK >= oldest\n",
+        new="if True\n",
+        test=f"{_EVENTS}test_a_whole_block_is_summed_once_and_again_where_a_purge_parted_it",
     ),
 )
