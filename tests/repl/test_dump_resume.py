@@ -22,7 +22,7 @@ from tests.support.passing import Counting
 from tests.support.repl_world import ReplWorld
 
 NOTED = IncrementalRules(noted_each=2)
-KILLED_EACH = 7
+KILLED_EACH = 9
 AT_ITS_END = frozenset({"_finished_dump"})
 """Has the time at which a dump was finished."""
 
@@ -130,7 +130,7 @@ def test_it_may_be_killed_anywhere_and_is_as_if_it_never_was(world: ReplWorld) -
 
 
 def test_it_may_be_killed_again_and_again(world: ReplWorld) -> None:
-    for at in range(1, 1000, 4):
+    for at in range(1, 1000, 7):
         if not killed(world, at):
             break
     assert planned(world).kind is DumpKind.BLOCKED
