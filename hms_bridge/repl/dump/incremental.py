@@ -155,7 +155,6 @@ class IncrementalDump:
             self._partition_changes,
             self._left_out,
         )
-        progress.begin()
         with FilePool() as pool:
             made = self._noted(self._texts(paths, unreported, progress), dumped, files)
             for event, digests in pool.each(partial(_written, texts), made):

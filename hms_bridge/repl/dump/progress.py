@@ -28,8 +28,9 @@ are, or functions, and must fit what the dump says of these at its end."""
 
 
 class DumpProgress:
-    """``begun`` None: nothing is noted. ``written``: what an earlier run has left whole; ``each``:
-    after so many events a note is taken."""
+    """``begun`` None: nothing is noted. ``written``: what an earlier run has left whole, None if
+    there was none; ``each``: after so many events a note is taken, so that a dump of fewer costs
+    nothing."""
 
     def __init__(
         self,
@@ -42,12 +43,8 @@ class DumpProgress:
         self._begun = begun
         self._written = dict(written or {})
         self._each = each
+        self._is_begun = written is not None
         self._waiting: list[WrittenEvent] = []
-
-    def begin(self) -> None:
-        """Note what the dump is of."""
-        if self._begun is not None:
-            self._put(RANGE, self._begun.format())
 
     def take_over(self, event: NotificationEvent, place: EventPaths) -> WrittenEvent | None:
         """What is there of an event, whose texts count as written now; None if it must be made."""
@@ -81,6 +78,9 @@ class DumpProgress:
             )
         )
         if len(self._waiting) >= self._each:
+            if not self._is_begun:
+                self._put(RANGE, self._begun.format())
+                self._is_begun = True
             # The name of the dump's own directory: a run that goes on has another one.
             name = self._texts.paths.root.rpartition("/")[2]
             self._put(f"{event.id}_{name}", format_written(self._waiting))
