@@ -9,6 +9,7 @@ from typing import Protocol
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
 from hms_bridge.model.deletion import DeletionVerdict
+from hms_bridge.model.event_block import EventBlock
 from hms_bridge.model.figures import CompactionFigures, LockFigures, TxnFigures
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.txn import AbortedSince
@@ -90,3 +91,7 @@ class FigureStore(Protocol):
 
     def compaction_figures(self) -> CompactionFigures:
         """How many entries the queue has, and how long the oldest waits for a worker."""
+
+    def event_blocks(self) -> tuple[EventBlock, ...]:
+        """How large the event log is, block by block, ascending. A block that has all its events is
+        summed up once."""

@@ -159,6 +159,8 @@ def _dump_plan(plan: DumpPlan, size: DumpSize) -> dict[str, object]:
         "files": size.file_count,
         "bytes": size.size_bytes,
         "previous dump": plan.previous,
+        "goes on with": None if plan.resumed is None else plan.resumed.directory,
+        "events written": None if plan.resumed is None else len(plan.resumed.written),
         "removed": list(plan.removed),
         "waits for": plan.waits_for or None,
         "events left": plan.left_event_count,

@@ -11,7 +11,7 @@ import click
 from changemanager.clock import span_text
 from hms_bridge.cli.output import say, size_text, time_text
 from hms_bridge.cli.repl_options import Call, called, dumps_root_option, into_option
-from hms_bridge.cli.sides import source_side
+from hms_bridge.cli.sides import source_with_figures
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
@@ -93,6 +93,7 @@ def status_request(
         target_database=target_database,
         event_ttl_ms=settings.event_ttl_ms,
         event_budget_ms=settings.repl.event_budget_ms,
+        event_budget_bytes=settings.repl.event_budget_bytes,
         retain_ms=settings.archive.retain_ms,
         archive_budget=settings.archive.budget,
         own_archive=archive_root(settings),
@@ -115,11 +116,16 @@ def both_sides(
         if metastore_url is not None:
             target = stack.enter_context(connected(metastore_url, settings, is_created=False))
         source: Metastore | None = None
-        pins = None
+        pins, figures = None, None
         if source_url is not None:
-            source, pins = stack.enter_context(source_side(source_url, settings))
+            source, pins, figures = stack.enter_context(source_with_figures(source_url, settings))
         yield ReplStatus(
-            file_systems(settings), SystemClock(), source=source, target=target, pins=pins
+            file_systems(settings),
+            SystemClock(),
+            source=source,
+            target=target,
+            pins=pins,
+            figures=figures,
         )
 
 

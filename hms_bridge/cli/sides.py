@@ -14,19 +14,29 @@ from hms_bridge.model.replication import PolicySide
 
 if TYPE_CHECKING:
     from changemanager.manifest import ArchiveManifest
+    from hms_bridge.cleaning_store import FigureStore
 
 
 @contextmanager
 def source_side(url: str, settings: Settings) -> Iterator[tuple[Metastore, ArchiveManifest | None]]:
     """A source, and the manifest in its database; that of a remote one is out of reach."""
+    with source_with_figures(url, settings) as (metastore, manifest, _):
+        yield metastore, manifest
+
+
+@contextmanager
+def source_with_figures(
+    url: str, settings: Settings
+) -> Iterator[tuple[Metastore, ArchiveManifest | None, FigureStore | None]]:
+    """The same with the sums that its database makes; those of a remote one are out of reach."""
     from hms_bridge.connect import connected, connected_locally
 
     if url.startswith("thrift://"):
         with connected(url, settings, is_created=False) as metastore:
-            yield metastore, None
+            yield metastore, None, None
     else:
         with connected_locally(url, settings, is_created=False) as store:
-            yield store.metastore, store.manifest
+            yield store.metastore, store.manifest, store.metastore
 
 
 def side_settings(side: PolicySide) -> Settings:

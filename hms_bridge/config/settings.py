@@ -341,6 +341,11 @@ class ReplSettings:
         "How long notification events are kept at most for the next dump of a replicated database, "
         "beyond their time to live. A database that was not dumped for so long is given up: its "
         "replica has to be bootstrapped anew.", unit="d")
+    event_budget_bytes: int | None = setting(Given.number_or_none,
+        "hms.bridge.repl.events.budget.bytes", "",
+        "How many bytes the messages of such events may have together, beyond their time to live: "
+        "the newest of them are kept. A database whose next dump needs older ones is given up in "
+        "the same way. Empty means any amount.", low=0)
     is_drop_allowed: bool = setting(Given.flag, "hms.bridge.repl.load.drop.database", "false",
         "Whether a load drops the replica's database, with all that it holds, if its source has "
         "dropped it. If not, such a load is refused.")

@@ -9,6 +9,7 @@ from changemanager.budget import budget_ends_ms
 from changemanager.config import PinBudget
 from changemanager.location import Resolver
 from changemanager.manifest import ArchivePins, Pin
+from hms_bridge.cleaning_store import FigureStore
 from hms_bridge.clock import Clock
 from hms_bridge.errors import (
     DumpIncompleteError,
@@ -19,6 +20,7 @@ from hms_bridge.errors import (
 )
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
+from hms_bridge.model.event_block import budget_ends_seconds
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
 from hms_bridge.model.repl_scope import ReplScope
@@ -44,18 +46,19 @@ from hms_bridge.repl.target_objects import has_taken_over, known_scope, last_eve
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StatusRequest:
-    """Whose status. ``event_ttl_ms``, ``event_budget_ms`` and ``retain_ms`` are the source's
-    settings (hive.repl.event.db.listener.timetolive, hms.bridge.repl.events.budget,
-    hive.repl.cm.retain), as ``archive_budget`` (hms.bridge.repl.archive.budget). ``own_archive``:
-    the archive that ``retain_ms`` is of; None: every one.
-    ``are_bytes_counted``: look at each file that is still to be copied, which takes a call to the
-    storage each."""
+    """Whose status. ``event_ttl_ms``, ``event_budget_ms``, ``event_budget_bytes`` and ``retain_ms``
+    are the source's settings (hive.repl.event.db.listener.timetolive,
+    hms.bridge.repl.events.budget and .bytes, hive.repl.cm.retain), as ``archive_budget``
+    (hms.bridge.repl.archive.budget). ``own_archive``: the archive that ``retain_ms`` is of; None:
+    every one. ``are_bytes_counted``: look at each file that is still to be copied, which takes a
+    call to the storage each."""
 
     root: str
     source_database: str
     target_database: str | None = None
     event_ttl_ms: int = 10 * 86_400_000
     event_budget_ms: int = 30 * 86_400_000
+    event_budget_bytes: int | None = None
     retain_ms: int = 10 * 86_400_000
     archive_budget: PinBudget = field(default_factory=PinBudget)
     own_archive: str | None = None
@@ -153,7 +156,9 @@ class ReplStatus:
         source: Metastore | None = None,
         target: Metastore | None = None,
         pins: ArchivePins | None = None,
+        figures: FigureStore | None = None,
     ) -> None:
+        self._figures = figures
         self._resolve = resolve
         self._clock = clock
         self._source = source
@@ -177,7 +182,6 @@ class ReplStatus:
         policy = policy_pin((pins or {}).values(), source, self._resolve(request.root).uri)
         own_pins = _own_pins(pins, policy, source, waiting)
         expiry_ms, missing = self._archive_expiry(request, waiting)
-        oldest_ms = self._event_time_ms(dumped)
         current = None if self._source is None else self._source.get_current_event_id()
         scope = known_scope(parameters or {}, source, dumps)
         backlog, gap = (
@@ -199,7 +203,7 @@ class ReplStatus:
             is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
             events_expire_in_seconds=self._seconds_until(
-                _sum(oldest_ms, _events_kept_ms(request, is_pinned=policy is not None))
+                self._events_end_ms(request, dumped, is_pinned=policy is not None)
             ),
             # What is pinned does not expire; its budget is the limit then.
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
@@ -315,6 +319,22 @@ class ReplStatus:
         event = next_event(self._source, after)
         return None if event is None else event.time_seconds * 1000
 
+    def _events_end_ms(
+        self, request: StatusRequest, dumped: EventId | None, *, is_pinned: bool
+    ) -> int | None:
+        """When the log purges the first event that no dump has; None if there is none."""
+        oldest_ms = self._event_time_ms(dumped)
+        if oldest_ms is None or dumped is None or not is_pinned:
+            return _sum(oldest_ms, request.event_ttl_ms)
+        # A pin of the policy keeps them beyond their time to live, as far as the budgets go.
+        ends = [oldest_ms + max(request.event_ttl_ms, request.event_budget_ms)]
+        if self._figures is not None and request.event_budget_bytes is not None:
+            keep_seconds = request.event_ttl_ms // 1000
+            blocks, budget = self._figures.event_blocks(), request.event_budget_bytes
+            end = budget_ends_seconds(blocks, budget, dumped, keep_seconds)
+            ends += [] if end is None else [max(end * 1000, oldest_ms + request.event_ttl_ms)]
+        return min(ends)
+
     def _age_seconds(self, time_ms: int | None) -> int:
         return 0 if time_ms is None else max(0, (self._clock.now_ms() - time_ms) // 1000)
 
@@ -381,11 +401,6 @@ def _own_pins(
 
 def _is_pinned(pins: Mapping[str, Pin] | None, database: str, dump: DumpDirectory) -> bool | None:
     return None if pins is None else dump_holder(database, dump.paths.root) in pins
-
-
-def _events_kept_ms(request: StatusRequest, *, is_pinned: bool) -> int:
-    """A pin of the policy keeps them beyond their time to live, as far as the budget goes."""
-    return max(request.event_ttl_ms, request.event_budget_ms if is_pinned else 0)
 
 
 def _until(dumps: Iterable[DumpDirectory]) -> EventId | None:

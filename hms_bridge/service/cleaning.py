@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from hms_bridge.archive import file_tasks, pins
 from hms_bridge.backend.connection import Connection
@@ -12,9 +13,11 @@ from hms_bridge.catalog.places import Owner
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.deletion import DeletionVerdict
+from hms_bridge.model.event_block import kept_since_seconds
 from hms_bridge.notification import event_log, events, hook_points
+from hms_bridge.notification.event_sizes import EventSizes
 from hms_bridge.service.aborts import log_abort
-from hms_bridge.service.foundation import VerbFamily
+from hms_bridge.service.foundation import Foundation, VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
     aborted_writes,
@@ -41,6 +44,10 @@ def _find_moves(connection: Connection, database: str, table: str) -> tuple[str,
 
 class CleaningVerbs(VerbFamily):
     """The CleaningStore."""
+
+    def __init__(self, foundation: Foundation) -> None:
+        super().__init__(foundation)
+        self._event_sizes = EventSizes()
 
     find_ready_to_clean = reads(cleaning.find_ready_to_clean)
     find_ready_to_clean_aborts = reads(aborted_writes.find_ready_to_clean_aborts)
@@ -81,7 +88,7 @@ class CleaningVerbs(VerbFamily):
             compaction_history.purge_history,
         ):
             self._transactions.write(step)
-        self._repeat(_purge_events)
+        self._repeat(partial(_purge_events, self._event_sizes))
         if self._transactions.is_heard:
             self._repeat(_purge_points)
         self._file_work.resume()
@@ -121,27 +128,42 @@ def _purge_points(unit: UnitOfWork) -> int:
     return hook_points.purge(unit.connection, unit.now_seconds - unit.settings.event_ttl_ms // 1000)
 
 
-def _purge_events(unit: UnitOfWork) -> int:
+def _purge_events(sizes: EventSizes, unit: UnitOfWork) -> int:
     """What is older than its time to live goes, unless a dump is still to come that needs it."""
     settings = unit.settings
     before = unit.now_seconds - settings.event_ttl_ms // 1000
-    given_up = min(before, unit.now_seconds - settings.repl.event_budget_ms // 1000)
+    too_old = min(before, unit.now_seconds - settings.repl.event_budget_ms // 1000)
     since = {policy: ms // 1000 for policy, ms in pins.needed_since_ms(unit.connection).items()}
     needed = [seconds - _DUMP_SECONDS_MAX for seconds in since.values()]
+    given_up = too_old
+    budget_bytes = settings.repl.event_budget_bytes
+    # Without a limit, or with nobody who needs what is old, nothing has to be summed.
+    if budget_bytes is not None and min([before, *needed]) < before:
+        blocks = sizes.blocks(unit.connection, before)
+        kept_since = kept_since_seconds(blocks, budget_bytes, before)
+        given_up = too_old if kept_since is None else max(too_old, kept_since)
     gone = event_log.purge(unit.connection, max(given_up, min([before, *needed])))
     for policy, seconds in since.items():
-        if gone and seconds < given_up:
-            _LOG.warning(
-                "%s is given up: its next dump needs events that are older than "
-                "hms.bridge.repl.events.budget, and they are purged. Its replica has to be "
-                "bootstrapped anew; 'cm release %s' if it is replicated no more",
-                policy,
-                policy,
-            )
-        elif gone and seconds - _DUMP_SECONDS_MAX < given_up:
-            _LOG.warning(
-                "%s will be given up within a day, at the end of hms.bridge.repl.events.budget: "
-                "dump before that, or raise the budget; 'repl lag' tells how long is left",
-                policy,
-            )
+        if gone:
+            _tell_given_up(policy, seconds, too_old=too_old, given_up=given_up)
     return gone
+
+
+def _tell_given_up(policy: str, seconds: int, *, too_old: int, given_up: int) -> None:
+    budget = "hms.bridge.repl.events.budget" + (".bytes" if given_up > too_old else "")
+    if seconds < given_up:
+        _LOG.warning(
+            "%s is given up: its next dump needs events that are older than what %s allows, and "
+            "they are purged. Its replica has to be bootstrapped anew; 'cm release %s' if it is "
+            "replicated no more",
+            policy,
+            budget,
+            policy,
+        )
+    elif seconds - _DUMP_SECONDS_MAX < given_up:
+        _LOG.warning(
+            "%s will be given up within a day, at the end of %s: dump before that, or raise the "
+            "budget; 'repl lag' tells how long is left",
+            policy,
+            budget,
+        )

@@ -93,7 +93,8 @@ RECORDS = {
     "repl dump": (
         ("repl", "dump", "sales", "--dry-run"),
         ["kind", "reason", "scope", "after event", "until event", "tables", "events", "passed over",
-         "files", "bytes", "previous dump", "removed", "waits for", "events left"],
+         "files", "bytes", "previous dump", "goes on with", "events written", "removed",
+         "waits for", "events left"],
     ),
 }  # fmt: skip
 

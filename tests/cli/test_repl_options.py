@@ -12,6 +12,7 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import OpenTxnsRequest
+from hms_bridge.repl.dump import repl_dump
 from tests.support.busy_metastore import copy_golden, opened
 from tests.support.program import Program
 
@@ -404,3 +405,27 @@ def test_patterns_of_tables_are_told_once_and_changed_when_that_is_meant(sides: 
     unclear = program.run("repl", "dump", "s.t2")
     assert unclear.exit_code == 1
     assert "write db, db.'include'" in unclear.err
+
+
+def test_a_dry_run_says_what_a_dump_goes_on_with(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides.dump()
+    sides.load()
+    store = opened(sides.program)
+    for _ in range(201):
+        store.metastore.open_txns(OpenTxnsRequest(user="somebody", host="here"))
+    store.metastore.close()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(repl_dump, "hold_named", interrupted)
+        assert sides.program.run("repl", "dump", "s").exit_code != 0
+    plan = sides.program.ok("repl", "dump", "s", "--dry-run", "--format", "json").json
+    assert (plan["events written"], plan["events"]) == (200, {"EVENT_OPEN_TXN": 201})
+    assert plan["goes on with"] not in plan["removed"]
+    assert plan["reason"].endswith(f"goes on with {plan['goes on with']}, which was killed")
+    sides.dump()
+    sides.load()

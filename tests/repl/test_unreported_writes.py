@@ -14,6 +14,7 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.plan import DumpKind, IncrementalRules
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
+from tests.support.faults import CrashError, FaultPlan, faulty
 from tests.support.passing import Passing, Purged
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import DAY_MS
@@ -54,6 +55,17 @@ def clean_without_record(world, table="t", kept=()):
             if "_v" not in path.name and path.name not in kept:
                 shutil.rmtree(path)
         world.source.mark_cleaned(entry)
+
+
+def killed_dump(world, request, at):
+    """A dump that dies at a point of its way."""
+    faults = FaultPlan()
+    faults.crash_at = at
+    dumper = ReplDump(
+        world.source, faulty(world.resolve, faults), world.clock, world.token, world.source.manifest
+    )
+    with pytest.raises(CrashError):
+        dumper.run(dumper.plan(request))
 
 
 def dump_remotely(world, **changes):
@@ -165,6 +177,24 @@ def test_files_that_another_program_took_away_are_refused(world, dump):
     with pytest.raises(ReplError, match="write id 2"):
         dump(world)
     world.dump(is_bootstrap_forced=True)
+
+
+def test_a_write_that_nobody_knows_is_refused_though_a_killed_dump_has_written_its_event(world):
+    """Who goes on with the dump looks at that commit again."""
+    silently(world, ("insert", "t", [(3, "silent")]))
+    committed = world.source.get_current_event_id()
+    world.compact("t", MAJOR)
+    clean_without_record(world)
+    for number in range(4, 8):
+        world.insert("t", (number, "more"))
+    request = world.dump_request(events=IncrementalRules(noted_each=1))
+    at, plan = 30, world.dumper().plan(request)
+    while plan.resumed is None or max(plan.resumed.written) <= committed:
+        killed_dump(world, request, at)
+        at, plan = at + 4, world.dumper().plan(request)
+    with pytest.raises(ReplError, match="write id 2"):
+        world.dumper().run(plan)
+    assert world.dumper().plan(request).resumed is None
 
 
 def test_without_the_manifest_a_cleaned_write_is_refused(world):

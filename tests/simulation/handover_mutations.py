@@ -502,8 +502,8 @@ HANDOVER = (
     Mutation(
         name="a policy is told to be given up a day before what it needs goes",
         file="hms_bridge/service/cleaning.py",
-        old="        if gone and seconds < given_up:\n",
-        new="        if gone and seconds - _DUMP_SECONDS_MAX < given_up:\n",
+        old="    if seconds < given_up:\n",
+        new="    if seconds - _DUMP_SECONDS_MAX < given_up:\n",
         test="tests/repl/test_event_pins.py::"
         "test_a_policy_is_not_given_up_before_what_it_needs_goes",
     ),

@@ -11,7 +11,9 @@ from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
+from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
+from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_stores import OF_STORES
@@ -41,8 +43,10 @@ _FOUND = "tests/simulation/test_found.py::"
 # those of Hive may.
 MUTATIONS = (
     *CARRIED,
+    *OF_DUMPS,
     *OF_HOOKS,
     *OF_TURNS,
+    *OF_LOADS,
     *OF_POLICIES,
     *OF_RIGHTS,
     Mutation(
@@ -591,7 +595,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a replayed commit leaves out what it has copied",
-        file="hms_bridge/repl/load/events/txn.py",
+        file="hms_bridge/repl/load/events/commit.py",
         old="    tables = {dumped.table.name: dumped for dumped in "
         "context.reader.commit_tables(event)}\n"
         "    _require_all_dumped(event, writes, tables)\n",
@@ -825,7 +829,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a partition that somebody dropped on the replica is made anew",
-        file="hms_bridge/repl/load/events/txn.py",
+        file="hms_bridge/repl/load/events/commit.py",
         old="    if context.reader.has_manifest and (before or after):\n",
         new="    if context.reader.has_manifest:\n",
         test="tests/repl/test_replica_gate.py::"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,23 @@ class Interrupted(Passing):
         if self.times > 0:
             self.times -= 1
             self._action()
+
+
+class Counting(Passing):
+    """Counts the calls of a metastore."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self.calls: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        method = super().__getattr__(name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.calls[name] += 1
+            return method(*arguments, **named)
+
+        return call
 
 
 class Purged(Passing):

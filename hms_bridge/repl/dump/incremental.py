@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from changemanager.location import Resolver
 from changemanager.manifest import ArchiveManifest
@@ -24,6 +25,7 @@ from hms_bridge.repl.dump.partition_changes import (
     changed_under_writer,
 )
 from hms_bridge.repl.dump.plan import DumpRequest, EventCounts
+from hms_bridge.repl.dump.progress import DumpProgress
 from hms_bridge.repl.dump.scope_change import LeftOutTables, is_renamed_away
 from hms_bridge.repl.dump.table_names import TableNames
 from hms_bridge.repl.dump.table_writes import Archive
@@ -44,10 +46,32 @@ from hms_bridge.repl.format.event_payload import (
 from hms_bridge.repl.format.events_dump import EventsDump
 from hms_bridge.repl.format.files_list import format_files
 from hms_bridge.repl.format.hashed_texts import NotedTexts
-from hms_bridge.repl.format.layout import DumpPaths
+from hms_bridge.repl.format.layout import DumpPaths, EventPaths
+from hms_bridge.repl.format.progress import WrittenEvent
 from hms_bridge.repl.format.replays import Replays, still_open
 from hms_bridge.wire.convert_function import function_from_struct
 from hms_bridge.wire.object_json import struct_from_json
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _MadeEvent:
+    """An event and what its directory gets. ``is_final``: nothing more is to be said of it at the
+    end of the dump."""
+
+    event: NotificationEvent
+    place: EventPaths
+    texts: EventTexts
+    is_final: bool = False
+
+
+def _texts_of(written: WrittenEvent) -> EventTexts:
+    """Of an event that is there already: nothing to be written, and the files that it names."""
+    return EventTexts(type=written.kind, texts={}, jars=written.files)
+
+
+def _written(texts: NotedTexts, made: _MadeEvent) -> tuple[_MadeEvent, Mapping[str, str]]:
+    lists = {of_place.path: format_files(of_place.files) for of_place in made.texts.lists}
+    return made, texts.write(lists | dict(made.texts.texts))
 
 
 class IncrementalDump:
@@ -95,24 +119,30 @@ class IncrementalDump:
 
     def count(self) -> EventCounts:
         """Go through the range without writing. Raises as ``write`` does."""
-        dumped = Counter(texts.type for texts in self._texts(DumpPaths("/plan"), None))
+        dumped = Counter(made.texts.type for made in self._texts(DumpPaths("/plan"), None))
         return self._counts(dumped)
 
     def files(self) -> Iterator[EncodedUri]:
         """What the events name, without writing; writes that nobody reported are not looked for."""
-        for texts in self._texts(DumpPaths("/plan"), None):
-            yield from texts.files
+        for made in self._texts(DumpPaths("/plan"), None):
+            yield from made.texts.files
 
     def write(
-        self, resolve: Resolver, paths: DumpPaths, texts: NotedTexts
+        self,
+        resolve: Resolver,
+        paths: DumpPaths,
+        texts: NotedTexts,
+        progress: DumpProgress | None = None,
     ) -> tuple[EventCounts, list[EncodedUri]]:
-        """Write every event, then the progress file. Returns also the files that are named.
+        """Write every event but those that ``progress`` has, then the progress file. Returns also
+        the files that are named.
 
         Raises EventGapError if events are gone, ReplError for one that no dump can carry, and for
         a write whose files were compacted away without a trace.
         """
         dumped: Counter[str] = Counter()
         files: list[EncodedUri] = []
+        progress = progress or DumpProgress(texts)
         self._function_files = FunctionFiles(
             resolve=resolve, cm_root=self._writer.cm_root if self._has_checksums else None
         )
@@ -126,13 +156,16 @@ class IncrementalDump:
             self._left_out,
         )
         with FilePool() as pool:
-            noted = self._noted(self._texts(paths, unreported), dumped, files)
-            pool.all(texts.write, noted)
+            made = self._noted(self._texts(paths, unreported, progress), dumped, files)
+            for event, digests in pool.each(partial(_written, texts), made):
+                if event.is_final:
+                    progress.add(event.event, event.place, event.texts, digests)
+        progress.end()
         # At the end, so that the refusal names all of them; nobody reads a dump without its marker.
         if unreported.unknown_writes and not self._rules.is_unknown_empty:
             tables = unreported.unknown_tables
             raise lost_writes(self._database_name, unreported.unknown_writes, tables)
-        progress = EventsDump(
+        events_dump = EventsDump(
             last_event_id=self._wanted.until,
             event_count=sum(dumped.values()),
             is_batched=self._rules.batch_size is not None,
@@ -142,27 +175,30 @@ class IncrementalDump:
             known = self._replays_before.all | self._opened | self._allocated
             replays = still_open(known - self._ended, self._txns_before, self._ended_later)
             texts.write({paths.replays: replays.format()})
-        texts.write({paths.events_dump: progress.format()})
+        texts.write({paths.events_dump: events_dump.format()})
         counts = replace(self._counts(dumped), assumed_empty=tuple(unreported.unknown_writes))
         return counts, files
 
     def _noted(
-        self, events: Iterable[EventTexts], dumped: Counter[str], files: list[EncodedUri]
-    ) -> Iterator[Mapping[str, str]]:
-        """The texts of each event by path, which is counted and its files added."""
-        for texts in events:
-            dumped[texts.type] += 1
-            files += texts.files
-            yield {
-                file_list.path: format_files(file_list.files) for file_list in texts.lists
-            } | dict(texts.texts)
+        self, made: Iterable[_MadeEvent], dumped: Counter[str], files: list[EncodedUri]
+    ) -> Iterator[_MadeEvent]:
+        """Each event, which is counted and its files added."""
+        for event in made:
+            dumped[event.texts.type] += 1
+            files += event.texts.files
+            yield event
 
     def _counts(self, dumped: Counter[str]) -> EventCounts:
         return EventCounts(
             dumped=dict(dumped), passed=dict(self._passed), left_out_count=self._left_out_count
         )
 
-    def _texts(self, paths: DumpPaths, unreported: UnreportedWrites | None) -> Iterator[EventTexts]:
+    def _texts(
+        self,
+        paths: DumpPaths,
+        unreported: UnreportedWrites | None,
+        progress: DumpProgress | None = None,
+    ) -> Iterator[_MadeEvent]:
         left_out = left_out_events(
             self._source, self._wanted, self._database_name, is_filtered=self._rules.is_filtered
         )
@@ -178,6 +214,13 @@ class IncrementalDump:
                 self._left_out_count += 1
                 continue
             place = paths.event(int(event.id), None if size is None else written // size + 1)
+            taken_over = None if progress is None else progress.take_over(event, place)
+            if taken_over is not None:
+                self._note_txns(event, unreported)
+                written += 1
+                yield _MadeEvent(event=event, place=place, texts=_texts_of(taken_over))
+                continue
+            unknown_count = 0 if unreported is None else len(unreported.unknown_writes)
             writes = self._writes(event, unreported)
             texts = (
                 self._writer.rename_away(event, place)
@@ -194,7 +237,9 @@ class IncrementalDump:
                 self._passed[event.type] += 1
                 continue
             written += 1
-            yield texts
+            # Else who goes on with the dump would not hear of the writes that nobody knows.
+            is_final = unreported is None or len(unreported.unknown_writes) == unknown_count
+            yield _MadeEvent(event=event, place=place, texts=texts, is_final=is_final)
 
     def _is_left_out(self, event: NotificationEvent) -> bool:
         if not self._left_out.is_any:
@@ -205,11 +250,10 @@ class IncrementalDump:
         self, event: NotificationEvent, unreported: UnreportedWrites | None
     ) -> tuple[WriteEvent, ...]:
         """What a commit wrote and the source shows; nothing for an event of another kind."""
+        self._note_txns(event, unreported)
         if event.type != EventType.COMMIT_TXN.value:
-            self._note_txns(event, unreported)
             return ()
         commit = CommitTxnPayload.of(event)
-        self._ended.add(commit.txn_id)
         notified = self._source.get_write_events(commit.txn_id, self._database_name)
         reported = tuple(write for write in notified if write.target.table not in self._left_out)
         if unreported is None:
@@ -226,9 +270,11 @@ class IncrementalDump:
         return (*shown, *(write for write in traced if write.target.table not in self._left_out))
 
     def _note_txns(self, event: NotificationEvent, unreported: UnreportedWrites | None) -> None:
-        """Transactions that an event opens, aborts or allocates write ids for."""
+        """Transactions that an event opens, ends or allocates write ids for."""
         if event.type == EventType.OPEN_TXN.value:
             self._opened.update(OpenTxnPayload.of(event).txn_ids)
+        elif event.type == EventType.COMMIT_TXN.value:
+            self._ended.add(CommitTxnPayload.of(event).txn_id)
         elif event.type == EventType.ABORT_TXN.value:
             self._ended.add(AbortTxnPayload.of(event).txn_id)
         elif event.type == EventType.ALLOC_WRITE_ID.value and unreported is not None:

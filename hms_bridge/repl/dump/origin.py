@@ -12,6 +12,7 @@ import hashlib
 from changemanager.location import Resolver
 from hms_bridge.errors import EventGapError
 from hms_bridge.metadata_store import NotificationStore
+from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.event_source import EventRange, next_event
 from hms_bridge.repl.format.directories import DumpDirectory
@@ -82,4 +83,9 @@ def _hash(source: NotificationStore, event_id: EventId) -> str | None:
     event = next_event(source, EventId(event_id - 1))
     if event is None or event.id != event_id:
         return None
+    return event_hash(event)
+
+
+def event_hash(event: NotificationEvent) -> str:
+    """By which an event is known from another one of the same number."""
     return hashlib.sha256(f"{event.time_seconds} {event.type} {event.message}".encode()).hexdigest()

@@ -13,6 +13,7 @@ from hms_bridge.repl.dump.event_source import EventRange
 from hms_bridge.repl.dump.scope_change import ScopeChange
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
+from hms_bridge.repl.format.progress import WrittenEvent
 from hms_bridge.repl.format.untrusted import given_name
 from hms_bridge.repl.lease import LeaseRules
 
@@ -22,12 +23,14 @@ class IncrementalRules:
     """How events are written. ``batch_size`` None: each directly below, as
     hive.repl.batch.incremental.events=false. ``is_filtered``: leave out transactions of others.
     ``is_unknown_empty``: a write of which nobody knows any more what it wrote wrote nothing.
-    ``passed_kinds``: what a replica can do without."""
+    ``passed_kinds``: what a replica can do without. ``noted_each``: after so many events is noted
+    what is written."""
 
     batch_size: int | None = 10_000
     is_filtered: bool = True
     is_unknown_empty: bool = False
     passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
+    noted_each: int = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +108,20 @@ class DumpKind(Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ResumePlan:
+    """An unfinished incremental dump that is gone on with, up to the event where it was to end.
+
+    ``began_at_ms``: when it began, and since when the next dump may need what was archived.
+    ``written``: its events that are there whole; all others are made anew.
+    """
+
+    directory: str
+    until: EventId
+    began_at_ms: int
+    written: Mapping[EventId, WrittenEvent]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class DumpPlan:
     """What a dump will do, found out without changing anything.
 
@@ -116,7 +133,7 @@ class DumpPlan:
     ``event_limit``: how many events it covers at most, but to ``at_least`` in any case; None: all
     that there are.
     ``left_event_count``: events of the log after it, for the next dump. ``scope``: what the dump is
-    of, ``scope_before``: what the replica has.
+    of, ``scope_before``: what the replica has. ``resumed``: what it goes on with, if it does.
     """
 
     kind: DumpKind
@@ -137,6 +154,7 @@ class DumpPlan:
     left_event_count: int = 0
     scope: ReplScope | None = None
     scope_before: ReplScope | None = None
+    resumed: ResumePlan | None = None
 
     @property
     def scope_now(self) -> ReplScope:
@@ -158,6 +176,8 @@ class DumpPlan:
 
     def end(self, newest: EventId) -> EventId:
         """The last event of an incremental dump, where the log's newest is this one."""
+        if self.resumed is not None:
+            return self.resumed.until
         return limited_end(self.wanted.after, newest, self.event_limit, at_least=self.at_least)
 
 

@@ -11,6 +11,7 @@ from changemanager.uri import EncodedUri
 from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
+from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, TARGET_FOR
 from hms_bridge.repl.dump.archive import named_archive
 from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped
@@ -21,6 +22,7 @@ from hms_bridge.repl.dump.incremental import IncrementalDump
 from hms_bridge.repl.dump.origin import require_same_log
 from hms_bridge.repl.dump.place import require_lasting
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpRequest, blocked_by
+from hms_bridge.repl.dump.resumed import find_unfinished
 from hms_bridge.repl.dump.scope_change import (
     AnewNames,
     LeftOutTables,
@@ -89,7 +91,31 @@ class DumpPlanner:
             removed = removed or (previous.paths.root,)
         if request.is_bootstrap_forced or is_drop_loaded(self.resolve, previous):
             return self._plan_bootstrap(request, previous, removed)
-        return self._plan_incremental(request, previous, removed)
+        return self._going_on(self._plan_incremental(request, previous, removed), previous, dumps)
+
+    def _going_on(
+        self, plan: DumpPlan, previous: DumpDirectory, dumps: tuple[DumpDirectory, ...]
+    ) -> DumpPlan:
+        """The same with an unfinished dump to go on with, if there is one that is of it."""
+        whole = plan.anew or plan.scope_change.is_modified
+        if plan.kind is not DumpKind.INCREMENTAL or whole or plan.until_event_id is None:
+            return plan
+        newest = EventId(plan.until_event_id + plan.left_event_count)
+        log = EventRange(after=plan.wanted.after, until=newest)
+        resumed = find_unfinished(self.resolve, plan.request, dumps, previous, log)
+        if resumed is None:
+            return plan
+        wanted = EventRange(after=plan.wanted.after, until=resumed.until)
+        left_out = LeftOutTables(frozenset(), plan.scope_change)
+        return replace(
+            plan,
+            reason=f"{plan.reason}; goes on with {resumed.directory}, which was killed",
+            until_event_id=resumed.until,
+            events=self._events(plan.request, wanted, left_out).count(),
+            removed=tuple(path for path in plan.removed if path != resumed.directory),
+            left_event_count=newest - resumed.until,
+            resumed=resumed,
+        )
 
     def _with_archive(self, request: DumpRequest, database: Database) -> DumpRequest:
         cm_root = named_archive(

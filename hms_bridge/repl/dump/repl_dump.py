@@ -6,7 +6,8 @@ written last; without it nobody reads the dump (docs/format/dump.md).
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -35,6 +36,8 @@ from hms_bridge.repl.dump.plain_tables import (
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
 from hms_bridge.repl.dump.planner import DumpPlanner, require_source
+from hms_bridge.repl.dump.progress import DumpProgress, forget_progress
+from hms_bridge.repl.dump.resumed import can_go_on, request_note, take_up
 from hms_bridge.repl.dump.scope_change import (
     AnewNames,
     LeftOutTables,
@@ -58,6 +61,7 @@ from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FinishMark
 from hms_bridge.repl.format.non_recoverable import marking_dump
+from hms_bridge.repl.format.progress import DumpRange, WrittenEvent
 from hms_bridge.repl.format.replays import Replays
 from hms_bridge.repl.format.scope_note import ScopeNote
 from hms_bridge.repl.format.side_texts import format_names
@@ -84,8 +88,8 @@ class ReplDump(DumpVerb):
         """Carry a plan out. Raises ReplError if dumps have come or gone since it was made, or if
         another dump of the database is at work.
 
-        A dump that fails leaves an unfinished directory behind, which nobody reads and the next
-        dump removes.
+        A dump that fails leaves an unfinished directory behind, which nobody reads. The next dump
+        goes on with it, or removes it.
         """
         if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
             return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
@@ -126,16 +130,28 @@ class ReplDump(DumpVerb):
         pins.begin()
         self._mark_source(request)
         texts = NotedTexts(self._resolve, DumpPaths(above.child(self._new_name()).uri))
-        if plan.kind is DumpKind.BOOTSTRAP:
-            report, files = self._run_bootstrap(plan, texts)
-        else:
-            report, files = self._run_incremental(plan, texts)
-        self._finish(plan, pins, texts, files, lease)
+        if plan.resumed is not None:
+            began_at_ms = min(began_at_ms, plan.resumed.began_at_ms)
+        with self._given_up_if_refused(texts.paths):
+            if plan.kind is DumpKind.BOOTSTRAP:
+                report, files = self._run_bootstrap(plan, texts)
+            else:
+                report, files = self._run_incremental(plan, texts, began_at_ms)
+            self._finish(plan, pins, texts, files, lease)
         # Not before the marker: without it the next dump goes on from an older one, and may name
         # what was archived since that began.
         pins.finish(began_at_ms)
         self._let_go(plan, pins)
         return report
+
+    @contextmanager
+    def _given_up_if_refused(self, paths: DumpPaths) -> Iterator[None]:
+        """What is refused is made anew from nothing: were it gone on with, it might be again."""
+        try:
+            yield
+        except ReplError:
+            forget_progress(self._resolve, paths)
+            raise
 
     def _run_dropped(self, plan: DumpPlan, lease: Lease) -> DumpReport:
         """The database's last dump: no next one needs an archived file."""
@@ -168,6 +184,7 @@ class ReplDump(DumpVerb):
         except ReplError:
             pins.release(paths.root)
             raise
+        forget_progress(self._resolve, paths)
         mark = FinishMark(
             manifest_digest=texts.manifest(len(files)),
             time_ms=later_than(dumps, self._clock.now_ms()),
@@ -179,7 +196,8 @@ class ReplDump(DumpVerb):
         settle_names(marker.volume, marker.parent.path)
 
     def _let_go(self, plan: DumpPlan, pins: DumpPins) -> None:
-        for directory in plan.removed:
+        resumed = () if plan.resumed is None else (plan.resumed.directory,)
+        for directory in (*plan.removed, *resumed):
             pins.release(directory)
         self._remove_older(plan.request.database_name, plan.removed)
 
@@ -245,9 +263,10 @@ class ReplDump(DumpVerb):
         return TablesDump(self._source, self._clock, request, paths, texts, event_id=event_id)
 
     def _run_incremental(
-        self, plan: DumpPlan, texts: NotedTexts
+        self, plan: DumpPlan, texts: NotedTexts, began_at_ms: int
     ) -> tuple[DumpReport, list[EncodedUri]]:
         request, paths = plan.request, texts.paths
+        written = None if plan.resumed is None else take_up(self._resolve, plan.resumed, paths)
         name = request.database_name
         after, change = plan.wanted.after, plan.scope_change
         # Before the end of the range: what is dropped or renamed after it has no event in it.
@@ -275,13 +294,16 @@ class ReplDump(DumpVerb):
             replays_before=None if previous is None else Replays.read(self._resolve, previous),
             ended_later=ended_within(self._source, beyond),
         )
+        progress = self._progress(
+            plan, texts, wanted, began_at_ms, written, is_whole=bool(anew.all)
+        )
         self._require_explained(plan, previous, without_tables(now, anew.all), newest)
         self._write_going_on(plan, texts, until, newest)
         write_origin(self._source, texts, after, until)
-        counts, files = dump.write(self._resolve, paths, texts)
-        written = self._write_anew(plan, texts, until, anew)
-        if written is not None:
-            files += written.all_files
+        counts, files = dump.write(self._resolve, paths, texts, progress)
+        whole_tables = self._write_anew(plan, texts, until, anew)
+        if whole_tables is not None:
+            files += whole_tables.all_files
         self._list_external(plan, texts)
         self._write_metadata(plan, texts, wanted)
         report = DumpReport(
@@ -291,7 +313,7 @@ class ReplDump(DumpVerb):
             from_event_id=after,
             to_event_id=until,
             last_event_id=until,
-            tables={} if written is None else written.counts,
+            tables={} if whole_tables is None else whole_tables.counts,
             events=counts,
             file_count=len(files),
             removed=plan.removed,
@@ -299,6 +321,35 @@ class ReplDump(DumpVerb):
             scope=change.now,
         )
         return report, files
+
+    def _progress(
+        self,
+        plan: DumpPlan,
+        texts: NotedTexts,
+        wanted: EventRange,
+        began_at_ms: int,
+        written: Mapping[EventId, WrittenEvent] | None,
+        *,
+        is_whole: bool,
+    ) -> DumpProgress:
+        """What is noted of a dump that may be gone on with. ``is_whole``: tables come whole, as
+        they are now and will not be again."""
+        request = plan.request
+        if is_whole and plan.resumed is not None:
+            raise ReplError(
+                f"tables of {request.database_name} come whole now, which they did not when the "
+                "dump was planned; dump again"
+            )
+        if is_whole or plan.previous is None or not can_go_on(self._resolve, request):
+            return DumpProgress(texts)
+        begun = DumpRange(
+            previous=plan.previous,
+            after=wanted.after,
+            until=wanted.until,
+            began_at_ms=began_at_ms,
+            request=request_note(request),
+        )
+        return DumpProgress(texts, begun, written, request.events.noted_each)
 
     def _require_explained(
         self, plan: DumpPlan, previous: DumpPaths | None, now: PlainPlaces, newest: EventId

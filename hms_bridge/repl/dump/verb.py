@@ -14,13 +14,18 @@ from changemanager.manifest import ArchiveManifest
 from changemanager.sharing import announce
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
-from hms_bridge.repl.format.layout import HIVE_DIRECTORY, NON_RECOVERABLE, DumpPaths
+from hms_bridge.repl.format.layout import (
+    HIVE_DIRECTORY,
+    NON_RECOVERABLE,
+    PROGRESS_DIRECTORY,
+    DumpPaths,
+)
 from hms_bridge.repl.format.texts import remove_tree
 from hms_bridge.repl.lease import Lease, LeaseHolder, LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.pins import DumpPins
 
 _LOG = logging.getLogger(__name__)
-_ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, "ranger", "atlas"})
+_ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, PROGRESS_DIRECTORY, "ranger", "atlas"})
 """Hive dumps Ranger's and Atlas' data beside its own."""
 _IN_HIVE = re.compile(r"(\.cm-part-)?\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
 

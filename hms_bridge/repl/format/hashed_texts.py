@@ -37,15 +37,23 @@ class NotedTexts:
         self._prefix = f"{paths.hive}/"
         self._digests: dict[str, str] = {}
 
-    def write(self, texts: Mapping[str, str]) -> None:
-        """Write texts by path; the directories above them are made."""
+    def write(self, texts: Mapping[str, str]) -> Mapping[str, str]:
+        """Write texts by path; the directories above them are made. Returns their hashes, by their
+        paths below ``hive/``."""
         places = {self.resolve(path): text for path, text in texts.items()}
         for directory in dict.fromkeys(place.parent for place in places):
             directory.volume.make_directory(directory.path)
         for place, text in places.items():
             write_fresh(place, text)
-        for path, text in texts.items():
-            self._digests[path.removeprefix(self._prefix)] = text_digest(text)
+        digests = {
+            path.removeprefix(self._prefix): text_digest(text) for path, text in texts.items()
+        }
+        self._digests.update(digests)
+        return digests
+
+    def adopt(self, digests: Mapping[str, str]) -> None:
+        """Texts that are written already, by their paths below ``hive/``."""
+        self._digests.update(digests)
 
     def write_metadata(
         self,

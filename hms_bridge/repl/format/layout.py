@@ -28,6 +28,9 @@ ANEW_DIRECTORY = "_bootstrap"
 TABLES_DIRECTORY = "_tables"
 BOOTSTRAP_DIRECTORIES = ("metadata", "data")
 
+PROGRESS_DIRECTORY = "_hms_bridge_progress"
+"""Beside `hive/`, while an incremental dump of ours is written: what of it is there whole."""
+
 DRILLS_DIRECTORY = "_hms_bridge_drill"
 """Below the root of dumps: what drills make for themselves. No database's name is written so."""
 
@@ -128,6 +131,11 @@ class DumpPaths:
     def non_recoverable(self) -> str:
         """Marker: a person must look at this dump."""
         return f"{self.root}/{NON_RECOVERABLE}"
+
+    @property
+    def progress(self) -> str:
+        """Where an unfinished dump of ours notes what it has written."""
+        return f"{self.root}/{PROGRESS_DIRECTORY}"
 
     def table_list(self, database: str) -> str:
         """Names of the tables of a limited scope (Hive: ReplUtils.REPL_TABLE_LIST_DIR_NAME)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.ids import EventId
@@ -23,7 +24,16 @@ from hms_bridge.repl.format.reader import DumpedEvent, DumpedFunction, DumpReade
 from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
 from hms_bridge.repl.format.stored_message import is_harmless_compaction
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
-from hms_bridge.repl.load.events import constraint, database, function, partition, table, txn
+from hms_bridge.repl.load.ahead import go_ahead
+from hms_bridge.repl.load.events import (
+    commit,
+    constraint,
+    database,
+    function,
+    partition,
+    table,
+    txn,
+)
 from hms_bridge.repl.load.events.context import (
     ObjectChange,
     ObjectChanges,
@@ -33,13 +43,14 @@ from hms_bridge.repl.load.events.context import (
 from hms_bridge.repl.load.events.place import refuse_moved
 from hms_bridge.repl.load.last_counts import LastCounts
 from hms_bridge.repl.load.replica import Replica
+from hms_bridge.repl.load.windows import windows_of
 
 _Replay = Callable[[ReplayContext, DumpedEvent], None]
 
 _REPLAYS: Mapping[str, _Replay] = {
     DumpType.OPEN_TXN.value: txn.open_txn,
     DumpType.ALLOC_WRITE_ID.value: txn.allocate_write_ids,
-    DumpType.COMMIT_TXN.value: txn.commit_txn,
+    DumpType.COMMIT_TXN.value: commit.commit_txn,
     DumpType.ABORT_TXN.value: txn.abort_txn,
     DumpType.CREATE_DATABASE.value: database.create_database,
     DumpType.ALTER_DATABASE.value: database.alter_database,
@@ -70,6 +81,14 @@ _DISPENSABLE = frozenset(
 )
 """Kinds that a replica may do without all the same (``hms.bridge.repl.passed.kinds``)."""
 
+_OF_TXNS = frozenset(
+    {
+        DumpType.OPEN_TXN.value,
+        DumpType.ALLOC_WRITE_ID.value,
+        DumpType.COMMIT_TXN.value,
+        DumpType.ABORT_TXN.value,
+    }
+)
 _ALTERED = frozenset({DumpType.ALTER_TABLE.value, DumpType.ALTER_PARTITION.value})
 _RECORDED_AT_ONCE = frozenset(
     {
@@ -88,12 +107,14 @@ _RECORDED_AT_ONCE = frozenset(
 class IncrementalPlan:
     """What an incremental load will do, found out without touching the target.
 
-    ``left_out``: transactions of others, and alterations that a later one makes again. ``changes``:
-    when tables and partitions come and go. ``counts``: events by kind that will be applied;
+    ``left_out``: transactions of others, and alterations that a later one makes again.
+    ``counts_alone``: other alterations that note statistics alone. ``changes``: when tables and
+    partitions come and go. ``counts``: events by kind that will be applied;
     ``passed``: kinds that have no effect here. ``functions``: that it makes.
     """
 
     left_out: frozenset[EventId]
+    counts_alone: frozenset[EventId]
     changes: ObjectChanges
     counts: Mapping[str, int]
     passed: Mapping[str, int]
@@ -134,6 +155,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
             counts[event_type] += 1
     return IncrementalPlan(
         left_out=left_out,
+        counts_alone=counted.last,
         changes=ObjectChanges(by_name={name: tuple(of_name) for name, of_name in changes.items()}),
         counts=counts,
         passed=passed,
@@ -221,37 +243,57 @@ def _txn_step(event: DumpedEvent, source: str) -> TxnStep | None:
         txn_ids = tuple(pair.txn_id for pair in allocated.allocated)
         return TxnStep(event_id=event.id, touched=txn_ids if is_ours else ())
     if event.type == DumpType.COMMIT_TXN.value:
-        commit = event.read(CommitTxnPayload)
-        is_ours = any(write.target.database == source for write in commit.writes or ())
-        touched = (commit.txn_id,) if is_ours else ()
-        return TxnStep(event_id=event.id, ended=commit.txn_id, touched=touched)
+        committed = event.read(CommitTxnPayload)
+        is_ours = any(write.target.database == source for write in committed.writes or ())
+        touched = (committed.txn_id,) if is_ours else ()
+        return TxnStep(event_id=event.id, ended=committed.txn_id, touched=touched)
     if event.type == DumpType.ABORT_TXN.value:
         aborted = event.read(AbortTxnPayload)
         return TxnStep(event_id=event.id, ended=aborted.txn_id)
     return None
 
 
-def replay(reader: DumpReader, replica: Replica, plan: IncrementalPlan) -> None:
+def replay(
+    reader: DumpReader,
+    replica: Replica,
+    plan: IncrementalPlan,
+    weights: Mapping[EventId, int] | None = None,
+) -> None:
     """Apply the events after the replica's own. Stopped anywhere, it goes on from there.
 
-    A stop leaves ``repl.last.id`` at an event up to which everything is applied whole; what was
-    applied beyond it is not seen, or is repeated without harm.
+    ``weights``: the bytes that events bring. A stop leaves ``repl.last.id`` at an event up to which
+    everything is applied whole; what was applied beyond it is not seen, or is repeated without
+    harm.
     """
     context = ReplayContext(reader=reader, replica=replica, changes=plan.changes)
-    after = replica.recorded
-    for event in _pending(reader, after):
-        replica.check_lease()
-        is_left_out = event.id in plan.left_out
-        replay_one = None if is_left_out else _replay_of(event, reader.rules)
-        if replay_one is not None:
-            if event.type in _RECORDED_AT_ONCE:
-                replica.record()
-            replay_one(context, event)
-        # A commit may have moved it already.
-        if event.id > replica.recorded:
-            replica.reached(event.id)
+    pending = _pending(reader, replica.recorded)
+    for window in windows_of(pending, partial(_is_together, plan, reader.rules), weights or {}):
+        go_ahead(context, [event for event in window if event.id not in plan.left_out])
+        for event in window:
+            _replay_one(context, plan, event)
+
+
+def _is_together(plan: IncrementalPlan, rules: DumpRules, event: DumpedEvent) -> bool:
+    """Whether commits after an event may be brought before it."""
+    if event.type in _OF_TXNS or event.id in plan.left_out or event.id in plan.counts_alone:
+        return True
+    return _replay_of(event, rules) is None
+
+
+def _replay_one(context: ReplayContext, plan: IncrementalPlan, event: DumpedEvent) -> None:
+    replica = context.replica
+    replica.check_lease()
+    is_left_out = event.id in plan.left_out
+    replay_one = None if is_left_out else _replay_of(event, context.reader.rules)
+    if replay_one is not None:
         if event.type in _RECORDED_AT_ONCE:
             replica.record()
+        replay_one(context, event)
+    # A commit may have moved it already.
+    if event.id > replica.recorded:
+        replica.reached(event.id)
+    if event.type in _RECORDED_AT_ONCE:
+        replica.record()
 
 
 def _pending(reader: DumpReader, after: EventId) -> Iterator[DumpedEvent]:

@@ -25,6 +25,11 @@ class LastCounts:
         self._last: dict[str, EventId] = {}
         self.superseded: set[EventId] = set()
 
+    @property
+    def last(self) -> frozenset[EventId]:
+        """Those that note statistics alone, and that nothing defines again."""
+        return frozenset(self._last.values())
+
     def add(self, event: DumpedEvent) -> None:
         """The next ALTER_TABLE or ALTER_PARTITION. Raises ReplError for a damaged message."""
         payload = event.read(Payload)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,7 +14,11 @@ from hms_bridge.repl.format.verify import Reading, VerifyReport
 from hms_bridge.repl.lease import LeaseRules
 from hms_bridge.repl.load.distributed import CopyLimits
 from hms_bridge.repl.load.file_copy import CopyReport
+from hms_bridge.repl.load.incremental import IncrementalPlan
 from hms_bridge.repl.load.replica import ReplicaNames
+
+_FILE_COSTS_BYTES = 16 << 10
+"""To open, name and close a small file takes about as long as to copy so much."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,8 +78,8 @@ class LoadPlan:
 
     ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: that come
     whole. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
-    without effect here. ``state`` of the dump: one that is loaded is loaded again into a replica
-    that is behind it.
+    without effect here; ``replay``: how they are applied. ``state`` of the dump: one that is loaded
+    is loaded again into a replica that is behind it.
     """
 
     kind: LoadKind
@@ -88,6 +93,16 @@ class LoadPlan:
     events: Mapping[str, int] = field(default_factory=dict)
     passed: Mapping[str, int] = field(default_factory=dict)
     files: VerifyReport | None = None
+    replay: IncrementalPlan | None = None
+
+    @property
+    def weights(self) -> Mapping[EventId, int]:
+        """What each event brings, in bytes, where files count for more than they hold."""
+        weights: Counter[EventId] = Counter()
+        for file in () if self.files is None else self.files.files:
+            if file.named.event_id is not None:
+                weights[file.named.event_id] += (file.size_bytes or 0) + _FILE_COSTS_BYTES
+        return weights
 
     @property
     def sizes(self) -> Mapping[str, int]:

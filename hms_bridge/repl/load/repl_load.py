@@ -47,7 +47,7 @@ from hms_bridge.repl.load.dropped import drop_event, is_dropped_already, plan_dr
 from hms_bridge.repl.load.external import copy_external, require_there
 from hms_bridge.repl.load.functions import require_root
 from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
-from hms_bridge.repl.load.incremental import IncrementalPlan, plan_incremental, replay
+from hms_bridge.repl.load.incremental import plan_incremental, replay
 from hms_bridge.repl.load.named_archive import require_archive
 from hms_bridge.repl.load.own_source import (
     METASTORE_HINT,
@@ -286,6 +286,7 @@ class ReplLoad:
             events=events.counts,
             passed=events.passed,
             files=self._verify(request, reader, after=stands_at),
+            replay=events,
         )
 
     def _require_external(self, request: LoadRequest, reader: DumpReader) -> None:
@@ -395,8 +396,8 @@ class ReplLoad:
         stands_at = plan.stands_at or EventId(0)
         if stands_at < reader.metadata.to_event_id:
             replica.stands_at(stands_at)
-            events: IncrementalPlan = plan_incremental(reader, stands_at)
-            replay(reader, replica, events)
+            events = plan.replay or plan_incremental(reader, stands_at)
+            replay(reader, replica, events, plan.weights)
         # Read at the source after the last event, so they come after it here.
         replace_tables(reader, replica)
         for txn_id in sorted(reader.replays().ended):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import Location, Resolver
@@ -184,6 +184,20 @@ class Replica:
         last = last_event_of(parameters)
         return last is not None and last >= event_id
 
+    def has_opened(self, source_txn_ids: Iterable[TxnId]) -> bool:
+        """Whether this load has opened them all, or found them open."""
+        return self._opened.issuperset(source_txn_ids)
+
+    def open_ahead(self, groups: Iterable[Sequence[TxnId]]) -> None:
+        """Open several groups of transactions that the source opened together, in few calls.
+
+        Where a call finds one open already, nothing is known of the others: none of them counts as
+        opened then. No group is split, so each is open as a whole or not at all.
+        """
+        for txn_ids in _calls_of(groups):
+            if len(self._open(txn_ids)) == len(txn_ids):
+                self._opened.update(txn_ids)
+
     def open_together(self, source_txn_ids: Sequence[TxnId]) -> None:
         """Open transactions for those that the source opened together.
 
@@ -191,19 +205,22 @@ class Replica:
         """
         for start in range(0, len(source_txn_ids), _OPEN_TOGETHER_MAX):
             txn_ids = tuple(source_txn_ids[start : start + _OPEN_TOGETHER_MAX])
-            opened = self.metastore.open_txns(
-                OpenTxnsRequest(
-                    count=len(txn_ids),
-                    user=self.names.user,
-                    host=self.names.host,
-                    type=TxnType.REPL_CREATED,
-                    repl_policy=self.names.policy,
-                    repl_source_txn_ids=txn_ids,
-                )
-            )
+            opened = self._open(txn_ids)
             self._opened.update(txn_ids)
             if len(txn_ids) == 1:
                 self._targets[txn_ids[0]] = opened[0]
+
+    def _open(self, source_txn_ids: Sequence[TxnId]) -> tuple[TxnId, ...]:
+        return self.metastore.open_txns(
+            OpenTxnsRequest(
+                count=len(source_txn_ids),
+                user=self.names.user,
+                host=self.names.host,
+                type=TxnType.REPL_CREATED,
+                repl_policy=self.names.policy,
+                repl_source_txn_ids=tuple(source_txn_ids),
+            )
+        )
 
     def ensure_open(self, source_txn_ids: Iterable[TxnId]) -> None:
         """Every source transaction has an open one here; those that have one keep it.
@@ -304,6 +321,20 @@ def abort_replay(metastore: Metastore, database: str, source_txn_id: TxnId) -> N
 def replay_policy(database: str) -> str:
     """Under which name a metastore keeps which transactions a replica's replay."""
     return f"{database}.*"
+
+
+def _calls_of(groups: Iterable[Sequence[TxnId]]) -> Iterator[list[TxnId]]:
+    """Whole groups, as many together as one call may open; one that is larger is left out."""
+    together: list[TxnId] = []
+    for group in groups:
+        if len(group) > _OPEN_TOGETHER_MAX:
+            continue
+        if together and len(together) + len(group) > _OPEN_TOGETHER_MAX:
+            yield together
+            together = []
+        together.extend(group)
+    if together:
+        yield together
 
 
 def _set_only(changes: Mapping[str, str | None]) -> Mapping[str, str]:

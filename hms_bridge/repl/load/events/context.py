@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.reader import DumpedEvent, DumpReader
+from hms_bridge.repl.load.events.prepared import PreparedCommit
 from hms_bridge.repl.load.replica import Replica
 
 
@@ -45,13 +46,33 @@ class ObjectChanges:
         return next(later, None)
 
 
+@dataclass(kw_only=True, slots=True)
+class DoneAhead:
+    """What was done for commits before their turn. ``commits``: what they write; ``copied``: whose
+    files are there."""
+
+    commits: dict[EventId, PreparedCommit] = field(default_factory=dict)
+    copied: set[EventId] = field(default_factory=set)
+
+    def forget(self, table_name: str) -> None:
+        """A table, or a partition of it, is altered: commits look at it again."""
+        self.commits = {
+            event_id: commit
+            for event_id, commit in self.commits.items()
+            if all(written.table.name != table_name for written in commit.tables)
+        }
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplayContext:
-    """The dump, the target, and when tables come and go in the dump."""
+    """The dump, the target, and when tables come and go in the dump. ``tables``: of the target that
+    were looked up, where nothing alters them meanwhile; None: they are looked up each time."""
 
     reader: DumpReader
     replica: Replica
     changes: ObjectChanges
+    ahead: DoneAhead = field(default_factory=DoneAhead)
+    tables: dict[str, Table | None] | None = None
 
     def table_or_gone(self, name: str, event: DumpedEvent) -> Table | None:
         """The target's table; None if it is not there because the source lost it later on.
@@ -60,7 +81,7 @@ class ReplayContext:
         were dropped or renamed before they could be dumped. Raises ReplError for a table that
         should be there.
         """
-        table = self.replica.find_table(name)
+        table = self._find_table(name)
         if table is None and self.changes.next_change(name, event.id) is not ObjectChange.GONE:
             target = self.replica.names.target_database
             raise ReplError(
@@ -68,3 +89,10 @@ class ReplayContext:
                 "dump drops it. Was it dropped or renamed there? " + self.replica.bring_anew(name)
             )
         return table
+
+    def _find_table(self, name: str) -> Table | None:
+        if self.tables is None:
+            return self.replica.find_table(name)
+        if name not in self.tables:
+            self.tables[name] = self.replica.find_table(name)
+        return self.tables[name]

@@ -81,6 +81,7 @@ def alter_partition(context: ReplayContext, event: DumpedEvent) -> None:
             changed,
             environment=replay_environment(table),
         )
+        context.ahead.forget(table.name)
 
 
 def rename_partition(context: ReplayContext, event: DumpedEvent) -> None:

@@ -66,6 +66,7 @@ def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
     replica.metastore.alter_table(
         replica.names.target_database, table.name, new, environment=replay_environment(new)
     )
+    context.ahead.forget(table.name)
 
 
 def rename_table(context: ReplayContext, event: DumpedEvent) -> None:

@@ -1,0 +1,105 @@
+"""Mutations of going on with a killed dump, and of what is kept for the next one; read by way of
+`mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_RESUME = "tests/repl/test_dump_resume.py::"
+_EVENTS = "tests/repl/test_event_budget.py::"
+
+OF_DUMPS = (
+    Mutation(
+        name="a dump that goes on takes torn texts for whole",
+        file="hms_bridge/repl/dump/resumed.py",
+        old='            _digest(resolve, f"{paths.hive}/{name}") == digest\n',
+        new='            _digest(resolve, f"{paths.hive}/{name}") is not None\n',
+        test=f"{_RESUME}test_a_text_that_was_torn_is_made_anew",
+    ),
+    Mutation(
+        name="a dump that goes on lets go of what was archived before it did",
+        file="hms_bridge/repl/dump/repl_dump.py",
+        old="            began_at_ms = min(began_at_ms, plan.resumed.began_at_ms)\n",
+        new="            pass\n",
+        test=f"{_RESUME}test_what_was_archived_since_it_began_is_kept_for_the_next",
+    ),
+    Mutation(
+        name="a dump that goes on takes over events of another history",
+        file="hms_bridge/repl/dump/progress.py",
+        old="        if (written.place, written.log_hash) != (",
+        new="        if (written.place, event_hash(event)) != (",
+        test=f"{_RESUME}test_an_event_that_is_another_one_now_is_made_anew",
+    ),
+    Mutation(
+        name="a dump that goes on forgets writes that nobody knows",
+        file="hms_bridge/repl/dump/incremental.py",
+        old="len(unreported.unknown_writes) == unknown_count\n",
+        new="len(unreported.unknown_writes) >= unknown_count\n",
+        test="tests/repl/test_unreported_writes.py::"
+        "test_a_write_that_nobody_knows_is_refused_though_a_killed_dump_has_written_its_event",
+    ),
+    Mutation(
+        name="a dump that goes on is of another request",
+        file="hms_bridge/repl/dump/resumed.py",
+        old="        if begun is None or begun.request != request_note(request):\n",
+        new="        if begun is None:\n",
+        test=f"{_RESUME}test_another_command_begins_anew",
+    ),
+    Mutation(
+        name="a dump that goes on follows on another dump",
+        file="hms_bridge/repl/dump/resumed.py",
+        old="        if (begun.previous, begun.after) != (previous.paths.root, wanted.after):\n",
+        new="        if False:\n",
+        test=f"{_RESUME}test_it_follows_on_the_same_dump_only",
+    ),
+    Mutation(
+        name="a dump that goes on ends where a new one would",
+        file="hms_bridge/repl/dump/plan.py",
+        old="        if self.resumed is not None:\n            return self.resumed.until\n",
+        new="",
+        test=f"{_RESUME}test_its_end_stays_and_the_next_dump_brings_the_rest",
+    ),
+    Mutation(
+        name="a note leads a dump that goes on to any file",
+        file="hms_bridge/repl/format/progress.py",
+        old='            if place is None or int(place[2]) != fields["event"] or not texts:\n',
+        new="            if place is None:\n",
+        test=f"{_RESUME}test_a_note_that_leads_out_of_the_dump_is_not_followed",
+    ),
+    Mutation(
+        name="a refused dump is gone on with for ever",
+        file="hms_bridge/repl/dump/repl_dump.py",
+        old="            forget_progress(self._resolve, paths)\n            raise\n",
+        new="            raise\n",
+        test="tests/repl/test_unreported_writes.py::"
+        "test_a_write_that_nobody_knows_is_refused_though_a_killed_dump_has_written_its_event",
+    ),
+    Mutation(
+        name="a budget of bytes takes events that another policy needs",
+        file="hms_bridge/model/event_block.py",
+        old="        since = block.oldest_seconds\n",
+        new="",
+        test=f"{_EVENTS}test_what_another_policy_needs_and_what_is_young_stays",
+    ),
+    Mutation(
+        name="a budget of bytes counts events that nobody may purge yet",
+        file="hms_bridge/service/cleaning.py",
+        old="        blocks = sizes.blocks(unit.connection, before)\n",
+        new="        blocks = sizes.blocks(unit.connection)\n",
+        test=f"{_EVENTS}test_what_another_policy_needs_and_what_is_young_stays",
+    ),
+    Mutation(
+        name="a policy is given up for its events' bytes without a word",
+        file="hms_bridge/service/cleaning.py",
+        old="    if seconds < given_up:\n        _LOG.warning(\n",
+        new="    if seconds < too_old:\n        _LOG.warning(\n",
+        test=f"{_EVENTS}test_a_policy_that_keeps_too_much_is_given_up_loudly",
+    ),
+    Mutation(
+        name="a block that a purge has parted counts as whole",
+        file="hms_bridge/notification/event_sizes.py",
+        old="if number * BLOCK >= oldest\n",
+        new="if True\n",
+        test=f"{_EVENTS}test_a_whole_block_is_summed_once_and_again_where_a_purge_parted_it",
+    ),
+)

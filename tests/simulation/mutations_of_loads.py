@@ -1,0 +1,46 @@
+"""Mutations of what a load does for many events together; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_WINDOWS = "tests/repl/test_load_windows.py::"
+
+OF_LOADS = (
+    Mutation(
+        name="files of a commit come before the drop of their partition",
+        file="hms_bridge/repl/load/incremental.py",
+        old="    return _replay_of(event, rules) is None\n",
+        new="    return True\n",
+        test=f"{_WINDOWS}test_a_partition_that_goes_between_two_commits_takes_no_file_of_the_later",
+    ),
+    Mutation(
+        name="transactions count as open where a call found one of them open",
+        file="hms_bridge/repl/load/replica.py",
+        old="            if len(self._open(txn_ids)) == len(txn_ids):\n",
+        new="            if self._open(txn_ids):\n",
+        test=f"{_WINDOWS}test_a_load_that_was_killed_while_it_opened_opens_the_others",
+    ),
+    Mutation(
+        name="write ids are given ahead that do not follow on the replica's",
+        file="hms_bridge/repl/load/events/txn.py",
+        old="        if new and [pair.write_id for pair in new] == "
+        "list(range(known + 1, known + 1 + len(new))):\n",
+        new="        if new:\n",
+        test=f"{_WINDOWS}test_write_ids_that_do_not_follow_on_the_replicas_are_refused",
+    ),
+    Mutation(
+        name="what cannot be done ahead stops the load before its turn",
+        file="hms_bridge/repl/load/ahead.py",
+        old="    with suppress(HmsBridgeError):\n",
+        new="    with suppress():\n",
+        test=f"{_WINDOWS}test_what_cannot_be_done_stops_the_load_at_its_turn",
+    ),
+    Mutation(
+        name="files count as brought that are not",
+        file="hms_bridge/repl/load/events/commit.py",
+        old="    if event.id not in ahead.copied:\n",
+        new="    if False:\n",
+        test=f"{_WINDOWS}test_what_cannot_be_done_stops_the_load_at_its_turn",
+    ),
+)
