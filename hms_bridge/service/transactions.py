@@ -126,16 +126,15 @@ def _allocate_table_write_ids(
 def _allocate_for_all(
     unit: UnitOfWork, requests: Sequence[AllocateWriteIdsRequest]
 ) -> Sequence[tuple[TxnToWriteId, ...]]:
-    """Of one table, as one request that names all transactions; but each has its event."""
+    """Of one table and a transaction each, as one request that names all of them; but each has its
+    event. Whoever replays the log gives write ids in its order, so that is theirs."""
     _require_writable(unit, requests[0])
     txn_ids = tuple(txn_id for request in requests for txn_id in request.txn_ids)
     given = write_ids.allocate_table_write_ids(
         unit.connection, replace(requests[0], txn_ids=txn_ids)
     )
-    new = list(given.new)
-    for request in requests:
-        _log_write_ids(unit, request, [pair for pair in new if pair.txn_id in request.txn_ids])
-        new = [pair for pair in new if pair.txn_id not in request.txn_ids]
+    for pair in sorted(given.new, key=lambda pair: pair.write_id):
+        _log_write_ids(unit, requests[0], [pair])
     return [
         tuple(pair for pair in given.pairs if pair.txn_id in request.txn_ids)
         for request in requests

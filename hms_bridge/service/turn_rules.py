@@ -75,9 +75,10 @@ def of_write_ids(request: AllocateWriteIdsRequest) -> Place | None:
 
 
 def is_new_write(request: AllocateWriteIdsRequest) -> bool:
-    """Whether several of one table are as one of all their transactions."""
+    """Whether several of one table are as one of all their transactions: each of one transaction,
+    as those of several would be given ids between those of others."""
     is_plain = request.repl_policy is None and not request.is_reallocation
-    return is_plain and bool(request.txn_ids)
+    return is_plain and len(request.txn_ids) == 1
 
 
 def of_lock(request: LockRequest) -> Place | None:

@@ -172,12 +172,13 @@ def test_write_ids_of_one_table_are_given_at_once(
     txns = [open_txn(metastore) for _ in range(3)]
     assert write_id(metastore, txns[1], database) == 1
     known = metastore.get_current_event_id()
-    calls = [lambda txn=txn: write_id(metastore, txn, database) for txn in (*txns, txns[2])]
-    assert crowd.together(*calls) == [2, 1, 3, 3]
+    asked = (txns[2], txns[1], txns[0], txns[2])
+    calls = [lambda txn=txn: write_id(metastore, txn, database) for txn in asked]
+    assert crowd.together(*calls) == [3, 1, 2, 3]
     assert crowd.batches == [4]
     logged = [message(one) for one in events_after(metastore, known)]
     assert [one["txnIdList"] for one in logged] == [[txns[0]], [txns[2]]]
-    assert [one["writeIdList"] for one in logged] == [[2], [3]]
+    assert [one["writeIdList"] for one in logged] == [[2], [3]], "as who replays the log needs it"
 
 
 def test_a_write_id_that_is_refused_leaves_those_of_others_alone(

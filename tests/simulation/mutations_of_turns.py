@@ -17,6 +17,13 @@ _SHARED = "tests/service/test_shared_writes.py::"
 
 OF_TURNS = (
     Mutation(
+        name="write ids that are given together are logged in another order than they have",
+        file="hms_bridge/service/transactions.py",
+        old="    for pair in sorted(given.new, key=lambda pair: pair.write_id):\n",
+        new="    for pair in sorted(given.new, key=lambda pair: -pair.write_id):\n",
+        test=f"{_SHARED}test_write_ids_of_one_table_are_given_at_once",
+    ),
+    Mutation(
         name="who waits for his turn is answered before it is over",
         file="hms_bridge/service/shared_turns.py",
         old="        if not place.leads and not self._is_called(place):\n"
