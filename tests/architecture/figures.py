@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from tests.architecture.sources import PACKAGES, parsed
+from tests.architecture.sources import parsed, product_files
 
 DENSEST = 40
 DENSE_LINES_MIN = 60
@@ -87,7 +87,7 @@ class Figure:
 
 def product(checkout: Path) -> tuple[Module, ...]:
     """Its files that have lines."""
-    paths = [path for package in PACKAGES for path in sorted((checkout / package).rglob("*.py"))]
+    paths = product_files(checkout)
     texts = {path.relative_to(checkout).as_posix(): path.read_text() for path in paths}
     return tuple(Module(name, text, parsed(text)) for name, text in texts.items() if text)
 

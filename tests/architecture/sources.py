@@ -6,7 +6,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("hms_bridge", "cleaner", "changemanager")
-PRODUCT = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def product_files(checkout: Path) -> list[Path]:
+    """Of any checkout."""
+    return [path for package in PACKAGES for path in sorted((checkout / package).rglob("*.py"))]
+
+
+PRODUCT = product_files(ROOT)
 
 
 @cache

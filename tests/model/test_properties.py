@@ -6,8 +6,8 @@ import ast
 from pathlib import Path
 
 from hms_bridge.model import properties
+from tests.architecture.sources import PRODUCT, ROOT, parsed
 
-ROOT = Path(__file__).parents[2]
 NAMES = {
     value
     for constant, value in vars(properties).items()
@@ -19,10 +19,9 @@ NAMES = {
 def test_no_property_is_spelled_twice() -> None:
     spelled = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.value}"
-        for package in ("hms_bridge", "cleaner", "changemanager")
-        for path in sorted((ROOT / package).rglob("*.py"))
+        for path in PRODUCT
         if path != Path(properties.__file__)
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path.read_text()))
         if isinstance(node, ast.Constant) and node.value in NAMES
     ]
     assert spelled == [], "import it from hms_bridge/model/properties.py"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from click.testing import CliRunner
 
 from hms_bridge.cli.main import cli
 from tests.support.golden import CHECKOUT
-from tests.support.quick_jvm import prefer_quick_start
+from tests.support.quick_jvm import prefer_quick_start, shell_environment
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,7 @@ def command() -> list[str]:
 
 
 def process_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HMS_BRIDGE_")}
-    environment = {**kept, "PYTHONPATH": str(CHECKOUT), **(more or {})}
+    environment = {**shell_environment(), "PYTHONPATH": str(CHECKOUT), **(more or {})}
     prefer_quick_start(environment)
     return environment
 

@@ -42,6 +42,11 @@ gateway.proc.wait()
 """What a session of ours does; Java writes the file as it ends."""
 
 
+def shell_environment() -> dict[str, str]:
+    """The shell's own, without what is set for this program there."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("HMS_BRIDGE_")}
+
+
 def prefer_quick_start(environment: MutableMapping[str, str]) -> None:
     """Spark's launcher reads this variable; what is set already stays."""
     if _VARIABLE not in environment:
@@ -73,9 +78,8 @@ def _release(home: Path) -> str:
 
 def _made(classes: Path) -> bool:
     unfinished = classes.with_suffix(f".{os.getpid()}")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("HMS_BRIDGE_")}
     options = f"{_OPTIONS} -XX:ArchiveClassesAtExit={unfinished} -Xlog:disable -Xlog:all=off"
-    environment = kept | {"PYTHONPATH": str(CHECKOUT), _VARIABLE: options}
+    environment = shell_environment() | {"PYTHONPATH": str(CHECKOUT), _VARIABLE: options}
     try:
         subprocess.run(
             [sys.executable, "-c", _SESSION], env=environment, capture_output=True,
