@@ -102,4 +102,12 @@ OF_DUMPS = (
         new="if True\n",
         test=f"{_EVENTS}test_a_whole_block_is_summed_once_and_again_where_a_purge_parted_it",
     ),
+    Mutation(
+        name="what a dump saw beyond the event of the next one may be another history",
+        file="hms_bridge/repl/dump/origin.py",
+        old=" if event_id >= after}\n",
+        new=" if event_id == after}\n",
+        test="tests/repl/test_origin.py::"
+        "test_what_a_killed_load_brought_of_a_discarded_dump_is_not_taken_for_another_writes",
+    ),
 )
