@@ -31,11 +31,9 @@ def unrelated_txns(steps: Sequence[TxnStep]) -> frozenset[TxnId]:
     """
     ended = {step.ended for step in steps if step.ended is not None}
     touched = {txn_id for step in steps for txn_id in step.touched}
+    may_go = ended - touched
     return frozenset(
-        txn_id
-        for step in steps
-        if all(one in ended and one not in touched for one in step.opened)
-        for txn_id in step.opened
+        txn_id for step in steps if may_go.issuperset(step.opened) for txn_id in step.opened
     )
 
 
