@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, literal, select, update
 
 from hms_bridge.backend.batches import insert_rows
-from hms_bridge.backend.schema.catalog_tables import DBS, TBLS
+from hms_bridge.backend.schema.catalog_tables import DBS, TBLS, Flag
 from hms_bridge.backend.schema.dependent_tables import MV_CREATION_METADATA, MV_TABLES_USED
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog import tables
@@ -97,7 +97,8 @@ def names_for_rewriting(
         .where(
             DBS.c.CTLG_NAME == catalog,
             TBLS.c.TBL_TYPE == TableType.MATERIALIZED_VIEW.value,
-            TBLS.c.IS_REWRITE_ENABLED.is_(True),
+            # Not IS TRUE: PostgreSQL has no such thing for a value that is given to a statement.
+            TBLS.c.IS_REWRITE_ENABLED == literal(True, Flag),
         )
     )
     if database is not None:

@@ -137,13 +137,20 @@ class DumpPins:
             )
         )
 
-    def finish(self, began_at_ms: int) -> None:
-        """A dump is finished: the next one needs what was archived since this one began.
+    def finish(self, began_at_ms: int, left_since_ms: int | None = None) -> None:
+        """A dump is finished: the next one needs what was archived since this one began; if it has
+        left events for the next, what was archived since they happened, from ``left_since_ms`` on.
 
         It has found all files that it names, so that the policy goes on, even if it was given up.
         """
-        if self.manifest is not None and not self.is_apart:
-            self._put_policy(began_at_ms)
+        if self.manifest is None or self.is_apart:
+            return
+        since_ms = began_at_ms
+        if left_since_ms is not None:
+            pin = policy_pin(self.manifest.pins(), self.database, self.root)
+            held_ms = None if pin is None else pin.archived_since_ms
+            since_ms = min(began_at_ms, max(left_since_ms, held_ms or 0))
+        self._put_policy(since_ms)
 
     def end(self) -> bool:
         """There will be no next dump: nothing more is held for it. False if nothing was."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.catalog import CreationMetadata, TableType
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import TxnType
 from tests.conformance.compaction_behaviour import ask, shown
 from tests.conformance.objects import (
     abort,
+    acid_table,
     commit,
     new_database,
     new_table,
@@ -36,6 +38,25 @@ class LocalBehaviour:
         metastore.update_compactor_state(ready, own)
         metastore.mark_compacted(ready)
         return name, ready, own
+
+    def test_only_views_that_queries_may_be_rewritten_to_are_listed(
+        self, metastore: LocalMetastore
+    ) -> None:
+        name = new_database(metastore)
+        new_table(metastore, name)
+        for view, is_enabled in (("on", True), ("off", False)):
+            creation = CreationMetadata(
+                database_name=name, table_name=view, table_names=frozenset({f"{name}.t"})
+            )
+            metastore.create_table(
+                acid_table(name, view, type=TableType.MATERIALIZED_VIEW.value, creation=creation,
+                           is_rewrite_enabled=is_enabled, view_original_text="select 1",
+                           view_expanded_text="select 1")
+            )  # fmt: skip
+        assert [view.name for view in metastore.get_materialized_views(name)] == ["on"]
+        assert (name, "on") in {
+            (view.database_name, view.name) for view in metastore.get_materialized_views()
+        }
 
     def _to_clean(self, metastore: LocalMetastore, name: str) -> list[Compaction]:
         return [c for c in metastore.find_ready_to_clean() if c.target.database == name]

@@ -22,6 +22,7 @@ from tests.repl.test_discard import discard
 from tests.support.passing import Interrupted
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import compare, told
+from tests.support.simulated_clock import DAY_MS
 
 
 def in_parts(world: ReplWorld, limit: int) -> list[DumpReport]:
@@ -248,3 +249,34 @@ def test_a_write_unseen_after_a_dump_with_a_limit_is_noticed(busy_world: ReplWor
     (world.path("plain", "p=x") / "000000_0").write_bytes(b"rows")
     with pytest.raises(ReplError, match="a write to plain/p=x, "):
         world.dump(event_limit=1)
+
+
+def test_what_a_part_leaves_for_the_next_one_is_kept_however_old_it_is(world: ReplWorld) -> None:
+    """I5: a replica that was away for weeks catches up in parts, while events and files that are
+    older than their time go."""
+    world.replicate()
+    for number in range(2, 6):
+        world.insert("t", (number, "a"))
+    world.compact("t")
+    assert world.clean() > 0
+    world.clock.advance_ms(20 * DAY_MS)
+    for _ in range(3):
+        report = world.dump(event_limit=3)
+        assert report.left_event_count > 0
+        world.load()
+        world.purge()
+        world.source.run_housekeeping()
+    world.replicate()
+    world.assert_same()
+    world.dump()
+    assert world.purge() > 0
+
+
+def test_a_part_holds_no_more_than_the_one_before_it(world: ReplWorld) -> None:
+    world.replicate()
+    (held,) = (pin for pin in world.source.manifest.pins() if pin.holder == world.policy_pin)
+    for number in (2, 3):
+        world.insert("t", (number, "a"))
+    world.dump(event_limit=1)
+    (pin,) = (pin for pin in world.source.manifest.pins() if pin.holder == world.policy_pin)
+    assert pin.archived_since_ms == held.archived_since_ms

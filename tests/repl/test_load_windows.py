@@ -12,6 +12,7 @@ from sqlalchemy import update
 from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.ids import EventId
+from hms_bridge.model.txn import TxnState
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.layout import EventPaths
 from hms_bridge.repl.format.reader import DumpedEvent
@@ -21,6 +22,7 @@ from hms_bridge.repl.load.windows import windows_of
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
 from tests.support.passing import Counting
 from tests.support.repl_world import ReplWorld
+from tests.support.simulated_clock import DAY_MS
 
 KILLED_EACH = 7
 COMMIT = DumpType.COMMIT_TXN.value
@@ -201,3 +203,25 @@ def test_write_ids_that_do_not_follow_on_the_replicas_are_refused(world: ReplWor
     world.dump()
     with pytest.raises(ReplError, match="begins with write id 3 .* which stands at 1"):
         world.load()
+
+
+def test_what_a_killed_load_opened_is_ended_though_its_table_comes_whole(world: ReplWorld) -> None:
+    """Else its housekeeping gives it up days later, with the replica; nothing is cleaned before."""
+    world.create_table("u")
+    world.replicate()
+    for number in (2, 3):
+        world.insert("t", (number, "a"))
+    world.insert("u", (1, "a"))
+    world.dump()
+    assert killed_load(world, 19)
+    begun = [txn for txn in world.target.get_open_txns().txns if txn.state is TxnState.OPEN]
+    assert len(begun) == 3
+    world.dump(tables_anew=("t",))
+    world.load()
+    world.assert_same()
+    assert not world.target.get_replayed_txns("dst.*")
+    world.clock.advance_ms(12 * DAY_MS)
+    world.target.run_housekeeping()
+    world.insert("t", (4, "a"))
+    world.replicate()
+    world.assert_same()

@@ -17,12 +17,15 @@ import pytest
 from hms_bridge.errors import AcidFormatError, EventGapError, ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionType
+from hms_bridge.model.ids import EventId
+from hms_bridge.model.txn import CommitTxnRequest
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.dump.repl_dump import DumpKind
 from hms_bridge.repl.handover.own_part import plan_end, run_end
 from hms_bridge.rows.scan import plan_scan
 from hms_bridge.session.transaction import current_snapshot
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
+from tests.support.passing import Passing
 from tests.support.repl_world import LEASE, ReplWorld
 from tests.support.simulated_clock import DAY_MS, SimulatedClock
 
@@ -65,11 +68,7 @@ def test_it_is_noticed_after_a_dump_was_discarded_too(world):
     world.replicate()
     world.insert("t", (3, "c"))
     world.dump()
-    discard = ReplDiscard(
-        world.source, world.resolve, world.clock, world.token, world.source.manifest
-    )
-    request = DiscardRequest(root=str(world.repl_root), database_name="src", lease=LEASE)
-    discard.run(discard.plan(request))
+    _discard(world)
     dumper = world.dumper()
     assert dumper.plan(world.dump_request()).kind is DumpKind.INCREMENTAL
     world.restore(backup)
@@ -77,6 +76,100 @@ def test_it_is_noticed_after_a_dump_was_discarded_too(world):
         world.source.create_database(Database(name=f"other{number}"))
     with pytest.raises(EventGapError, match="restored from a backup"):
         world.dump()
+
+
+class Source:
+    """A source and its backup: the metastore's database and the warehouse."""
+
+    def __init__(self, world: ReplWorld) -> None:
+        self._world = world
+        self._files, self._kept = world.folder / "source", world.folder / "kept"
+        self._backup = world.backup()
+        shutil.copytree(self._files, self._kept)
+
+    def restore(self) -> None:
+        replica = self._world.replica.backup()
+        self._world.restore(self._backup)
+        self._world.replica.restore(replica)
+        shutil.rmtree(self._files)
+        shutil.copytree(self._kept, self._files)
+        self._world.clock.advance_ms(5000)
+
+
+def test_what_a_killed_load_brought_of_a_discarded_dump_is_not_taken_for_another_writes(busy_world):
+    """The source gives the write id again; the partition that had it first would show its rows."""
+    world = busy_world
+    world.replicate()
+    backed_up = Source(world)
+    world.insert("parted", (3, "lost"), partition="p=x")
+    world.dump()
+    with pytest.raises(CrashError):
+        _kill_load_before_its_commit(world)
+    _discard(world)
+    backed_up.restore()
+    world.insert("parted", (4, "other"), partition="p=y")
+    with pytest.raises(EventGapError, match="is another one in this metastore"):
+        world.dump()
+
+
+def test_a_source_without_the_events_of_a_discarded_dump_is_noticed(busy_world):
+    world = busy_world
+    world.replicate()
+    backed_up = Source(world)
+    world.insert("parted", (3, "lost"), partition="p=x")
+    world.dump()
+    _discard(world)
+    backed_up.restore()
+    with pytest.raises(EventGapError, match="the last dump ended at event"):
+        world.dump()
+
+
+class WritingOnce(Passing):
+    """A source that is backed up, and written to, between a bootstrap's event and its snapshot."""
+
+    def __init__(self, world: ReplWorld) -> None:
+        super().__init__(world.source)
+        self._world = world
+        self.backed_up: Source | None = None
+
+    def get_current_event_id(self) -> EventId:
+        event_id: EventId = self.inner.get_current_event_id()
+        if self.backed_up is None:
+            self.backed_up = Source(self._world)
+            self._world.insert("parted", (3, "lost"), partition="p=x")
+        return event_id
+
+
+def test_a_source_that_was_restored_to_before_a_bootstraps_snapshot_is_noticed(busy_world):
+    world = busy_world
+    source = WritingOnce(world)
+    report = world.dump(source)
+    assert report.to_event_id > report.last_event_id
+    world.load()
+    assert source.backed_up is not None
+    source.backed_up.restore()
+    world.insert("parted", (4, "other"), partition="p=y")
+    with pytest.raises(EventGapError, match="is another one in this metastore"):
+        world.dump()
+
+
+def _kill_load_before_its_commit(world: ReplWorld) -> None:
+    loader = world.loader(DyingAtCommit(world.target))
+    loader.run(loader.plan(world.load_request))
+
+
+class DyingAtCommit(Passing):
+    def commit_txn(self, request: CommitTxnRequest) -> None:
+        raise CrashError
+
+
+def _discard(world: ReplWorld) -> None:
+    world.clock.advance_ms(60_000)
+    discard = ReplDiscard(
+        world.source, world.resolve, world.clock, world.token, world.source.manifest
+    )
+    request = DiscardRequest(root=str(world.repl_root), database_name="src", lease=LEASE)
+    discard.run(discard.plan(request))
 
 
 def test_a_log_whose_last_dumped_event_was_purged_is_followed(world):

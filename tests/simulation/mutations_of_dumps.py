@@ -102,4 +102,20 @@ OF_DUMPS = (
         new="if True\n",
         test=f"{_EVENTS}test_a_whole_block_is_summed_once_and_again_where_a_purge_parted_it",
     ),
+    Mutation(
+        name="what a dump saw beyond the event of the next one may be another history",
+        file="hms_bridge/repl/dump/origin.py",
+        old=" if event_id >= after}\n",
+        new=" if event_id == after}\n",
+        test="tests/repl/test_origin.py::"
+        "test_what_a_killed_load_brought_of_a_discarded_dump_is_not_taken_for_another_writes",
+    ),
+    Mutation(
+        name="a dump in parts lets go what the next part needs",
+        file="hms_bridge/repl/dump/repl_dump.py",
+        old="        pins.finish(began_at_ms, left_since_ms)\n",
+        new="        pins.finish(began_at_ms)\n",
+        test="tests/repl/test_event_limit.py::"
+        "test_what_a_part_leaves_for_the_next_one_is_kept_however_old_it_is",
+    ),
 )

@@ -43,4 +43,11 @@ OF_LOADS = (
         new="    if False:\n",
         test=f"{_WINDOWS}test_what_cannot_be_done_stops_the_load_at_its_turn",
     ),
+    Mutation(
+        name="what a killed load opened stays open where its table comes whole",
+        file="hms_bridge/repl/load/incremental.py",
+        old="    replica.end_replays(plan.unrelated)\n",
+        new="",
+        test=f"{_WINDOWS}test_what_a_killed_load_opened_is_ended_though_its_table_comes_whole",
+    ),
 )

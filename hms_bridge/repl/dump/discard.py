@@ -14,7 +14,6 @@ from changemanager.location import Location
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.repl_scope import ReplScope
-from hms_bridge.repl.dump.event_source import next_event
 from hms_bridge.repl.dump.going_on import write_position_notes
 from hms_bridge.repl.dump.origin import read_origin
 from hms_bridge.repl.dump.verb import DumpVerb, what_is_strange
@@ -28,8 +27,6 @@ from hms_bridge.repl.format.scope_note import read_scope_note
 from hms_bridge.repl.format.texts import child_directories, ensure_content, write_text
 from hms_bridge.repl.lease import Lease, LeaseRules
 from hms_bridge.repl.pins import DumpPins, dump_holder
-
-_CLOCKS_APART_MS = 600_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,9 +118,9 @@ class ReplDiscard(DumpVerb):
     def _write_position(self, plan: DiscardPlan, at: EventId, pins: DumpPins) -> None:
         """A loaded dump without events. What the next dump may name stays in the archive."""
         request = plan.request
-        since_ms = self._time_after(at)
+        since_ms = self._needed_since_ms(at)
         if since_ms is not None:
-            pins.hold_since(since_ms - _CLOCKS_APART_MS)
+            pins.hold_since(since_ms)
         above = self._resolve(database_directory(request.root, request.database_name))
         paths = DumpPaths(above.child(self._new_name()).uri)
         old, discarded = plan.metadata, DumpPaths(plan.directory)
@@ -153,11 +150,6 @@ class ReplDiscard(DumpVerb):
         if scope is None:
             return None
         return read_scope_note(self._resolve, DumpPaths(plan.directory), scope).before
-
-    def _time_after(self, event_id: EventId) -> int | None:
-        """When the first event after this one happened."""
-        event = next_event(self._source, event_id)
-        return None if event is None else event.time_seconds * 1000
 
     def _wanted(self, request: DiscardRequest, dumps: tuple[DumpDirectory, ...]) -> DumpDirectory:
         above = self._resolve(database_directory(request.root, request.database_name))

@@ -41,26 +41,30 @@ def read_origin(resolve: Resolver, paths: DumpPaths) -> str | None:
 def require_same_log(
     source: NotificationStore, resolve: Resolver, previous: DumpDirectory, wanted: EventRange
 ) -> None:
-    """Raises EventGapError if the log ends before the event at which a dump ended, or has another
-    one there.
+    """Raises EventGapError if the log ends before an event that a dump has seen, or has another one
+    there.
 
-    An event that was purged since says nothing, nor does a dump that did not note it.
+    That is not only the event at which the next dump begins: a bootstrap has read tables up to a
+    later one, and of a dump that was discarded a load may have brought files and write ids before
+    it was stopped. An event that was purged since says nothing, nor does a dump that did not note
+    it.
     """
     after, paths = wanted.after, previous.paths
-    if wanted.until < after:
+    hashes = parse_origin(read_origin(resolve, paths), paths.origin, "dump --bootstrap")
+    seen = {event_id: noted for event_id, noted in hashes.items() if event_id >= after}
+    last = max((after, *seen))
+    if wanted.until < last:
         raise EventGapError(
-            f"the last dump ended at event {after}, the notification log at {wanted.until}: the "
+            f"the last dump ended at event {last}, the notification log at {wanted.until}: the "
             "metastore was restored or replaced. " + _went_back(previous)
         )
-    hashes = parse_origin(read_origin(resolve, paths), paths.origin, "dump --bootstrap")
-    noted = hashes.get(after)
-    hash_now = _hash(source, after)
-    if noted is not None and hash_now is not None and noted != hash_now:
-        raise EventGapError(
-            f"event {after}, at which the last dump ended, is another one in this metastore: it is "
-            "not the one that was dumped (look at --metastore), or it was restored from a backup. "
-            + _went_back(previous)
-        )
+    for event_id, noted in seen.items():
+        if _hash(source, event_id) not in (None, noted):
+            raise EventGapError(
+                f"event {event_id}, at which the last dump ended, is another one in this "
+                "metastore: it is not the one that was dumped (look at --metastore), or it was "
+                "restored from a backup. " + _went_back(previous)
+            )
 
 
 def require_reached(newest: EventId, stands_at: EventId, database: str) -> None:

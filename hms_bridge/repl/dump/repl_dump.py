@@ -140,7 +140,9 @@ class ReplDump(DumpVerb):
             self._finish(plan, pins, texts, files, lease)
         # Not before the marker: without it the next dump goes on from an older one, and may name
         # what was archived since that began.
-        pins.finish(began_at_ms)
+        left_after = report.to_event_id if report.left_event_count else None
+        left_since_ms = None if left_after is None else self._needed_since_ms(left_after)
+        pins.finish(began_at_ms, left_since_ms)
         self._let_go(plan, pins)
         return report
 

@@ -14,6 +14,8 @@ from changemanager.manifest import ArchiveManifest
 from changemanager.sharing import announce
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.ids import EventId
+from hms_bridge.repl.dump.event_source import next_event
 from hms_bridge.repl.format.layout import (
     HIVE_DIRECTORY,
     NON_RECOVERABLE,
@@ -23,6 +25,8 @@ from hms_bridge.repl.format.layout import (
 from hms_bridge.repl.format.texts import remove_tree
 from hms_bridge.repl.lease import Lease, LeaseHolder, LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.pins import DumpPins
+
+_CLOCKS_APART_MS = 600_000
 
 _LOG = logging.getLogger(__name__)
 _ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, PROGRESS_DIRECTORY, "ranger", "atlas"})
@@ -63,6 +67,12 @@ class DumpVerb:
             database=database,
             root=self._resolve(root).uri,
         )
+
+    def _needed_since_ms(self, after: EventId) -> int | None:
+        """From when on files were archived that a dump from an event on may name; None if nothing
+        happened after it."""
+        event = next_event(self._source, after)
+        return None if event is None else event.time_seconds * 1000 - _CLOCKS_APART_MS
 
     def _remove_older(self, database: str, directories: Sequence[str]) -> None:
         """Remove dumps that a newer one makes needless; what may be somebody else's stays."""

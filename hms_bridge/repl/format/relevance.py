@@ -24,18 +24,24 @@ class TxnStep:
     ended: TxnId | None = None
 
 
-def unrelated_events(steps: Sequence[TxnStep]) -> frozenset[EventId]:
-    """Ids of open, commit and abort events that can be left out.
+def unrelated_txns(steps: Sequence[TxnStep]) -> frozenset[TxnId]:
+    """Transactions that both begin and end in the run and touch nothing of the database.
 
-    Transactions that were opened together stay or go together.
+    Those that were opened together stay or go together.
     """
     ended = {step.ended for step in steps if step.ended is not None}
     touched = {txn_id for step in steps for txn_id in step.touched}
-    left_out: set[TxnId] = set()
-    events: set[EventId] = set()
-    for step in steps:
-        if step.opened and all(txn_id in ended and txn_id not in touched for txn_id in step.opened):
-            left_out.update(step.opened)
-            events.add(step.event_id)
-    events.update(step.event_id for step in steps if step.ended in left_out)
-    return frozenset(events)
+    may_go = ended - touched
+    return frozenset(
+        txn_id for step in steps if may_go.issuperset(step.opened) for txn_id in step.opened
+    )
+
+
+def unrelated_events(steps: Sequence[TxnStep]) -> frozenset[EventId]:
+    """Ids of open, commit and abort events that can be left out."""
+    left_out = unrelated_txns(steps)
+    return frozenset(
+        step.event_id
+        for step in steps
+        if step.ended in left_out or not left_out.isdisjoint(step.opened)
+    )

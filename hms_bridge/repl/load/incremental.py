@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hms_bridge.model.catalog import TableType
-from hms_bridge.model.ids import EventId
+from hms_bridge.model.ids import EventId, TxnId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.repl.format.constraints import ADDED
 from hms_bridge.repl.format.dump_metadata import DumpType
@@ -21,7 +21,7 @@ from hms_bridge.repl.format.event_payload import (
 )
 from hms_bridge.repl.format.passed_kinds import refusal
 from hms_bridge.repl.format.reader import DumpedEvent, DumpedFunction, DumpReader
-from hms_bridge.repl.format.relevance import TxnStep, unrelated_events
+from hms_bridge.repl.format.relevance import TxnStep, unrelated_events, unrelated_txns
 from hms_bridge.repl.format.stored_message import is_harmless_compaction
 from hms_bridge.repl.format.untrusted import DumpRules, checked_name
 from hms_bridge.repl.load.ahead import go_ahead
@@ -110,7 +110,8 @@ class IncrementalPlan:
     ``left_out``: transactions of others, and alterations that a later one makes again.
     ``counts_alone``: other alterations that note statistics alone. ``changes``: when tables and
     partitions come and go. ``counts``: events by kind that will be applied;
-    ``passed``: kinds that have no effect here. ``functions``: that it makes.
+    ``passed``: kinds that have no effect here. ``functions``: that it makes. ``unrelated``:
+    transactions that are left out whole.
     """
 
     left_out: frozenset[EventId]
@@ -119,6 +120,7 @@ class IncrementalPlan:
     counts: Mapping[str, int]
     passed: Mapping[str, int]
     functions: tuple[DumpedFunction, ...] = ()
+    unrelated: frozenset[TxnId] = frozenset()
 
 
 def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
@@ -160,6 +162,7 @@ def plan_incremental(reader: DumpReader, after: EventId) -> IncrementalPlan:
         counts=counts,
         passed=passed,
         functions=tuple(functions),
+        unrelated=unrelated_txns(steps),
     )
 
 
@@ -266,6 +269,7 @@ def replay(
     harm.
     """
     context = ReplayContext(reader=reader, replica=replica, changes=plan.changes)
+    replica.end_replays(plan.unrelated)
     pending = _pending(reader, replica.recorded)
     for window in windows_of(pending, partial(_is_together, plan, reader.rules), weights or {}):
         go_ahead(context, [event for event in window if event.id not in plan.left_out])

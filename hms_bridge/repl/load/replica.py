@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import Location, Resolver
@@ -240,6 +240,17 @@ class Replica:
     def abort(self, source_txn_id: TxnId) -> None:
         """Abort the transaction here for one of the source's; nothing if there is none open."""
         abort_replay(self.metastore, self.names.target_database, source_txn_id)
+
+    def end_replays(self, source_txn_ids: Collection[TxnId]) -> None:
+        """Abort those of them that are open here: nothing that comes ends them.
+
+        A dump that brings tables whole says nothing of who wrote to them; a load of the dump in
+        whose place it was made may have opened their transactions before it was stopped.
+        """
+        if source_txn_ids:
+            replayed = self.metastore.get_replayed_txns(self.names.policy)
+            for source_txn_id in sorted(replayed.keys() & source_txn_ids):
+                self.abort(source_txn_id)
 
     def allocate_write_ids(
         self, table: str, pairs: Sequence[TxnToWriteId]
