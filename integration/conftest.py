@@ -24,6 +24,7 @@ from integration.referees.cluster import Cluster
 from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
+from integration.referees.java_client import JavaClients
 from integration.referees.java_metastore import JavaMetastore
 from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurServer, OurSession
@@ -195,6 +196,12 @@ def hms401(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMeta
             database=hive_schemas.database("4.0.1", "hms401"),
         )
     )
+
+
+@pytest.fixture(scope="session")
+def java_clients(workplace: Workplace) -> Iterator[JavaClients]:
+    """Hive 4.0.1's own client: java_clients.at(metastore_uri)."""
+    yield from _running(lambda: JavaClients(workplace))
 
 
 @pytest.fixture(scope="session")

@@ -43,6 +43,12 @@ SYSTEMS = (
         compared="thrift answers, transactions, write ids",
     ),
     System(
+        fixture="java_clients",
+        name="Hive's Java client, HiveMetaStoreClient",
+        version="4.0.1",
+        compared="what ours answers it, and what a metastore of its release does",
+    ),
+    System(
         fixture="hms313",
         name="Hive metastore server as shipped",
         version="3.1.3",

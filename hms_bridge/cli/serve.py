@@ -164,8 +164,9 @@ def _client_config(settings: Settings) -> dict[str, str]:
     """What get_config_value answers, by every name that Hive has for it.
 
     Hive's session asks for the warehouse, Trino for the time after which a transaction without
-    a heartbeat ends.
+    a heartbeat ends, HCatalog for the name of a partition whose column is null.
     """
+    from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE
     from hms_bridge.service.locations import warehouse_uri
 
     default_fs = settings.hadoop.default_prefix
@@ -178,7 +179,11 @@ def _client_config(settings: Settings) -> dict[str, str]:
         MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
         MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
     }
-    return {name: text for key, text in answers.items() for name in key.names}
+    return {
+        "metastore.default.partition.name": DEFAULT_PARTITION_VALUE,
+        "hive.exec.default.partition.name": DEFAULT_PARTITION_VALUE,
+        **{name: text for key, text in answers.items() for name in key.names},
+    }
 
 
 def _stop_on_signals(stopping: threading.Event) -> None:

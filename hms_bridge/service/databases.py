@@ -17,7 +17,13 @@ from hms_bridge.errors import (
     MetaError,
 )
 from hms_bridge.hooks import points
-from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Database, TableType
+from hms_bridge.model.catalog import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    Database,
+    PrincipalType,
+    TableType,
+)
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.notification import events, object_events
 from hms_bridge.repl.target_objects import is_fenced
@@ -165,8 +171,16 @@ def _insert_database(unit: UnitOfWork, database: Database) -> None:
     if databases.find_database(unit.connection, database.name, database.catalog_name):
         raise AlreadyExistsError(f"Database {database.name} already exists")
     stored = replace(database, create_time=database.create_time or unit.now_seconds)
-    databases.insert_database(unit.connection, stored)
+    databases.insert_database(unit.connection, _with_owner_type(stored))
     unit.events.append(events.database_created(stored, unit.now_seconds))
+
+
+def _with_owner_type(database: Database) -> Database:
+    """An owner of no type is a user (Hive: ObjectStore.createDatabase); the event says what was
+    asked for."""
+    if database.owner_name is None or database.owner_type is not None:
+        return database
+    return replace(database, owner_type=PrincipalType.USER)
 
 
 def _end_replays(unit: UnitOfWork, database: Database) -> None:
