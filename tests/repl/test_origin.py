@@ -124,6 +124,25 @@ def test_a_source_without_the_events_of_a_discarded_dump_is_noticed(busy_world):
         world.dump()
 
 
+def test_what_a_discarded_dump_has_seen_is_remembered_by_the_next_discarded_one(busy_world):
+    """The first of them goes further than the second."""
+    world = busy_world
+    world.replicate()
+    world.insert("parted", (3, "a"), partition="p=x")
+    backed_up = Source(world)
+    world.insert("parted", (4, "lost"), partition="p=x")
+    world.dump()
+    with pytest.raises(CrashError):
+        _kill_load_before_its_commit(world)
+    _discard(world)
+    world.dump(event_limit=1)
+    _discard(world)
+    backed_up.restore()
+    world.insert("parted", (5, "other"), partition="p=y")
+    with pytest.raises(EventGapError, match="is another one in this metastore"):
+        world.dump()
+
+
 class WritingOnce(Passing):
     """A source that is backed up, and written to, between a bootstrap's event and its snapshot."""
 

@@ -111,6 +111,14 @@ OF_DUMPS = (
         "test_what_a_killed_load_brought_of_a_discarded_dump_is_not_taken_for_another_writes",
     ),
     Mutation(
+        name="a dump forgets what a discarded one before it has seen",
+        file="hms_bridge/repl/dump/origin.py",
+        old=" for at, noted in later.items() if at > last}\n",
+        new=" for at, noted in later.items() if at < 0}\n",
+        test="tests/repl/test_origin.py::"
+        "test_what_a_discarded_dump_has_seen_is_remembered_by_the_next_discarded_one",
+    ),
+    Mutation(
         name="a dump in parts lets go what the next part needs",
         file="hms_bridge/repl/dump/repl_dump.py",
         old="        pins.finish(began_at_ms, left_since_ms)\n",

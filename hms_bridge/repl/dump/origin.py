@@ -26,10 +26,17 @@ _TEXT_BYTES_MAX = 1 << 16
 
 
 def write_origin(
-    source: NotificationStore, texts: NotedTexts, first: EventId, last: EventId
+    source: NotificationStore,
+    texts: NotedTexts,
+    first: EventId,
+    last: EventId,
+    previous: str | None = None,
 ) -> None:
-    """Note the events in a new dump, as far as the log still has them."""
-    hashes = {event_id: _hash(source, event_id) for event_id in (first, last)}
+    """Note the events in a new dump, as far as the log still has them; and what the previous one
+    noted of later ones: one that was discarded went further, and may have been loaded in part."""
+    later = parse_origin(previous, texts.paths.origin, "dump --bootstrap")
+    hashes: dict[EventId, str | None] = {at: noted for at, noted in later.items() if at > last}
+    hashes |= {event_id: _hash(source, event_id) for event_id in (first, last)}
     texts.write({texts.paths.origin: format_origin(hashes)})
 
 

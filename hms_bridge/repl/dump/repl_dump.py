@@ -25,7 +25,7 @@ from hms_bridge.repl.dump.external import external_list_text, list_external
 from hms_bridge.repl.dump.going_on import GoingOn
 from hms_bridge.repl.dump.incremental import IncrementalDump
 from hms_bridge.repl.dump.named_files import hold_named
-from hms_bridge.repl.dump.origin import write_origin
+from hms_bridge.repl.dump.origin import read_origin, write_origin
 from hms_bridge.repl.dump.plain_tables import (
     PLAIN_TABLES,
     PlainPlaces,
@@ -301,7 +301,8 @@ class ReplDump(DumpVerb):
         )
         self._require_explained(plan, previous, without_tables(now, anew.all), newest)
         self._write_going_on(plan, texts, until, newest)
-        write_origin(self._source, texts, after, until)
+        noted_before = None if previous is None else read_origin(self._resolve, previous)
+        write_origin(self._source, texts, after, until, noted_before)
         counts, files = dump.write(self._resolve, paths, texts, progress)
         whole_tables = self._write_anew(plan, texts, until, anew)
         if whole_tables is not None:
