@@ -231,8 +231,8 @@ def first_time_since(connection: Connection, since_seconds: int) -> int | None:
     """When the first event from this time on happened, in seconds; None if there is none."""
     log = NOTIFICATION_LOG.c
     query = select(log.EVENT_TIME).where(log.EVENT_TIME >= since_seconds)
-    found = connection.scalar(query.order_by(log.EVENT_ID).limit(1))
-    return None if found is None else int(found)
+    seconds = connection.scalar(query.order_by(log.EVENT_ID).limit(1))
+    return None if seconds is None else int(seconds)
 
 
 def purge(connection: Connection, before_seconds: int, limit: int = PURGE_BATCH) -> int:

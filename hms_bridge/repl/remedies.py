@@ -43,7 +43,7 @@ def source_went_back(source: str) -> str:
 
 
 def replica_is_wanted(messages: Iterable[str]) -> str:
-    """Ends what offers to drop a replica where a message tells to look first; else empty."""
+    """Ends what offers to drop a replica where a message asks to look first; else empty."""
     if not any(_LOOK_FIRST in message for message in messages):
         return ""
     return (
