@@ -30,6 +30,7 @@ class LocatedFile:
     """A file that was looked for. `location` and `size_bytes` are None if it is missing.
 
     `reason` says why it is not at its source, and why it is missing; empty if it is at its source.
+    `is_unreadable`: it is missing, and a place where it may be could not be looked at.
     """
 
     file: EncodedUri
@@ -37,27 +38,26 @@ class LocatedFile:
     location: Location | None
     size_bytes: int | None
     reason: str = ""
+    is_unreadable: bool = False
 
 
 def _why_not(place: Location, checksum: str | None) -> str | None:
-    """Why a place does not have the file; None if it does."""
-    try:
-        status = place.status()
-        if status is None:
-            return f"{place.uri} is not there"
-        if status.kind is not FileKind.FILE:
-            return f"{place.uri} is no file"
-        if checksum is not None and place.checksum_like(checksum) != checksum:
-            return f"{place.uri} has other content"
-    except OSError as error:
-        return f"{place.uri} cannot be read: {error}"
+    """Why a place does not have the file; None if it does. Raises OSError."""
+    status = place.status()
+    if status is None:
+        return f"{place.uri} is not there"
+    if status.kind is not FileKind.FILE:
+        return f"{place.uri} is no file"
+    if checksum is not None and place.checksum_like(checksum) != checksum:
+        return f"{place.uri} has other content"
     return None
 
 
-def _missing(file: EncodedUri, reason: str) -> LocatedFile:
+def _missing(file: EncodedUri, reason: str, *, is_unreadable: bool) -> LocatedFile:
     return LocatedFile(
-        file=file, whereabouts=Whereabouts.MISSING, location=None, size_bytes=None, reason=reason
-    )
+        file=file, whereabouts=Whereabouts.MISSING, location=None, size_bytes=None, reason=reason,
+        is_unreadable=is_unreadable,
+    )  # fmt: skip
 
 
 def locate(
@@ -87,13 +87,17 @@ def locate(
         name = archive_name(file.base_name, checksum, name_length_max)
         places.append((Whereabouts.IN_CM, f"{file.cmroot.rstrip('/')}/{name}"))
     reasons: list[str] = []
+    is_unreadable = False
     for whereabouts, text in places:
         try:
             place = resolve(text)
         except LocationError as error:
             reasons.append(str(error))
             continue
-        why_not = _why_not(place, checksum if is_content_checked else None)
+        try:
+            why_not = _why_not(place, checksum if is_content_checked else None)
+        except OSError as error:
+            why_not, is_unreadable = f"{place.uri} cannot be read: {error}", True
         status = place.status() if why_not is None else None
         if status is not None:
             return LocatedFile(
@@ -104,4 +108,4 @@ def locate(
                 reason="; ".join(reasons),
             )
         reasons.append(why_not or f"{place.uri} vanished")
-    return _missing(file, "; ".join(reasons))
+    return _missing(file, "; ".join(reasons), is_unreadable=is_unreadable)

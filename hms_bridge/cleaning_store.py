@@ -92,6 +92,9 @@ class FigureStore(Protocol):
     def compaction_figures(self) -> CompactionFigures:
         """How many entries the queue has, and how long the oldest waits for a worker."""
 
+    def first_event_seconds(self, since_seconds: int) -> int | None:
+        """When the first event from this time on happened; None if there is none."""
+
     def event_blocks(self) -> tuple[EventBlock, ...]:
         """How large the event log is, block by block, ascending. A block that has all its events is
         summed up once."""

@@ -75,8 +75,11 @@ def _kept_until_ms(pin: Pin, store: LocalStore, settings: Settings) -> int | Non
     held = store.manifest.held_files(pin.holder)
     ends = [budget_ends_ms(pin, held, archive.budget, archive.retain_ms)]
     if pin.kind is PinKind.POLICY and pin.archived_since_ms is not None:
+        # What came before the last dump began is in it; with nothing since, nothing can be lost.
+        first_seconds = store.metastore.first_event_seconds(pin.archived_since_ms // 1000)
         kept_ms = max(settings.event_ttl_ms, settings.repl.event_budget_ms)
-        ends.append(pin.archived_since_ms + kept_ms)
+        if first_seconds is not None:
+            ends.append(max(first_seconds * 1000, pin.archived_since_ms) + kept_ms)
     return min((end_ms for end_ms in ends if end_ms is not None), default=None)
 
 

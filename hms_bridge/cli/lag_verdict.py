@@ -11,7 +11,7 @@ from hms_bridge.cli.output import size_text, time_text
 from hms_bridge.cli.repl_status import behind_text, duration_text
 
 if TYPE_CHECKING:
-    from hms_bridge.repl.status import StatusReport
+    from hms_bridge.repl.status import Headroom, StatusReport
 
 
 class State(IntEnum):
@@ -74,8 +74,7 @@ class LagLimits:
             return State.CRITICAL, "; ".join(report.troubles)
         headroom = report.headroom
         if headroom is not None and headroom.seconds < self.headroom:
-            left = duration_text(headroom.seconds)
-            return State.CRITICAL, f"incremental is lost in {left}, by the {headroom.limit}"
+            return State.CRITICAL, _ends_text(headroom)
         if report.rpo_seconds is None:
             return State.UNKNOWN, _why_unknown(report)
         for state, limit in ((State.CRITICAL, self.critical), (State.WARNING, self.warning)):
@@ -123,7 +122,17 @@ def shown_verdict(verdict: Verdict) -> dict[str, object]:
     }
 
 
+def _ends_text(headroom: Headroom) -> str:
+    """When incremental ends. Past that it may still be had: nothing is gone before a purge."""
+    if headroom.seconds < 0:
+        return (
+            f"incremental may be lost at any moment: the {headroom.limit} ended "
+            f"{duration_text(-headroom.seconds)} ago; dump and load now ('repl run')"
+        )
+    return f"incremental is lost in {duration_text(headroom.seconds)}, by the {headroom.limit}"
+
+
 def _why_unknown(report: StatusReport) -> str:
     if report.last_event_id is None:
-        return "nothing was loaded yet"
+        return "nothing was loaded yet: 'repl run', or 'repl load' after 'repl dump'"
     return "the log has no longer what the waiting dump holds: load it"

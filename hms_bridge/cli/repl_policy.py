@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -219,9 +220,17 @@ def remove(name: str, are_pins_kept: bool, call: Call) -> None:
         policy = store.policies.get_policy(name)
         with _alone(store, name, call):  # else a cycle would pin anew what is let go
             pins = "pins stay" if are_pins_kept else let_go(policy, call.metastore_url)
+            totals = store.policies.get_totals()
             store.policies.remove_policy(name)
-    say(
-        f"policy {name} is forgotten; {pins}. The replica {policy.target.database} stays one, and "
+    has_loaded = any(of.policy == name and of.last_success_ms is not None for of in totals)
+    say(f"policy {name} is forgotten; {pins}. {_what_stays(policy, has_loaded=has_loaded)}")
+
+
+def _what_stays(policy: ReplicationPolicy, *, has_loaded: bool) -> str:
+    if not has_loaded:
+        return "None of its cycles came to its end; what was loaded all the same stays a replica"
+    return (
+        f"The replica {policy.target.database} stays one, and "
         f"the source keeps archiving for it: 'repl end {policy.source.database}' there ends that"
     )
 
@@ -282,6 +291,7 @@ def _keep(policies: Sequence[ReplicationPolicy], call: Call, *, is_replacing: bo
     from hms_bridge.cli.policy_pins import still_held
     from hms_bridge.repl.cycles.policy_text import format_policies
 
+    policies = [_anywhere(made) for made in policies]
     for made in policies:
         for side in (made.source, made.target):
             refuse_unknown_settings(side.settings, f"policy {made.name}")
@@ -298,6 +308,18 @@ def _keep(policies: Sequence[ReplicationPolicy], call: Call, *, is_replacing: bo
         left = None if before_it is None else still_held(before_it, made)
         if left is not None:
             say(f"note: policy {made.name}: {left}")
+
+
+def _anywhere(policy: ReplicationPolicy) -> ReplicationPolicy:
+    """Its metastores by URLs that mean the same in the directory of a timer or service."""
+    from hms_bridge.connect import shareable_url
+
+    def placed(side: PolicySide) -> PolicySide:
+        if side.metastore is None or "${" in side.metastore:  # known only where a cycle runs
+            return side
+        return replace(side, metastore=shareable_url(side.metastore))
+
+    return replace(policy, source=placed(policy.source), target=placed(policy.target))
 
 
 def _changes(before: ReplicationPolicy | None, made: ReplicationPolicy) -> Sequence[str]:

@@ -24,6 +24,7 @@ from hms_bridge.model.replication import (
     CycleResult,
     ReplicationPolicy,
 )
+from hms_bridge.repl.remedies import repair_of
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _RESULT_COLUMNS = (
     "policy", "outcome", "kind", "until_event", "events", "files", "bytes", "attempts", "why",
 )  # fmt: skip
+# A person has read why on standard error, line by line.
+_RESULT_SHOWN = tuple(column for column in _RESULT_COLUMNS if column != "why")
 _CYCLE_COLUMNS = (
     "policy", "cycle", "started", "seconds", "outcome", "kind", "until_event", "events", "files",
     "bytes", "attempts", "host", "dump", "why",
@@ -101,7 +104,7 @@ def run(
             with cycles_told(store, names, metrics_file, metrics_port) as news:
                 while True:
                     rows = [_ran(runner, policy.name, news) for policy in chosen]
-                    print_rows(rows, _RESULT_COLUMNS, call.output_format)
+                    print_rows(rows, _RESULT_COLUMNS, call.output_format, shown=_RESULT_SHOWN)
                     if pause_seconds is None:
                         is_failed = news.is_lost or any(_is_failed(row) for row in rows)
                         raise SystemExit(int(is_failed))
@@ -215,6 +218,9 @@ def _ran(runner: Runner, name: str, news: CycleNews) -> dict[str, object]:
         result = CycleResult(outcome=CycleOutcome.FAILED, message=str(error))
     if result.message is not None:
         say(f"{name}: {result.message}")
+        hint = repair_of(name, result.message)
+        if hint is not None:
+            say(f"{name}: {hint}")
     return _result_record(name, result)
 
 

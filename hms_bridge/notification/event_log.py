@@ -227,6 +227,14 @@ def count(
     return int(connection.scalar(query) or 0)
 
 
+def first_time_since(connection: Connection, since_seconds: int) -> int | None:
+    """When the first event from this time on happened, in seconds; None if there is none."""
+    log = NOTIFICATION_LOG.c
+    query = select(log.EVENT_TIME).where(log.EVENT_TIME >= since_seconds)
+    seconds = connection.scalar(query.order_by(log.EVENT_ID).limit(1))
+    return None if seconds is None else int(seconds)
+
+
 def purge(connection: Connection, before_seconds: int, limit: int = PURGE_BATCH) -> int:
     """Remove up to ``limit`` of the oldest events from before a time, and write-log rows as old.
 

@@ -77,7 +77,7 @@ def given_up_text(pin: Pin, database: str) -> str:
     """What became of a pin that outlived its budget, and the commands that end it."""
     if pin.given_up is None:
         return ""
-    when = datetime.fromtimestamp(pin.given_up.at_ms / 1000, UTC).isoformat(" ", "seconds")
+    when = datetime.fromtimestamp(pin.given_up.at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     event = f"{pin.holder} was given up at {when} (hms.bridge.repl.archive.budget)"
     if pin.kind is PinKind.POLICY:
         ends = (

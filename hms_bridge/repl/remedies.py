@@ -42,6 +42,16 @@ def source_went_back(source: str) -> str:
     )
 
 
+def replica_is_wanted(messages: Iterable[str]) -> str:
+    """Ends what offers to drop a replica where a message asks to look first; else empty."""
+    if not any(_LOOK_FIRST in message for message in messages):
+        return ""
+    return (
+        ". Do NOT before you have looked what the replica has: it may be the only copy of "
+        "what the source lost. 'repl promote POLICY' and 'repl failback POLICY' keep it"
+    )
+
+
 def without_remedy(message: str) -> str:
     """What a message of :func:`source_went_back` is the end of says, for who is on that way."""
     return message.partition(f" {_LOOK_FIRST}")[0]
@@ -64,6 +74,14 @@ def named_remedy(message: str) -> NamedRemedy | None:
     tables = frozenset(_TABLE_NAMES.findall(message))
     is_bootstrap = _BEGIN_ANEW in message
     return NamedRemedy(tables, is_bootstrap) if tables or is_bootstrap else None
+
+
+def repair_of(policy: str, message: str) -> str | None:
+    """The one command that sees to what a cycle failed with, whatever that names; None where no
+    repair is to be begun: the replica may be the only copy, or nothing that it mends is wrong."""
+    if named_remedy(message) is None or _LOOK_FIRST in message:
+        return None
+    return f"'hms-bridge repl repair {policy} --dry-run' shows the smallest step that ends this"
 
 
 def open_to_writers(database: str) -> str:

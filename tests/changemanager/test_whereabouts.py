@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from changemanager.checksum import ChecksumLayout, composite_checksum, plain_checksum
-from changemanager.location import FsspecResolver
+from changemanager.location import FsspecResolver, Location
 from changemanager.recycle import RecycleKind
 from changemanager.uri import EncodedUri, archive_name, decode_uri, encode_uri
 from changemanager.whereabouts import LocatedFile, Whereabouts, locate
@@ -147,3 +147,18 @@ def test_the_limit_of_names_is_the_archives(tmp_path: Path) -> None:
     file = named(world, uri=f"file:{world.warehouse}/t/delta_1_1/{base}")
     assert look(file, name_length_max=100).whereabouts is Whereabouts.IN_CM
     assert look(file).whereabouts is Whereabouts.MISSING
+
+
+def test_a_place_that_cannot_be_looked_at_is_not_taken_for_empty(
+    world: ArchiveWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = named(world, uri=f"file:{world.warehouse}/t/gone")
+    assert look(gone).is_unreadable is False
+
+    def refuse(place: Location) -> None:
+        raise PermissionError(13, "Permission denied", place.uri)
+
+    monkeypatch.setattr(Location, "status", refuse)
+    refused = look(gone)
+    assert (refused.whereabouts, refused.is_unreadable) == (Whereabouts.MISSING, True)
+    assert "cannot be read" in refused.reason

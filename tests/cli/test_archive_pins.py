@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -57,6 +58,22 @@ def test_pins_tell_until_when_they_keep(busy: BusyMetastore, dump_holder: str) -
         assert timedelta(0) <= datetime.fromisoformat(policy["kept until"]) - since - left
         assert datetime.fromisoformat(policy["kept until"]) - since - left < timedelta(hours=1)
         assert datetime.fromisoformat(dump["kept until"]) - since > left - timedelta(hours=1)
+
+
+def test_where_nothing_happened_since_the_last_dump_no_time_runs_out(busy: BusyMetastore) -> None:
+    """The log's clock begins with the first event that no dump has, not with the dump."""
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    busy.program.ok("sql", "-e", "CREATE TABLE sales.more (a INT)")
+    time.sleep(1.1)  # the log knows whole seconds
+    busy.program.ok("repl", "dump", "sales")
+    busy.program.ok("repl", "load", "sales", *busy.replica)
+    busy.program.ok("cm", "pins")
+    assert listed(busy)[busy.policy_pin]["kept until"] is None
+    time.sleep(1.1)
+    busy.program.ok("sql", "-e", "CREATE TABLE sales.later (a INT)")
+    policy = listed(busy)[busy.policy_pin]
+    kept = datetime.fromisoformat(policy["kept until"])
+    assert kept - datetime.fromisoformat(policy["archived since"]) > timedelta(days=30)
 
 
 def test_a_release_lets_the_purge_delete(busy: BusyMetastore, dump_holder: str) -> None:

@@ -31,7 +31,7 @@ def test_before_the_first_load_nobody_knows(busy: BusyMetastore) -> None:
     answer = lag(busy, "--format", "jsonl")
     assert answer.exit_code == 3
     assert (row(answer)["state"], row(answer)["rpo_seconds"]) == ("UNKNOWN", None)
-    assert row(answer)["why"] == "nothing was loaded yet"
+    assert row(answer)["why"].startswith("nothing was loaded yet: 'repl run'")
 
 
 def test_a_status_without_a_load_or_a_dump_says_so(busy: BusyMetastore) -> None:

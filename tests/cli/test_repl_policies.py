@@ -121,6 +121,43 @@ def test_what_a_person_sees(replication: Replication) -> None:
     assert "sales" in replication.ok("policy", "list").out
 
 
+def test_a_source_is_found_from_every_directory(replication: Replication) -> None:
+    """A timer or service runs in another one than the admin who made the policy."""
+    added = ("policy", "add", "near", "--source", "sqlite:///near.db", "--into", "other")
+    replication.ok(*added, "--target", "sqlite:///${DR_FILE}")
+    text = replication.ok("policy", "export", "near").out
+    assert f'metastore = "sqlite:///{replication.program.folder}/near.db"' in text
+    assert 'metastore = "sqlite:///${DR_FILE}"' in text
+    file = replication.program.folder / "near.toml"
+    file.write_text(text.replace(f"{replication.program.folder}/near.db", "near.db"))
+    assert "kept just so already" in replication.ok("policy", "import", str(file)).err
+
+
+def test_a_policy_that_never_loaded_leaves_no_replica(replication: Replication) -> None:
+    assert replication.add("absent", "--into", "other", name="absent").exit_code == 0
+    assert replication.run("run", "absent").exit_code == 1
+    told = replication.ok("policy", "remove", "absent").err
+    assert "stays one" not in told
+    assert "None of its cycles" in told
+    replication.ok("run", "sales")
+    told = replication.ok("policy", "remove", "sales").err
+    assert "The replica sales stays one" in told
+
+
+def test_a_failure_is_told_once_with_the_one_command_that_ends_it(
+    replication: Replication,
+) -> None:
+    replication.ok("run", "sales")
+    replication.program.ok("sql", "-e", "CREATE TABLE sales.more (a INT)")
+    replication.program.ok("repl", "dump", "sales")
+    for part in replication.program.dumps.glob("*/*/hive/_dumpmetadata"):
+        part.unlink()
+    answer = replication.run("run", "sales")
+    assert answer.exit_code == 1
+    (why,) = [line for line in answer.err.splitlines() if line.startswith("sales: ")][:1]
+    assert why.removeprefix("sales: ") not in answer.out
+
+
 def test_a_dry_run_shows_what_would_be_dumped(replication: Replication) -> None:
     (row,) = replication.ok("run", "--all", "--dry-run", "--format", "jsonl").json_lines
     assert row["kind"] in ("bootstrap", "incremental", "blocked")

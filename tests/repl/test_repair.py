@@ -209,6 +209,17 @@ def test_a_gap_in_the_events_needs_a_bootstrap_that_is_allowed(world: ReplWorld)
     mended(world, report)
 
 
+def test_no_bootstrap_is_offered_without_a_warning_where_the_source_went_back(
+    world: ReplWorld,
+) -> None:
+    backup = world.backup()
+    world.insert("t", (3, "c"))
+    world.replicate()
+    world.restore(backup)
+    with pytest.raises(ReplError, match="--allow-bootstrap.*Do NOT before you have looked"):
+        repair(world)
+
+
 def test_a_dump_that_waits_makes_way_for_a_bootstrap(world: ReplWorld) -> None:
     world.insert("t", (3, "c"))
     dump = world.dump()

@@ -8,7 +8,15 @@ import pytest
 
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.compare.described import Finding, Verdict
-from hms_bridge.repl.remedies import NamedRemedy, begin_anew, bring_anew, named_remedy
+from hms_bridge.repl.remedies import (
+    NamedRemedy,
+    begin_anew,
+    bring_anew,
+    named_remedy,
+    repair_of,
+    replica_is_wanted,
+    source_went_back,
+)
 from hms_bridge.repl.repair.plan import (
     Cure,
     RepairFacts,
@@ -55,6 +63,20 @@ def troubled(*troubles: Trouble) -> RepairFacts:
 )
 def test_a_message_names_its_remedy(message: str, remedy: NamedRemedy | None) -> None:
     assert named_remedy(message) == remedy
+
+
+def test_a_failed_cycle_names_repair_where_that_is_safe() -> None:
+    for message in (bring_anew("src", ["t"]), begin_anew("src")):
+        assert "'hms-bridge repl repair sales --dry-run'" in (repair_of("sales", message) or "")
+    assert repair_of("sales", "the disk is full") is None
+    assert repair_of("sales", f"it is older. {source_went_back('src')}") is None
+
+
+def test_who_may_have_the_only_copy_is_told_not_to_drop_it() -> None:
+    assert replica_is_wanted([f"events are gone. {begin_anew('src')}"]) == ""
+    warning = replica_is_wanted(["why", f"it is older. {source_went_back('src')}"])
+    assert "Do NOT" in warning
+    assert "repl promote POLICY" in warning
 
 
 def test_nothing_is_done_where_nothing_is_wrong() -> None:

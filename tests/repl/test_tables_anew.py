@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from changemanager.location import Location
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.compaction import CompactionType
@@ -169,6 +170,24 @@ def test_files_that_are_lost(world):
             path.unlink()
     carry_out(world, refused(world.dump, "lost: 1 file", SourceFileMissingError))
     go_on(world)
+
+
+def test_files_that_cannot_be_looked_at_are_perhaps_not_lost(world, monkeypatch):
+    world.insert("t", (3, "c"))
+    world.compact("t", CompactionType.MAJOR)
+    world.clean()
+    status = Location.status
+
+    def refusing(place):
+        if place.uri.startswith(f"file:{world.cmroot}/"):
+            raise PermissionError(13, "Permission denied", place.uri)
+        return status(place)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Location, "status", refusing)
+        refused(world.dump, "may still be there", SourceFileMissingError)
+    world.replicate()
+    world.assert_same()
 
 
 def test_files_that_are_lost_after_the_dump(world):

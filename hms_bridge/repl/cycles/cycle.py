@@ -42,7 +42,7 @@ class OpenCycle:
             why = self.given_up()
             if not why:
                 raise
-            raise SourceFileMissingError(f"{error} {why}", error.missing) from error
+            raise SourceFileMissingError(f"{error}. Besides, {why}", error.missing) from error
 
     def _run(self) -> CycleResult:
         loads: list[LoadReport] = []

@@ -44,10 +44,19 @@ def hold_named(
         pins.release(paths.root)
         raise SourceFileMissingError(
             f"lost: {counted(len(missing), 'file')} that the dump should name: "
-            f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. Bring them back, and dump more often "
-            f"than hive.repl.cm.retain. {_way_out(source, resolve, pins.database, gone)}",
+            f"{'; '.join(missing[:_NAMED_IN_MESSAGE])}. {_first(gone)} "
+            f"{_way_out(source, resolve, pins.database, gone)}",
             missing=tuple(missing),
         )
+
+
+def _first(gone: Sequence[LocatedFile]) -> str:
+    """What to do before tables are copied anew: a right that was taken away loses no file."""
+    if any(located.is_unreadable for located in gone):
+        return (
+            "What cannot be read may still be there: let the dump's user read it, then dump again."
+        )
+    return "Bring them back, and dump more often than hive.repl.cm.retain."
 
 
 def _way_out(

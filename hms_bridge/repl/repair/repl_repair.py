@@ -21,6 +21,7 @@ from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
 from hms_bridge.repl.load.handed_over import refuse_successor
 from hms_bridge.repl.load.plan import LoadKind, LoadReport
 from hms_bridge.repl.lookup import if_there
+from hms_bridge.repl.remedies import replica_is_wanted
 from hms_bridge.repl.repair.looking import (
     Progress,
     RepairLook,
@@ -254,9 +255,10 @@ def require_allowed(plan: RepairPlan, request: RepairRequest) -> None:
     if plan.step is not Step.BOOTSTRAP or request.is_bootstrap_allowed:
         return
     why = next(trouble.text for trouble in plan.troubles if trouble.cure is Cure.BOOTSTRAP)
+    first = replica_is_wanted(trouble.text for trouble in plan.troubles)
     raise ReplError(
         f"nothing less than a new bootstrap ends this: {why}. Repair does it with "
-        f"--allow-bootstrap: it would {step_text(plan)}"
+        f"--allow-bootstrap: it would {step_text(plan)}{first}"
     )
 
 
