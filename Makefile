@@ -59,9 +59,10 @@ bench-repl: setup  ## dumps and loads beside a real Hive 4.2, and a load against
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh
 
-integration-long: setup  ## ten kills of each process of ours, ten minutes of storm
-	HMS_BRIDGE_KILLS=10 HMS_BRIDGE_STORM_SECONDS=600 bash integration/run.sh \
-		integration/cases/test_cluster_kills.py integration/cases/test_storm_beside_hive.py
+integration-long: setup  ## ten kills of each process of ours, ten minutes of storm, and of load beside a Hive 4.0.1
+	HMS_BRIDGE_KILLS=10 HMS_BRIDGE_STORM_SECONDS=600 HMS_BRIDGE_MIXED_SECONDS=600 bash integration/run.sh \
+		integration/cases/test_cluster_kills.py integration/cases/test_storm_beside_hive.py \
+		integration/cases/test_mixed_load.py
 
 lock: setup      ## write requirements.lock again from pyproject.toml
 	$(PY) -m pip install --quiet uv
