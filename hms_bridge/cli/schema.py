@@ -108,7 +108,7 @@ def upgrade(
     if done.ours:
         say(f"{done.ours} tables of ours (HMSB_…) are left as they are")
     ending = "would be made; nothing was changed" if is_dry_run else "made"
-    say(f"from {done.found} to {done.wanted}: {len(done.steps)} steps {ending}")
+    say(f"from {done.present} to {done.wanted}: {len(done.steps)} steps {ending}")
 
 
 @schema.command()

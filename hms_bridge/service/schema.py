@@ -16,16 +16,13 @@ from hms_bridge.backend.schema.validation import validate
 from hms_bridge.backend.schema.versions import LATER_TABLES, OURS, TARGETS, is_since
 from hms_bridge.errors import BackendError
 
-VERSIONS = TARGETS
-"""Versions of Hive's schema that can be made, the newest last."""
-
 
 @dataclass(frozen=True, slots=True)
 class SchemaUpgrade:
     """What an upgrade does, or did. ``others``: how many connections of others the database had;
     ``ours``: how many tables of our own it leaves as they are."""
 
-    found: str
+    present: str
     wanted: str
     steps: tuple[str, ...]
     others: int
@@ -53,11 +50,11 @@ def make_version(database: Database, version: str) -> None:
 def tables_to_make(database: Database, version: str | None) -> SchemaToMake:
     """What :func:`make_version` and an installation would make. Raises as the former."""
     info = schema_info(database)
-    found = info.version if version is None else _version_beside(database, version)
+    present = info.version if version is None else _version_beside(database, version)
     made = version or SCHEMA_VERSION
-    later = LATER_TABLES.tables.values() if found is None else ()
+    later = LATER_TABLES.tables.values() if present is None else ()
     tables = (*info.missing_tables, *(t.name for t in later if is_since(made, t.info["since"])))
-    return SchemaToMake(found or made, tuple(sorted(tables)))
+    return SchemaToMake(present or made, tuple(sorted(tables)))
 
 
 def upgrade(database: Database, version: str, *, is_dry_run: bool) -> SchemaUpgrade:
@@ -67,29 +64,31 @@ def upgrade(database: Database, version: str, *, is_dry_run: bool) -> SchemaUpgr
     """
     others = connections_of_others(database)
     plan = (planned_upgrade if is_dry_run else upgrade_schema)(database, version)
-    present = set(TABLES.tables) - set(schema_info(database).missing_tables)
+    tables = set(TABLES.tables) - set(schema_info(database).missing_tables)
     return SchemaUpgrade(
-        plan.found,
+        plan.present,
         plan.wanted,
         tuple(step.what for step in plan.steps),
         others,
-        sum(1 for name in present if name.startswith(OURS)),
+        sum(1 for name in tables if name.startswith(OURS)),
     )
 
 
 def schema_problems(database: Database) -> tuple[dict[str, str], ...]:
     """What is wrong: rows of ``problem`` and ``remedy``."""
-    return tuple({"problem": one.what, "remedy": one.remedy} for one in validate(database))
+    return tuple(
+        {"problem": problem.what, "remedy": problem.remedy} for problem in validate(database)
+    )
 
 
 def _version_beside(database: Database, version: str) -> str | None:
     """The version that is there, None in an empty database."""
     if version not in TARGETS:
         raise BackendError(f"'{version}' is no version to make; use {', '.join(TARGETS)}")
-    found = schema_info(database).version
-    if found is not None and found != version:
+    present = schema_info(database).version
+    if present is not None and present != version:
         raise BackendError(
-            f"{database.name} holds schema {found} already; run 'hms-bridge schema upgrade "
+            f"{database.name} holds schema {present} already; run 'hms-bridge schema upgrade "
             f"--to {version}'"
         )
-    return found
+    return present

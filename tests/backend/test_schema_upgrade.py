@@ -89,7 +89,7 @@ def test_a_unique_index_of_mysql_is_replaced_in_one_statement() -> None:
 @pytest.mark.parametrize("wanted", ["4.1.0", "4.2.0"])
 def test_ours_is_upgraded(database: Database, wanted: str) -> None:
     plan = upgrade_schema(database, wanted)
-    assert (plan.found, plan.wanted) == ("4.0.0", wanted)
+    assert (plan.present, plan.wanted) == ("4.0.0", wanted)
     assert check_schema(database).version == wanted
     names = _shape(database)
     assert "DB_NAME" not in {column.name for column in names["TAB_COL_STATS"].columns}

@@ -40,7 +40,7 @@ EVENT = (
 LOCK = (
     'INSERT INTO "HIVE_LOCKS" ("HL_LOCK_EXT_ID", "HL_LOCK_INT_ID", "HL_TXNID", "HL_DB", '
     '"HL_LOCK_STATE", "HL_LOCK_TYPE", "HL_LAST_HEARTBEAT", "HL_USER", "HL_HOST") '
-    "VALUES (4, 1, 0, 'd', 'a', 'r', 0, 'u', 'h')"
+    "VALUES (1, 1, 0, 'd', 'a', 'r', 0, 'u', 'h')"
 )
 COMPACTION = (
     'INSERT INTO "COMPLETED_COMPACTIONS" ("CC_ID", "CC_DATABASE", "CC_TABLE", "CC_STATE", '
@@ -82,7 +82,7 @@ TABLE = (
             [EVENT, 'UPDATE "NOTIFICATION_SEQUENCE" SET "NEXT_EVENT_ID" = 6'],
             f"SEQUENCE_TABLE of {MODEL}.MNotificationLog would give 1, but 9 was", "NEXT_VAL = 10",
         ),
-        ([LOCK], "NEXT_LOCK_ID.NL_NEXT would give 1, but 4 was given", "one row with 5"),
+        ([LOCK], "NEXT_LOCK_ID.NL_NEXT would give 1, but 1 was given", "one row with 2"),
         (['DELETE FROM "NEXT_LOCK_ID"'], "NEXT_LOCK_ID.NL_NEXT has no row", "one row with 1"),
         ([COMPACTION], "NEXT_COMPACTION_QUEUE_ID.NCQ_NEXT would give 1, but 3", "one row with 4"),
         (

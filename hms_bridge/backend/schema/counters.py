@@ -131,7 +131,7 @@ def _events(connection: Connection) -> Iterator[LateCounter]:
 
 def _write_ids(connection: Connection) -> Iterator[LateCounter]:
     nexts, given = txn_tables.NEXT_WRITE_ID, txn_tables.TXN_TO_WRITE_ID
-    found = connection.execute(
+    present = connection.execute(
         select(
             nexts.c.NWI_DATABASE,
             nexts.c.NWI_TABLE,
@@ -147,7 +147,7 @@ def _write_ids(connection: Connection) -> Iterator[LateCounter]:
         .group_by(nexts.c.NWI_DATABASE, nexts.c.NWI_TABLE, nexts.c.NWI_NEXT)
         .having(func.max(given.c.T2W_WRITEID) >= nexts.c.NWI_NEXT)
     )
-    for database, table, next_number, greatest in found:
+    for database, table, next_number, greatest in present:
         name = f"NEXT_WRITE_ID of {database}.{table}"
         yield LateCounter(name, next_number, greatest, f"NWI_NEXT = {greatest + 1} in that row")
 

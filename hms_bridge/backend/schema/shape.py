@@ -203,8 +203,8 @@ def _columns_of(part: Index | UniqueConstraint, *, is_mysql: bool) -> tuple[str,
 
 
 def _found_indexes(indexes: Iterable[Any], uniques: Iterable[Any]) -> tuple[IndexShape, ...]:
-    """MySQL tells its constraints as indexes, PostgreSQL their indexes as such once more."""
-    found = [
+    """MySQL has its constraints among its indexes, PostgreSQL their indexes as such once more."""
+    present = [
         IndexShape(
             name=index["name"] or "",
             columns=tuple(index["column_names"]),
@@ -213,8 +213,8 @@ def _found_indexes(indexes: Iterable[Any], uniques: Iterable[Any]) -> tuple[Inde
         for index in indexes
         if None not in index["column_names"] and not index.get("duplicates_constraint")
     ]
-    names = {index.name for index in found}
-    found += [
+    names = {index.name for index in present}
+    present += [
         IndexShape(
             name=unique["name"] or "",
             columns=tuple(unique["column_names"]),
@@ -224,7 +224,7 @@ def _found_indexes(indexes: Iterable[Any], uniques: Iterable[Any]) -> tuple[Inde
         for unique in uniques
         if not unique.get("duplicates_index") and unique["name"] not in names
     ]
-    return tuple(sorted(found, key=lambda index: (index.columns, index.name)))
+    return tuple(sorted(present, key=lambda index: (index.columns, index.name)))
 
 
 _KINDS: tuple[tuple[tuple[type[TypeEngine[Any]], ...], Kind], ...] = (

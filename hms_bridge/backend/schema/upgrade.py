@@ -62,7 +62,7 @@ def upgrade_schema(database: Database, wanted: str) -> UpgradePlan:
 
 
 def connections_of_others(database: Database) -> int:
-    """How many other connections there are, or 0 where that cannot be told."""
+    """How many other connections there are, or 0 where nobody knows."""
     with database.transaction(write=False) as connection:
         question = _OTHERS.get(connection.dialect.name.replace("mariadb", "mysql"))
         return int(connection.execute(text(question)).scalar_one()) if question else 0
@@ -76,8 +76,8 @@ def found_version(connection: Connection, name: str) -> str | None:
     if not connection.dialect.has_table(connection, VERSION.name):
         return None
     try:
-        found = select(VERSION.c.SCHEMA_VERSION).order_by(VERSION.c.VER_ID)
-        return connection.execute(found).scalar()
+        present = select(VERSION.c.SCHEMA_VERSION).order_by(VERSION.c.VER_ID)
+        return connection.execute(present).scalar()
     except SQLAlchemyError as error:
         raise BackendError(
             f"{name}: table {VERSION.name} is there but is not Hive's: {error}; use a database of "
@@ -86,10 +86,10 @@ def found_version(connection: Connection, name: str) -> str | None:
 
 
 def _plan(connection: Connection, wanted: str, name: str) -> UpgradePlan:
-    found = found_version(connection, name)
-    if found is None:
+    present = found_version(connection, name)
+    if present is None:
         raise BackendError(f"{name} holds no metastore schema; run 'hms-bridge schema init'")
-    return plan_upgrade(found, read_shape(connection), wanted, connection.dialect)
+    return plan_upgrade(present, read_shape(connection), wanted, connection.dialect)
 
 
 def _carry_out(step: Step, connection: Connection) -> None:

@@ -62,41 +62,41 @@ _FILLS = {
 class UpgradePlan:
     """Steps in their order; none if the schema is what it should be."""
 
-    found: str
+    present: str
     wanted: str
     steps: tuple[Step, ...]
 
 
-def plan_upgrade(found: str, shape: SchemaShape, wanted: str, dialect: Dialect) -> UpgradePlan:
+def plan_upgrade(present: str, shape: SchemaShape, wanted: str, dialect: Dialect) -> UpgradePlan:
     """From the version and the tables that were found to those of the version ``wanted``.
 
     Raises BackendError for a version that is unknown, newer than the one that is wanted, or older
     than 3.1.0.
     """
-    refuse_versions(found, wanted)
-    renames = tuple(_renames(shape, dialect)) if not is_since(found, "4.0.0") else ()
+    refuse_versions(present, wanted)
+    renames = tuple(_renames(shape, dialect)) if not is_since(present, "4.0.0") else ()
     renamed = _renamed(shape, renames)
     steps: list[Step] = [*renames, *differences(renamed, wanted, dialect)]
-    if not is_since(found, "4.0.0"):
+    if not is_since(present, "4.0.0"):
         steps += _towards_4_0(renamed)
-    if found != wanted:
+    if present != wanted:
         steps.append(SetVersion(wanted))
-    return UpgradePlan(found, wanted, tuple(steps))
+    return UpgradePlan(present, wanted, tuple(steps))
 
 
-def refuse_versions(found: str, wanted: str) -> None:
+def refuse_versions(present: str, wanted: str) -> None:
     """Raise BackendError unless there is a way from one version to the other."""
     if wanted not in TARGETS:
         raise BackendError(f"'{wanted}' is no version to upgrade to; use {', '.join(TARGETS)}")
-    if found not in SOURCES:
+    if present not in SOURCES:
         raise BackendError(
-            f"schema version '{found}' is not known here ({', '.join(SOURCES)} are): it is newer "
+            f"schema version '{present}' is not known here ({', '.join(SOURCES)} are): it is newer "
             "than this program, a preview, or older than 3.1.0; use Hive's own 'schematool "
             "-upgradeSchema' of the release that it is for"
         )
-    if not is_since(wanted, found):
+    if not is_since(wanted, present):
         raise BackendError(
-            f"the schema is of version {found}, newer than {wanted}; there is no way back"
+            f"the schema is of version {present}, newer than {wanted}; there is no way back"
         )
 
 
@@ -119,30 +119,30 @@ def differences(shape: SchemaShape, version: str, dialect: Dialect) -> Iterator[
             yield DropColumns(name, present)
 
 
-def is_narrower(found: ColumnShape, wanted: ColumnShape, dialect: Dialect) -> bool:
+def is_narrower(present: ColumnShape, wanted: ColumnShape, dialect: Dialect) -> bool:
     """Whether a column holds less than Hive's. SQLite knows no lengths; on MySQL many numbers of
     Hive's, all but ids, have 32 bits."""
-    if dialect.name == "sqlite" or found.kind is not wanted.kind:
+    if dialect.name == "sqlite" or present.kind is not wanted.kind:
         return False
-    if found.kind is Kind.INTEGER and dialect.name in ("mysql", "mariadb"):
+    if present.kind is Kind.INTEGER and dialect.name in ("mysql", "mariadb"):
         return False
-    return found.capacity < wanted.capacity
+    return present.capacity < wanted.capacity
 
 
 def _columns(
     described: Table,
     wanted: TableShape,
-    found: TableShape,
+    present: TableShape,
     dialect: Dialect,
 ) -> Iterator[Step]:
     for want in wanted.columns:
-        have = found.column(want.name)
+        have = present.column(want.name)
         fill = _FILLS.get((wanted.name, want.name))
         if have is None:
             yield AddColumn(described.columns[want.name], fill)
         elif is_narrower(have, want, dialect):
             yield Widen(
-                table=found.name,
+                table=present.name,
                 column=have.name,
                 capacity=want.capacity,
                 is_nullable=have.is_nullable,
@@ -150,34 +150,34 @@ def _columns(
             )
 
 
-def _keys(wanted: TableShape, found: TableShape, dialect: Dialect) -> Iterator[Step]:
-    if found.key != wanted.key and dialect.name != "sqlite":
-        yield SetKey(found.name, wanted.key, found.key_name if found.key else None)
+def _keys(wanted: TableShape, present: TableShape, dialect: Dialect) -> Iterator[Step]:
+    if present.key != wanted.key and dialect.name != "sqlite":
+        yield SetKey(present.name, wanted.key, present.key_name if present.key else None)
 
 
-def _indexes(wanted: TableShape, found: TableShape, version: str) -> Iterator[Step]:
-    have = {index.columns for index in found.indexes}
+def _indexes(wanted: TableShape, present: TableShape, version: str) -> Iterator[Step]:
+    have = {index.columns for index in present.indexes}
     for want in wanted.indexes:
         if want.columns not in have:
-            named = (index for index in found.indexes if index.name.upper() == want.name)
-            yield AddIndex(found.name, want, next(named, None))
-    for index in found.indexes:
-        if is_given_up(found.name, index, version):
-            yield DropIndex(found.name, index)
+            named = (index for index in present.indexes if index.name.upper() == want.name)
+            yield AddIndex(present.name, want, next(named, None))
+    for index in present.indexes:
+        if is_given_up(present.name, index, version):
+            yield DropIndex(present.name, index)
 
 
 def _renames(shape: SchemaShape, dialect: Dialect) -> Iterator[Step]:
     """Until 4.0 PostgreSQL had names of transactions' tables in lower case (HIVE-22546)."""
     wanted = wanted_shape("4.0.0", dialect)
-    for found in shape.values():
-        name = found.name.upper()
+    for present in shape.values():
+        name = present.name.upper()
         to = _LOCK_TABLE if name == _OLD_COUNTER else name
         if to not in wanted:
             continue
-        if to != found.name:
-            yield RenameTable(found.name, to)
+        if to != present.name:
+            yield RenameTable(present.name, to)
         known = {column.name for column in wanted[to].columns}
-        for column in found.columns:
+        for column in present.columns:
             upper = column.name.upper()
             upper = _LOCK_COLUMN if (to, upper) == (_LOCK_TABLE, _OLD_COLUMN) else upper
             if upper != column.name and upper in known:
@@ -196,10 +196,10 @@ def _renamed(shape: SchemaShape, renames: tuple[Step, ...]) -> SchemaShape:
 
     return {
         to: replace(
-            found,
+            present,
             name=to,
-            columns=tuple(replace(c, name=named(to, c.name)) for c in found.columns),
-            key=tuple(named(to, name) for name in found.key),
+            columns=tuple(replace(c, name=named(to, c.name)) for c in present.columns),
+            key=tuple(named(to, name) for name in present.key),
             indexes=tuple(
                 IndexShape(
                     name=index.name,
@@ -207,11 +207,11 @@ def _renamed(shape: SchemaShape, renames: tuple[Step, ...]) -> SchemaShape:
                     is_unique=index.is_unique,
                     is_constraint=index.is_constraint,
                 )
-                for index in found.indexes
+                for index in present.indexes
             ),
         )
-        for found in shape.values()
-        for to in (tables.get(found.name, found.name),)
+        for present in shape.values()
+        for to in (tables.get(present.name, present.name),)
     }
 
 

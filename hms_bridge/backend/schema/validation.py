@@ -66,13 +66,13 @@ def _of_tables(shape: SchemaShape, version: str, dialect: Dialect) -> Iterator[P
         yield Problem(step.what, remedy)
     for name, wanted in wanted_shape(version, dialect).items():
         for column in wanted.columns:
-            found = shape[name].column(column.name) if name in shape else None
-            if found is None or found.kind is column.kind:
+            present = shape[name].column(column.name) if name in shape else None
+            if present is None or present.kind is column.kind:
                 continue
-            if dialect.name == "sqlite" or {found.kind, column.kind} & set(_LOOSE_KINDS):
+            if dialect.name == "sqlite" or {present.kind, column.kind} & set(_LOOSE_KINDS):
                 continue
             yield Problem(
-                f"column {name}.{column.name}: {found.kind.value} instead of {column.kind.value}",
+                f"column {name}.{column.name}: {present.kind.value} instead of {column.kind.value}",
                 "somebody has changed it by hand: give it Hive's type again",
             )
 
@@ -107,8 +107,10 @@ def _locations(connection: Connection) -> Iterator[Problem]:
         (catalog.SDS, catalog.SDS.c.SD_ID, catalog.SDS.c.LOCATION),
     ):
         looks_odd = or_(column.not_like("%:/%"), column.like("/%"))
-        found = connection.execute(select(key, column).where(column != "", looks_odd).order_by(key))
-        for name, location in found:
+        present = connection.execute(
+            select(key, column).where(column != "", looks_odd).order_by(key)
+        )
+        for name, location in present:
             why = why_no_location(location)
             if why is None:
                 continue
@@ -135,13 +137,13 @@ def why_no_location(location: str) -> str | None:
 
 def _tables_without_storage(connection: Connection) -> Iterator[Problem]:
     tables = catalog.TBLS
-    found = connection.execute(
+    present = connection.execute(
         select(tables.c.TBL_ID, tables.c.TBL_NAME)
         .where(tables.c.SD_ID.is_(None), tables.c.TBL_TYPE.not_like("%VIEW%"))
         .order_by(tables.c.TBL_ID)
         .limit(_SHOWN_LOCATIONS)
     )
-    for table_id, name in found:
+    for table_id, name in present:
         yield Problem(
             f"TBLS: table {name} (TBL_ID {table_id}) has no storage (SD_ID)",
             "drop its rows; a metastore cannot read it",

@@ -130,7 +130,7 @@ def _as_of(version: str, table: Table, shape: TableShape, dialect: Dialect) -> T
         if index.name not in changed and not is_given_up(table.name, index, version)
     ]
     if dialect.name in ("mysql", "mariadb"):
-        changed = {name: replace(one, is_constraint=False) for name, one in changed.items()}
+        changed = {name: replace(index, is_constraint=False) for name, index in changed.items()}
     return replace(
         shape,
         columns=tuple(column for column in shape.columns if column.name not in gone),
