@@ -5,7 +5,7 @@ PY := .venv/bin/python
 # test files' asserts that pytest rewrites, would be compiled anew every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test coverage simulate mutants lint types docs bench bench-cluster bench-metastore bench-repl integration integration-long lock clean
+.PHONY: help setup demo quick test coverage simulate histories mutants lint types docs bench bench-cluster bench-metastore bench-repl integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -30,6 +30,10 @@ SEEDS ?= 1000
 simulate: setup  ## whole clusters under SEEDS=1000 schedules, from seed FIRST=1 on
 	PYTHONPATH=. $(PY) -m tests.simulation.run --seeds $(SEEDS) --first $(or $(FIRST),1) \
 		--processes $(or $(PROCESSES),2) $(if $(HANDOVER),--handover) $(if $(SCOPE),--scope)
+
+OPERATIONS ?= 100000
+histories: setup ## OPERATIONS=100000 calls of many clients at once, on SQLite, PostgreSQL and MariaDB
+	HMS_BRIDGE_HISTORY_OPERATIONS=$(OPERATIONS) bash integration/run.sh integration/cases/test_long_histories.py -s
 
 mutants: setup   ## each protective line broken once: a named test must see it
 	PYTHONPATH=. $(PY) -m tests.simulation.mutants

@@ -96,7 +96,7 @@ def schema_info(database: Database) -> SchemaInfo:
         existing = columns_of.keys()
         # MySQL may keep names in lower case, and finds them all the same; so did Hive before 4.0.
         known = {name.upper() for name in existing}
-        version = _version(connection) if VERSION.name in known else None
+        version = stated_version(connection) if VERSION.name in known else None
         is_case_kept = connection.dialect.name == "postgresql" and not is_old(
             version or SCHEMA_VERSION
         )
@@ -142,7 +142,9 @@ def check_schema(database: Database) -> SchemaInfo:
     )
 
 
-def _version(connection: Connection) -> str | None:
+def stated_version(connection: Connection) -> str | None:
+    """What table VERSION says; None where it has no row. Raises BackendError for a table of that
+    name that is another program's."""
     try:
         return connection.execute(
             select(VERSION.c.SCHEMA_VERSION).order_by(VERSION.c.VER_ID)

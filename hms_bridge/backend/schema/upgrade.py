@@ -6,15 +6,15 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import Connection, select, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, text
 
 from hms_bridge.backend.engine import Database
+from hms_bridge.backend.schema.install import stated_version
 from hms_bridge.backend.schema.shape import read_shape
 from hms_bridge.backend.schema.steps import SetVersion, Step
 from hms_bridge.backend.schema.txn_tables import VERSION
 from hms_bridge.backend.schema.upgrade_plan import UpgradePlan, differences, plan_upgrade
-from hms_bridge.errors import BackendError
+from hms_bridge.errors import BackendError, RetryableBackendError
 
 _log = logging.getLogger(__name__)
 
@@ -42,9 +42,19 @@ def upgrade_schema(database: Database, wanted: str) -> UpgradePlan:
 
     PostgreSQL and SQLite do all of it or nothing. MySQL commits step by step; after an end in the
     middle the same call does what is left. Two at a time wait for each other.
-    Raises as :func:`planned_upgrade`; RetryableBackendError where somebody holds a table for longer
-    than 30 s.
+    Raises as :func:`planned_upgrade`, and BackendError where somebody holds a table for longer than
+    30 s.
     """
+    try:
+        return _upgrade(database, wanted)
+    except RetryableBackendError as error:
+        raise BackendError(
+            f"{error}; somebody holds a table: stop every metastore on the database, then begin "
+            "again"
+        ) from error
+
+
+def _upgrade(database: Database, wanted: str) -> UpgradePlan:
     with database.transaction(write=True) as connection, _alone(connection, database.name):
         plan = _plan(connection, wanted, database.name)
         changes = [step for step in plan.steps if not isinstance(step, SetVersion)]
@@ -68,25 +78,9 @@ def connections_of_others(database: Database) -> int:
         return int(connection.execute(text(question)).scalar_one()) if question else 0
 
 
-def found_version(connection: Connection, name: str) -> str | None:
-    """The version that a database says it has; None for one without Hive's schema.
-
-    Raises BackendError for a table VERSION that is another program's.
-    """
-    if not connection.dialect.has_table(connection, VERSION.name):
-        return None
-    try:
-        present = select(VERSION.c.SCHEMA_VERSION).order_by(VERSION.c.VER_ID)
-        return connection.execute(present).scalar()
-    except SQLAlchemyError as error:
-        raise BackendError(
-            f"{name}: table {VERSION.name} is there but is not Hive's: {error}; use a database of "
-            "its own"
-        ) from error
-
-
 def _plan(connection: Connection, wanted: str, name: str) -> UpgradePlan:
-    present = found_version(connection, name)
+    has_version = connection.dialect.has_table(connection, VERSION.name)
+    present = stated_version(connection) if has_version else None
     if present is None:
         raise BackendError(f"{name} holds no metastore schema; run 'hms-bridge schema init'")
     return plan_upgrade(present, read_shape(connection), wanted, connection.dialect)
