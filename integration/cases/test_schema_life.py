@@ -22,7 +22,10 @@ from hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
+from sqlalchemy import event
 
+from hms_bridge.backend.engine import open_database
+from hms_bridge.backend.schema.upgrade import upgrade_schema
 from integration.referees import install
 from integration.referees.errors import RefereeError
 from integration.referees.hive_schema import HiveSchemas, mysql_scripts
@@ -33,6 +36,7 @@ from integration.referees.java_metastore import (
     flavour_313,
     flavour_401,
 )
+from integration.referees.mariadb import Database as MariaStore
 from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurProgram, OurServer
 from integration.referees.outside import thrift_client
@@ -314,3 +318,55 @@ def test_a_310_database_on_mariadb_becomes_one_of_40(
     assert ids == [7, 41, 42]
     ours.verb("schema", "upgrade", "--to", "4.2.0", "--database", mine.sqlalchemy_url)
     ours.verb("schema", "validate", "--database", mine.sqlalchemy_url)
+
+
+class KilledError(Exception):
+    """What stands for the end of the process."""
+
+
+def test_an_upgrade_on_mariadb_goes_on_after_each_end(
+    mariadb: MariaDb, workplace: Workplace
+) -> None:
+    """It commits each statement by itself: with ends after three, and more each time, none is lost
+    or done twice. What may be done twice is, so that a constant number would never be enough."""
+    whole, cut = (mariadb.database("cut") for _ in range(2))
+    for store in (whole, cut):
+        for script in mysql_scripts("3.1.0"):
+            mariadb.run_script(store, script)
+        store.query("update NEXT_TXN_ID set NTXN_NEXT = 42")
+        store.query("insert into WM_RESOURCEPLAN (RP_ID, NAME, STATUS) values (1, 'p', 'ACTIVE')")
+    words = ("schema", "upgrade", "--to", "4.2.0", "--database")
+    OurProgram(workplace, "").verb(*words, whole.sqlalchemy_url)
+    ends = 0
+    while not _upgraded_until(cut, statements=3 + ends // 2):
+        ends += 1
+    assert ends > 10
+    asked = (MARIA_COLUMNS, MARIA_KEYS)
+    schemas = [
+        {row["name"]: row["what"] for query in asked for row in store.query(query)}
+        for store in (whole, cut)
+    ]
+    assert _differences(*schemas) == {}
+    for table in ("TXNS", "SEQUENCE_TABLE", "VERSION", "WM_RESOURCEPLAN", "TXN_LOCK_TBL"):
+        rows = [store.query(f"select * from {table} order by 1") for store in (whole, cut)]
+        assert rows[0] == rows[1], table
+
+
+def _upgraded_until(store: MariaStore, statements: int) -> bool:
+    """Whether the upgrade came to its end before it has made so many changes."""
+    database = open_database(store.sqlalchemy_url)
+    changes = iter(range(statements))
+
+    @event.listens_for(database.engine, "before_cursor_execute")
+    def die(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        is_change = statement.startswith(("ALTER", "CREATE", "DROP", "INSERT", "UPDATE"))
+        if is_change and next(changes, None) is None:
+            raise KilledError
+
+    try:
+        upgrade_schema(database, "4.2.0")
+    except KilledError:
+        return False
+    finally:
+        database.close()
+    return True

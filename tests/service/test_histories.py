@@ -168,7 +168,8 @@ def test_a_history_of_many_clients_is_one_of_a_single_one(metastore: LocalMetast
         one_history(metastore, History(cast("LocalMetastore", counted)), seed)
         seed += THREADS
         assert counted.calls > seen
-    sys.stdout.write(f"{counted.calls} calls in {seed // THREADS} histories\n")
+        sys.stdout.write(f"{counted.calls} calls in {seed // THREADS} histories\n")
+        sys.stdout.flush()
 
 
 def one_history(metastore: LocalMetastore, history: History, seed: int) -> None:
