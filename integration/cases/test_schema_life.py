@@ -25,7 +25,7 @@ from hive_metastore.ttypes import (
 from sqlalchemy import event
 
 from hms_bridge.backend.engine import open_database
-from hms_bridge.backend.schema.upgrade import upgrade_schema
+from hms_bridge.backend.schema.upgrade import connections_of_others, upgrade_schema
 from integration.referees import install
 from integration.referees.errors import RefereeError
 from integration.referees.hive_schema import HiveSchemas, mysql_scripts
@@ -222,6 +222,9 @@ def test_hive_starts_on_a_database_that_we_made(
         workplace, chosen, database=store, settings={"metastore.schema.verification": "true"}
     )
     old = _work_as_313(server)
+    database = open_database(store.sqlalchemy_url)
+    assert connections_of_others(database) > 0, "an upgrade now would say so"
+    database.close()
     server.stop()
     beside = OurServer(workplace, store.sqlalchemy_url)
     assert _works_on(beside, old) == old.next_write_id

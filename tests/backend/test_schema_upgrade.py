@@ -12,19 +12,19 @@ from hms_bridge.backend.schema import steps
 from hms_bridge.backend.schema import upgrade as upgrade_module
 from hms_bridge.backend.schema.catalog_tables import CTLGS, DBS, TBLS
 from hms_bridge.backend.schema.data_steps import NumberTxns
-from hms_bridge.backend.schema.install import check_schema, install, schema_info
+from hms_bridge.backend.schema.install import check_schema, schema_info
 from hms_bridge.backend.schema.shape import SchemaShape, read_shape
 from hms_bridge.backend.schema.txn_tables import SEQUENCE_TABLE, TXN_LOCK_TBL, TXNS, VERSION
 from hms_bridge.backend.schema.upgrade import planned_upgrade, upgrade_schema
 from hms_bridge.backend.schema.upgrade_plan import UpgradePlan, differences, plan_upgrade
 from hms_bridge.errors import BackendError
+from tests.support.databases import memory_database
 from tests.support.schema_golden import DIALECTS, golden_shape
 
 
 @pytest.fixture
 def database() -> Iterator[Database]:
-    opened = open_database("sqlite://")
-    install(opened)
+    opened = memory_database()
     yield opened
     opened.close()
 

@@ -6,17 +6,16 @@ import pytest
 from sqlalchemy import text
 
 from hms_bridge.backend.engine import Database, open_database
-from hms_bridge.backend.schema.install import install
 from hms_bridge.backend.schema.upgrade import upgrade_schema
 from hms_bridge.backend.schema.validation import validate, why_no_location
+from tests.support.databases import memory_database
 
 MODEL = "org.apache.hadoop.hive.metastore.model"
 
 
 @pytest.fixture
 def database() -> Iterator[Database]:
-    opened = open_database("sqlite://")
-    install(opened)
+    opened = memory_database()
     yield opened
     opened.close()
 
