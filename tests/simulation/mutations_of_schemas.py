@@ -52,6 +52,14 @@ OF_SCHEMAS = (
         test=_UPGRADE + "test_hives_listener_finds_its_sequences",
     ),
     Mutation(
+        name="a catalog gets the number of the one that Hive's script made",
+        file="hms_bridge/catalog/catalogs.py",
+        old="_CATALOG_SEQUENCE, 1, after=last)",
+        new="_CATALOG_SEQUENCE, 1, after=0)",
+        test="tests/catalog/test_first_catalog.py::"
+        "test_a_catalog_follows_the_one_that_hives_script_made",
+    ),
+    Mutation(
         name="a counter that gave its next number already is not told",
         file=_SCHEMA + "counters.py",
         old="        if next_number is None or next_number <= greatest:\n",
