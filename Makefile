@@ -5,7 +5,7 @@ PY := .venv/bin/python
 # test files' asserts that pytest rewrites, would be compiled anew every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test coverage simulate mutants lint types docs bench bench-cluster bench-metastore bench-repl integration integration-long lock clean
+.PHONY: help setup demo quick test coverage simulate histories mutants lint types docs bench bench-cluster bench-metastore bench-repl integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -30,6 +30,10 @@ SEEDS ?= 1000
 simulate: setup  ## whole clusters under SEEDS=1000 schedules, from seed FIRST=1 on
 	PYTHONPATH=. $(PY) -m tests.simulation.run --seeds $(SEEDS) --first $(or $(FIRST),1) \
 		--processes $(or $(PROCESSES),2) $(if $(HANDOVER),--handover) $(if $(SCOPE),--scope)
+
+OPERATIONS ?= 100000
+histories: setup ## OPERATIONS=100000 calls of many clients at once, on SQLite, PostgreSQL and MariaDB
+	HMS_BRIDGE_HISTORY_OPERATIONS=$(OPERATIONS) bash integration/run.sh integration/cases/test_long_histories.py -s
 
 mutants: setup   ## each protective line broken once: a named test must see it
 	PYTHONPATH=. $(PY) -m tests.simulation.mutants
@@ -59,9 +63,10 @@ bench-repl: setup  ## dumps and loads beside a real Hive 4.2, and a load against
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh
 
-integration-long: setup  ## ten kills of each process of ours, ten minutes of storm
-	HMS_BRIDGE_KILLS=10 HMS_BRIDGE_STORM_SECONDS=600 bash integration/run.sh \
-		integration/cases/test_cluster_kills.py integration/cases/test_storm_beside_hive.py
+integration-long: setup  ## ten kills of each process of ours, ten minutes of storm, and of load beside a Hive 4.0.1
+	HMS_BRIDGE_KILLS=10 HMS_BRIDGE_STORM_SECONDS=600 HMS_BRIDGE_MIXED_SECONDS=600 bash integration/run.sh \
+		integration/cases/test_cluster_kills.py integration/cases/test_storm_beside_hive.py \
+		integration/cases/test_mixed_load.py
 
 lock: setup      ## write requirements.lock again from pyproject.toml
 	$(PY) -m pip install --quiet uv

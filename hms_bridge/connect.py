@@ -22,7 +22,7 @@ from changemanager.delete_protocol import DeleteProtocol
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
-from hms_bridge.backend.engine import open_database
+from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import Clock, SystemClock
@@ -207,7 +207,8 @@ def _is_sqlite(url: str) -> bool:
 
 
 def install_schema(url: str, settings: Settings) -> None:
-    """Make the tables that are missing, and the default database."""
+    """Make the tables that are missing, and the default database; which of Hive's versions an
+    empty database gets, :func:`hms_bridge.service.schema.make_version` decides before."""
     _open(url, settings, None, is_created=True).metastore.close()
 
 
@@ -225,15 +226,24 @@ def is_set_up(url: str) -> bool:
     return bool(describe_schema(url)["usable"])
 
 
-def describe_schema(url: str) -> dict[str, object]:
-    """What schema a database has, and what it lacks. Raises as :func:`open_local`."""
+@contextmanager
+def opened_database(url: str, *, is_made: bool = False) -> Iterator[Database]:
+    """A database by itself, whatever schema it has, for the length of a block. A SQLite file must
+    be there, unless it ``is_made``. Raises ConfigError otherwise, and for what is no database."""
     _require_database(url)
-    _require_file(url)
+    if not is_made:
+        _require_file(url)
     database = open_database(shareable_url(url))
     try:
-        schema = schema_info(database)
+        yield database
     finally:
         database.close()
+
+
+def describe_schema(url: str) -> dict[str, object]:
+    """What schema a database has, and what it lacks. Raises as :func:`open_local`."""
+    with opened_database(url) as database:
+        schema = schema_info(database)
     return {
         "database": database.name,
         "version": schema.version,

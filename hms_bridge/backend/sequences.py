@@ -111,16 +111,19 @@ def next_event_ids(connection: Connection, count: int) -> EventId:
     return EventId(first)
 
 
-def next_sequence_values(connection: Connection, name: str, count: int) -> int:
-    """Take ``count`` values of a DataNucleus sequence (``org.apache.…MTable``); the first.
+def next_sequence_values(connection: Connection, name: str, count: int, *, after: int = 0) -> int:
+    """Take ``count`` values of a DataNucleus sequence (``org.apache.…MTable``); the first. Nobody
+    has taken any yet: those that follow ``after``.
 
     A Hive metastore on the same database takes its values in blocks from the same row
     (docs/hive/metastore.md §15).
     """
     first = _SEQUENCES.take(connection, count, sequence=name)
     if first is None:
-        connection.execute(insert(SEQUENCE_TABLE).values(SEQUENCE_NAME=name, NEXT_VAL=1 + count))
-        return 1
+        connection.execute(
+            insert(SEQUENCE_TABLE).values(SEQUENCE_NAME=name, NEXT_VAL=after + 1 + count)
+        )
+        return after + 1
     return first
 
 

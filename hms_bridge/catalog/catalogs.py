@@ -3,7 +3,7 @@ docs/hive/metastore.md §33)."""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hms_bridge.backend.columns import Columns
 from hms_bridge.backend.schema.catalog_tables import CTLGS
@@ -44,8 +44,10 @@ def require_catalog(connection: Connection, name: str, lock: RowLock = RowLock.N
 
 
 def insert_catalog(connection: Connection, catalog: Catalog) -> None:
-    """A new one; the caller has seen that its name is free."""
-    key = next_sequence_values(connection, _CATALOG_SEQUENCE, 1)
+    """A new one; the caller has seen that its name is free. Hive's script makes the first one
+    without its sequence."""
+    last = connection.scalar(select(func.max(CTLGS.c.CTLG_ID))) or 0
+    key = next_sequence_values(connection, _CATALOG_SEQUENCE, 1, after=last)
     connection.execute(insert(CTLGS).values(CTLG_ID=key, **_COLUMNS.values(catalog)))
 
 

@@ -14,24 +14,14 @@ from hms_bridge.connect import open_local
 from hms_bridge.errors import BackendError
 from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.service.open import open_local_metastore
-from integration.referees import install
 from integration.referees.errors import RefereeError
 from integration.referees.hdfs import Hdfs
-from integration.referees.java_metastore import (
-    LOG_SELECTOR,
-    OPENS,
-    database_settings,
-    flavour_401,
-    write_log_conf,
-)
 from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurProgram, OurServer
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 from integration.referees.s3 import S3
-from integration.referees.site import write_site
-
-SCHEMA_TOOL = "org.apache.hadoop.hive.metastore.tools.schematool.MetastoreSchemaTool"
+from integration.referees.schematool import VALID, SchemaTool
 
 
 def test_postgresql_keeps_rows(postgresql: PostgreSql) -> None:
@@ -115,20 +105,9 @@ def test_no_verb_makes_a_schema_in_a_server(
 def test_hives_schematool_finds_its_whole_schema_in_ours(
     postgresql: PostgreSql, workplace: Workplace
 ) -> None:
-    database, flavour = postgresql.database("validated"), flavour_401()
+    database = postgresql.database("validated")
     OurProgram(workplace, "").verb("schema", "init", "--database", database.sqlalchemy_url)
-    conf = workplace.folder("schematool")
-    write_site(conf / flavour.site_name, database_settings(database))
-    write_log_conf(conf)
-    told = workplace.run(
-        "schematool",
-        [flavour.java, "-Xmx512m", *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
-         LOG_SELECTOR, "-cp", ":".join([str(conf), *flavour.class_path]), SCHEMA_TOOL,
-         "-dbType", "postgres", "-validate"],
-        env={"METASTORE_HOME": str(install.ensure(install.HIVE_401))},
-        cwd=conf,
-    )  # fmt: skip
-    assert "Done with metastore validation: [SUCCESS]" in told
+    assert VALID in SchemaTool(workplace, "4.0.1").run(database, "-validate")
 
 
 def test_mariadb_keeps_rows(mariadb: MariaDb) -> None:

@@ -29,13 +29,13 @@ class HiveSchemas:
         """A new database with the empty schema of `version`: 2.3.10, 3.1.3, 4.0.1 or 4.2.0."""
         if version not in self._templates:
             template = self._postgresql.database(f"template_{version.replace('.', '_')}")
-            for script in _scripts(version):
+            for script in scripts_of(version):
                 self._postgresql.run_script(template, script)
             self._templates[version] = template
         return self._postgresql.database(name, template=self._templates[version])
 
 
-def _scripts(version: str) -> list[Path]:
+def scripts_of(version: str) -> list[Path]:
     """The scripts that make the schema, in order."""
     old, new = _shipped(install.HIVE_313), _shipped(install.HIVE_401)
     names = {
@@ -51,6 +51,16 @@ def _scripts(version: str) -> list[Path]:
         ],
     }
     return names[version]
+
+
+def mysql_scripts(version: str) -> list[Path]:
+    """Those for MySQL: 3.1.0, or `3.1.0-to-4.0.0`, which follows it."""
+    folder = _shipped(install.HIVE_401).parent / "mysql"
+    if version == "3.1.0":
+        return [folder / "hive-schema-3.1.0.mysql.sql"]
+    steps = (folder / "upgrade.order.mysql").read_text().split()
+    later = steps[steps.index("3.1.0-to-3.2.0") :]
+    return [folder / f"upgrade-{step}.mysql.sql" for step in later]
 
 
 def _shipped(part: install.Part) -> Path:

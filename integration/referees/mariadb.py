@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -65,6 +66,17 @@ class MariaDb:
         database = Database(name=f"{name}_{self._count}", port=self.port)
         self._admin.query(f"create database {database.name}")
         return database
+
+    def run_script(self, database: Database, script: Path) -> None:
+        """Run a script of Hive's, as its schema files are for MySQL, by the server's own client."""
+        with script.open("rb") as stream:
+            self._workplace.run(
+                f"mariadb-{script.stem}",
+                ["mariadb", "--no-defaults", "-h", "127.0.0.1", "-P", str(self.port), "-u", USER,
+                 f"-p{PASSWORD}", database.name],
+                cwd=script.parent,
+                stdin=stream,
+            )  # fmt: skip
 
     def stop(self) -> None:
         self._server.stop()

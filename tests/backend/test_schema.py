@@ -15,9 +15,9 @@ from hms_bridge.backend.schema.install import (
     check_schema,
     install,
     schema_info,
-    version_number,
 )
 from hms_bridge.backend.schema.txn_tables import TXNS, VERSION
+from hms_bridge.backend.schema.versions import version_number
 from hms_bridge.errors import BackendError
 from tests.support.golden import golden_roots
 
@@ -233,7 +233,11 @@ def test_what_only_hive_uses_is_made_again(empty: Database) -> None:
         ("4.0.0", None, None),
         ("4.2.0", "table", "run 'hms-bridge schema init': it adds the missing tables"),
         ("4.2.0", "column", "columns of Hive's are missing"),
-        ("3.1.0", None, "schematool -upgradeSchema', then run 'hms-bridge schema init'"),
+        (
+            "3.1.0",
+            None,
+            "schema upgrade --to 4.0.0' (or a later one), then 'hms-bridge schema init'",
+        ),
     ],
 )
 def test_the_next_step_is_told(

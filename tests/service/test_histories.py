@@ -2,10 +2,16 @@
 
 A value of a table is kept here, by write id, as files would be: who commits has read the newest
 one that its snapshot shows, and writes it plus one.
+
+HMS_BRIDGE_HISTORY_OPERATIONS (0) is how many calls of the metastore there are at least: one short
+history after the other, each on tables of its own (`make histories`).
 """
 
 from __future__ import annotations
 
+import itertools
+import os
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,6 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import Any, cast
 
 import pytest
 
@@ -44,8 +51,9 @@ from tests.conformance.objects import (
 from tests.support.databases import OTHER_URLS
 from tests.support.event_messages import read_message
 
+OPERATIONS = int(os.environ.get("HMS_BRIDGE_HISTORY_OPERATIONS", "0"))
 THREADS = 8
-ROUNDS = 4
+ROUNDS = 40 if OPERATIONS else 4
 TABLES = ("a", "b")
 PATIENCE_SECONDS = 60
 
@@ -56,6 +64,19 @@ def metastore(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalM
     service = open_local_metastore(url, warehouse=str(tmp_path / "warehouse"))
     yield service
     service.close()
+
+
+class Counted:
+    """A metastore that counts how often it is called."""
+
+    def __init__(self, metastore: LocalMetastore) -> None:
+        self._metastore = metastore
+        self._numbers = itertools.count(1)
+        self.calls = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls = next(self._numbers)  # a count of threads at once
+        return getattr(self._metastore, name)
 
 
 class History:
@@ -72,8 +93,11 @@ class History:
         self.aborted: set[TxnId] = set()
 
     def newest(self, table: str) -> int:
-        """The value that a snapshot of now shows; no values that are missing between."""
-        snapshot = self._metastore.get_open_txns().snapshot()
+        """The value that a snapshot of now shows."""
+        return self.shown(table, self._metastore.get_open_txns().snapshot())
+
+    def shown(self, table: str, snapshot: str) -> int:
+        """The value that a snapshot shows; no values that are missing between."""
         full_name = f"{self.database}.{table}"
         (seen,) = self._metastore.get_valid_write_ids([full_name], snapshot)
         written = sorted(self.values[table].items())
@@ -88,10 +112,13 @@ class History:
         txn = open_txn(metastore)
         if is_alone:
             self._lock(table, txn, LockType.EXCL_WRITE)
-            number, value = self._allocate(table, txn), self.newest(table)
+            number, snapshot = self._allocate(table, txn), metastore.get_open_txns().snapshot()
+            value = self.shown(table, snapshot)
         else:
-            value, number = self.newest(table), self._allocate(table, txn)
+            snapshot = metastore.get_open_txns().snapshot()
+            value, number = self.shown(table, snapshot), self._allocate(table, txn)
             self._lock(table, txn, LockType.SHARED_WRITE)
+        assert self.shown(table, snapshot) == value, "a snapshot has moved"
         self.values[table][number] = value + 1
         try:
             if is_kept:
@@ -129,16 +156,29 @@ def follow(
         for event in events_after(metastore, last):
             seen.append(event)
             last = event.id
+        is_over.wait(0.02)
     return seen
 
 
 def test_a_history_of_many_clients_is_one_of_a_single_one(metastore: LocalMetastore) -> None:
-    history = History(metastore)
+    counted = Counted(metastore)
+    seed = 0
+    while seed == 0 or counted.calls < OPERATIONS:
+        seen = counted.calls
+        one_history(metastore, History(cast("LocalMetastore", counted)), seed)
+        seed += THREADS
+        assert counted.calls > seen
+        sys.stdout.write(f"{counted.calls} calls in {seed // THREADS} histories\n")
+        sys.stdout.flush()
+
+
+def one_history(metastore: LocalMetastore, history: History, seed: int) -> None:
+    """All clients at once, on tables of their own, and what they leave."""
     first = metastore.get_current_event_id()
     is_over = threading.Event()
 
     def work(number: int) -> None:
-        dice = Random(number)
+        dice = Random(seed + number)
         for _ in range(ROUNDS):
             history.write(
                 dice.choice(TABLES), is_kept=dice.random() < 0.8, is_alone=dice.random() < 0.5

@@ -16,6 +16,7 @@ from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_rights import OF_RIGHTS
+from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_turns import OF_TURNS
 from tests.simulation.mutations_of_writes import OF_WRITES
@@ -49,6 +50,7 @@ MUTATIONS = (
     *OF_LOADS,
     *OF_POLICIES,
     *OF_RIGHTS,
+    *OF_SCHEMAS,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",

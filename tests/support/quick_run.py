@@ -18,6 +18,7 @@ LONG = frozenset(
         "adoption/test_adopt.py",
         "adoption/test_adopt_golden.py",
         "backend/test_interrupts.py",
+        "backend/test_schema_upgrade.py::test_an_upgrade_that_dies_is_begun_again",
         "changemanager/test_delete_protocol.py",
         "cleaner/test_cleaner_cli.py",
         "cleaner/test_cleaning_trouble.py",

@@ -116,9 +116,11 @@ SDS = table(
     Column("LOCATION", utf8_words(4000)),
     Column("NUM_BUCKETS", ID, nullable=False),
     Column("OUTPUT_FORMAT", utf8_words(4000)),
-    Column("SERDE_ID", ID, ForeignKey("SERDES.SERDE_ID"), index=True),
-    Column("CD_ID", ID, ForeignKey("CDS.CD_ID"), index=True),
+    Column("SERDE_ID", ID, ForeignKey("SERDES.SERDE_ID")),
+    Column("CD_ID", ID, ForeignKey("CDS.CD_ID")),
     Column("IS_STOREDASSUBDIRECTORIES", Flag, nullable=False),
+    Index("SDS_N49", "SERDE_ID"),
+    Index("SDS_N50", "CD_ID"),
 )
 
 SD_PARAMS = _parameters("SD_PARAMS", "SD_ID", "SDS", UTF8_TEXT)
@@ -179,12 +181,12 @@ TBLS = table(
     "TBLS",
     key("TBL_ID"),
     Column("CREATE_TIME", ID, nullable=False),
-    Column("DB_ID", ID, ForeignKey("DBS.DB_ID"), index=True),
+    Column("DB_ID", ID, ForeignKey("DBS.DB_ID")),
     Column("LAST_ACCESS_TIME", ID, nullable=False),
     Column("OWNER", String(767)),
     Column("OWNER_TYPE", String(10)),
     Column("RETENTION", ID, nullable=False),
-    Column("SD_ID", ID, ForeignKey("SDS.SD_ID"), index=True),
+    Column("SD_ID", ID, ForeignKey("SDS.SD_ID")),
     Column("TBL_NAME", String(256)),
     Column("TBL_TYPE", String(128)),
     Column("VIEW_EXPANDED_TEXT", UTF8_TEXT),
@@ -192,6 +194,8 @@ TBLS = table(
     Column("IS_REWRITE_ENABLED", Flag, nullable=False),
     Column("WRITE_ID", ID, server_default="0"),
     UniqueConstraint("TBL_NAME", "DB_ID", name="UNIQUETABLE"),
+    Index("TBLS_N49", "DB_ID"),
+    Index("TBLS_N50", "SD_ID"),
 )
 
 TABLE_PARAMS = _parameters("TABLE_PARAMS", "TBL_ID", "TBLS", UTF8_TEXT)
@@ -211,10 +215,11 @@ PARTITIONS = table(
     Column("CREATE_TIME", ID, nullable=False),
     Column("LAST_ACCESS_TIME", ID, nullable=False),
     Column("PART_NAME", String(767)),
-    Column("SD_ID", ID, ForeignKey("SDS.SD_ID"), index=True),
-    Column("TBL_ID", ID, ForeignKey("TBLS.TBL_ID"), index=True),
+    Column("SD_ID", ID, ForeignKey("SDS.SD_ID")),
+    Column("TBL_ID", ID, ForeignKey("TBLS.TBL_ID")),
     Column("WRITE_ID", ID, server_default="0"),
-    UniqueConstraint("PART_NAME", "TBL_ID", name="UNIQUEPARTITION"),
+    UniqueConstraint("TBL_ID", "PART_NAME", name="UNIQUEPARTITION"),
+    Index("PARTITIONS_N50", "SD_ID"),
 )
 
 PARTITION_PARAMS = _parameters("PARTITION_PARAMS", "PART_ID", "PARTITIONS", UTF8_TEXT)
@@ -260,8 +265,9 @@ TAB_COL_STATS = table(
     Column("CAT_NAME", String(256), info=_UNTIL_4_1),
     Column("DB_NAME", String(128), info=_UNTIL_4_1),
     Column("TABLE_NAME", String(256), info=_UNTIL_4_1),
-    Column("TBL_ID", ID, ForeignKey("TBLS.TBL_ID"), nullable=False, index=True),
+    Column("TBL_ID", ID, ForeignKey("TBLS.TBL_ID"), nullable=False),
     *_statistics_columns(),
+    Index("TAB_COL_STATS_N49", "TBL_ID"),
 )
 
 PART_COL_STATS = table(
@@ -271,8 +277,9 @@ PART_COL_STATS = table(
     Column("DB_NAME", String(128), info=_UNTIL_4_1),
     Column("TABLE_NAME", String(256), info=_UNTIL_4_1),
     Column("PARTITION_NAME", String(767), info=_UNTIL_4_1),
-    Column("PART_ID", ID, ForeignKey("PARTITIONS.PART_ID"), nullable=False, index=True),
+    Column("PART_ID", ID, ForeignKey("PARTITIONS.PART_ID"), nullable=False),
     *_statistics_columns(),
+    Index("PART_COL_STATS_N49", "PART_ID"),
 )
 
 Index(
@@ -281,4 +288,13 @@ Index(
     TAB_COL_STATS.c.TABLE_NAME,
     TAB_COL_STATS.c.COLUMN_NAME,
     TAB_COL_STATS.c.CAT_NAME,
+)
+
+Index(
+    "PCS_STATS_IDX",
+    PART_COL_STATS.c.DB_NAME,
+    PART_COL_STATS.c.TABLE_NAME,
+    PART_COL_STATS.c.COLUMN_NAME,
+    PART_COL_STATS.c.PARTITION_NAME,
+    PART_COL_STATS.c.CAT_NAME,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Integer, String, UniqueConstraint
+from sqlalchemy import Column, ForeignKey, Index, Integer, String, UniqueConstraint
 
 from hms_bridge.backend.schema.metadata import key, table
 from hms_bridge.backend.schema.privilege_tables import grant_columns
@@ -22,7 +22,7 @@ DATACONNECTORS = table(
 )
 DATACONNECTOR_PARAMS = table(
     "DATACONNECTOR_PARAMS",
-    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), primary_key=True),
+    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME, ondelete="CASCADE"), primary_key=True),
     Column("PARAM_KEY", String(180), primary_key=True),
     Column("PARAM_VALUE", String(4000)),
 )
@@ -30,9 +30,10 @@ DC_PRIVS = table(
     "DC_PRIVS",
     key("DC_GRANT_ID"),
     *grant_columns(),
-    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME), index=True),
+    Column("NAME", _NAME, ForeignKey(DATACONNECTORS.c.NAME)),
     Column("DC_PRIV", _NAME),
     Column("AUTHORIZER", _NAME),
+    Index("DC_PRIVS_N49", "NAME"),
     UniqueConstraint(
         "AUTHORIZER", "NAME", "PRINCIPAL_NAME", "PRINCIPAL_TYPE", "DC_PRIV", "GRANTOR",
         "GRANTOR_TYPE", name="DCPRIVILEGEINDEX",

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Integer,
     SmallInteger,
     String,
+    Text,
     UniqueConstraint,
 )
 
@@ -30,11 +31,12 @@ KEY_CONSTRAINTS = table(
     key("PARENT_TBL_ID"),
     Column("CONSTRAINT_NAME", String(400), primary_key=True),
     key("POSITION"),
-    Column("CONSTRAINT_TYPE", SmallInteger, nullable=False, index=True),
+    Column("CONSTRAINT_TYPE", SmallInteger, nullable=False),
     Column("UPDATE_RULE", SmallInteger),
     Column("DELETE_RULE", SmallInteger),
     Column("ENABLE_VALIDATE_RELY", SmallInteger, nullable=False),
     Column("DEFAULT_VALUE", String(400)),
+    Index("CONSTRAINTS_CONSTRAINT_TYPE_INDEX", "CONSTRAINT_TYPE"),
     Index("CONSTRAINTS_PARENT_TBLID_INDEX", "PARENT_TBL_ID"),
 )
 """The parent is the table that has the constraint; of a foreign key, the one it refers to."""
@@ -45,7 +47,7 @@ MV_CREATION_METADATA = table(
     Column("CAT_NAME", String(256), nullable=False),
     Column("DB_NAME", String(128), nullable=False),
     Column("TBL_NAME", String(256), nullable=False),
-    Column("TXN_LIST", LONG_TEXT),
+    Column("TXN_LIST", Text),
     Column("MATERIALIZATION_TIME", ID, nullable=False),
     Index("MV_UNIQUE_TABLE", "TBL_NAME", "DB_NAME"),
 )

@@ -11,11 +11,12 @@ FUNCS = table(
     key("FUNC_ID"),
     Column("CLASS_NAME", String(4000)),
     Column("CREATE_TIME", Integer, nullable=False),
-    Column("DB_ID", ID, ForeignKey("DBS.DB_ID"), index=True),
+    Column("DB_ID", ID, ForeignKey("DBS.DB_ID")),
     Column("FUNC_NAME", String(128)),
     Column("FUNC_TYPE", Integer, nullable=False),
     Column("OWNER_NAME", String(128)),
     Column("OWNER_TYPE", String(10)),
+    Index("FUNCS_N49", "DB_ID"),
     Index("UNIQUEFUNCTION", "FUNC_NAME", "DB_ID", unique=True),
 )
 

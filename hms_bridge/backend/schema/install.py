@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,13 +12,15 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.all_tables import SEEDS, TABLES
+from hms_bridge.backend.schema.data_steps import LOG_SEQUENCE, WRITE_LOG_SEQUENCE, AddSequence
 from hms_bridge.backend.schema.txn_tables import VERSION
+from hms_bridge.backend.schema.versions import OURS, version_number
 from hms_bridge.errors import BackendError
 
 _log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = "4.0.0"
-"""The version of Hive's schema that :func:`install` makes."""
+"""The version of Hive's schema that :func:`install` makes; :mod:`upgrade` makes others of it."""
 
 _SQLITE_COLUMNS = text(
     "SELECT held.name, described.name "
@@ -53,13 +54,13 @@ class SchemaInfo:
             return "it holds no metastore schema; run 'hms-bridge schema init'"
         if is_old(self.version):
             return (
-                f"{SCHEMA_VERSION} or later is needed: upgrade it with Hive's 'schematool "
-                "-upgradeSchema', then run 'hms-bridge schema init'"
+                f"{SCHEMA_VERSION} or later is needed: run 'hms-bridge schema upgrade --to "
+                f"{SCHEMA_VERSION}' (or a later one), then 'hms-bridge schema init'"
             )
         if self.missing_columns:
             return (
-                "columns of Hive's are missing: run Hive's 'schematool -upgradeSchema' or "
-                "'schematool -validate', then 'hms-bridge schema init'"
+                f"columns of Hive's are missing: run 'hms-bridge schema upgrade --to "
+                f"{self.version}', then 'hms-bridge schema init'"
             )
         if self.missing_tables:
             return (
@@ -95,7 +96,7 @@ def schema_info(database: Database) -> SchemaInfo:
         existing = columns_of.keys()
         # MySQL may keep names in lower case, and finds them all the same; so did Hive before 4.0.
         known = {name.upper() for name in existing}
-        version = _version(connection) if VERSION.name in known else None
+        version = stated_version(connection) if VERSION.name in known else None
         is_case_kept = connection.dialect.name == "postgresql" and not is_old(
             version or SCHEMA_VERSION
         )
@@ -127,7 +128,7 @@ def check_schema(database: Database) -> SchemaInfo:
     _refuse_old(schema.version, database.name)
     if schema.is_complete:
         return schema
-    ours = {name for name in TABLES.tables if name.startswith("HMSB_")}
+    ours = {name for name in TABLES.tables if name.startswith(OURS)}
     if not schema.missing_columns and ours == set(schema.missing_tables):
         raise BackendError(
             f"{database.name}: the database of a real Hive (schema {schema.version}), without "
@@ -137,17 +138,13 @@ def check_schema(database: Database) -> SchemaInfo:
         )
     raise BackendError(
         f"{database.name}: schema {schema.version} lacks {_shorten(schema)}; 'hms-bridge schema "
-        "init' adds missing tables, Hive's 'schematool -upgradeSchema' missing columns"
+        f"init' adds missing tables, 'hms-bridge schema upgrade --to {schema.version}' columns"
     )
 
 
-def version_number(version: str) -> tuple[int, ...]:
-    """``4.1.0`` or ``4.1.0-SNAPSHOT`` as numbers that compare; () if it starts with none."""
-    match = re.match(r"\d+(\.\d+)*", version)
-    return tuple(int(part) for part in match.group().split(".")) if match else ()
-
-
-def _version(connection: Connection) -> str | None:
+def stated_version(connection: Connection) -> str | None:
+    """What table VERSION says; None where it has no row. Raises BackendError for a table of that
+    name that is another program's."""
     try:
         return connection.execute(
             select(VERSION.c.SCHEMA_VERSION).order_by(VERSION.c.VER_ID)
@@ -166,8 +163,8 @@ def is_old(version: str) -> bool:
 def _refuse_old(version: str, name: str) -> None:
     if is_old(version):
         raise BackendError(
-            f"{name} holds Hive's schema {version}; {SCHEMA_VERSION} or later is needed: upgrade "
-            "it with Hive's 'schematool -upgradeSchema', or use an empty database"
+            f"{name} holds Hive's schema {version}; {SCHEMA_VERSION} or later is needed: run "
+            "'hms-bridge schema upgrade', or use an empty database"
         )
 
 
@@ -240,6 +237,9 @@ def put_seeds(connection: Connection) -> None:
     for table, row in rows:
         if table.name not in filled:
             connection.execute(insert(table).values(row))
+    for name in (LOG_SEQUENCE, WRITE_LOG_SEQUENCE):
+        for statement in AddSequence(name).statements(connection.dialect):
+            connection.execute(text(statement))
 
 
 def _add_indices(connection: Connection) -> None:

@@ -49,7 +49,7 @@ ADDED: dict[str, Any] = {"is_added": True}
 """The ``info`` of an index of ours on a table of Hive's; it is made on tables that are in use, too.
 Its name begins with ``HMSB_``, so that no upgrade of Hive's finds it taken."""
 
-_OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     f"{dialect}_{option}": value
     for dialect in ("mysql", "mariadb")
     for option, value in (
@@ -69,7 +69,7 @@ def utf8_words(length: int) -> TypeEngine[str]:
 
 def table(name: str, *parts: Any, **options: Any) -> Table:
     """A table of the schema."""
-    return Table(name, METADATA, *parts, **options, **_OPTIONS)
+    return Table(name, METADATA, *parts, **options, **OPTIONS)
 
 
 def key(name: str) -> Column[int]:

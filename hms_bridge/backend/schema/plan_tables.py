@@ -7,6 +7,7 @@ from sqlalchemy import Column, Double, ForeignKey, Integer, SmallInteger, String
 from hms_bridge.backend.schema.metadata import ID, key, table
 
 _NAME = String(128)
+_POOL_WORDS = String(1024).with_variant(String(767), "mysql", "mariadb")
 
 WM_RESOURCEPLAN = table(
     "WM_RESOURCEPLAN",
@@ -16,16 +17,18 @@ WM_RESOURCEPLAN = table(
     Column("QUERY_PARALLELISM", Integer),
     Column("STATUS", String(20), nullable=False),
     Column("DEFAULT_POOL_ID", ID),  # of WM_POOL, which refers to this table
-    UniqueConstraint("NS", "NAME", name="UNIQUE_WM_RESOURCEPLAN"),
+    UniqueConstraint(
+        "NS", "NAME", name="UNIQUE_WM_RESOURCEPLAN", info={"mysql_columns": ("NAME", "NS")}
+    ),
 )
 WM_POOL = table(
     "WM_POOL",
     key("POOL_ID"),
     Column("RP_ID", ID, ForeignKey(WM_RESOURCEPLAN.c.RP_ID), nullable=False),
-    Column("PATH", String(1024), nullable=False),
+    Column("PATH", _POOL_WORDS, nullable=False),
     Column("ALLOC_FRACTION", Double),
     Column("QUERY_PARALLELISM", Integer),
-    Column("SCHEDULING_POLICY", String(1024)),
+    Column("SCHEDULING_POLICY", _POOL_WORDS),
     UniqueConstraint("RP_ID", "PATH", name="UNIQUE_WM_POOL"),
 )
 WM_TRIGGER = table(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, ForeignKey, SmallInteger, String, Table, UniqueConstraint
+from sqlalchemy import Column, ForeignKey, Index, SmallInteger, String, Table, UniqueConstraint
 
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, TBLS
 from hms_bridge.backend.schema.metadata import ID, key, table
@@ -37,8 +37,9 @@ def _privileges(
         *columns,
         *grant_columns(),
         Column(privilege, _NAME),
-        Column(owner.name, ID, ForeignKey(owner), index=True),
+        Column(owner.name, ID, ForeignKey(owner)),
         Column("AUTHORIZER", _NAME),
+        Index(f"{name}_N49", owner.name),
     )
 
 
@@ -70,7 +71,8 @@ ROLE_MAP = table(
     "ROLE_MAP",
     key("ROLE_GRANT_ID"),
     *grant_columns("ADD_TIME"),
-    Column("ROLE_ID", ID, ForeignKey(ROLES.c.ROLE_ID), index=True),
+    Column("ROLE_ID", ID, ForeignKey(ROLES.c.ROLE_ID)),
+    Index("ROLE_MAP_N49", "ROLE_ID"),
     UniqueConstraint(
         "PRINCIPAL_NAME", "ROLE_ID", "GRANTOR", "GRANTOR_TYPE", name="USERROLEMAPINDEX"
     ),

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.support.program import Program
+
+
+def test_a_schema_is_made_upgraded_and_validated(program: Program, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    program.ok("schema", "init", "--database", url)
+    planned = program.ok(
+        "schema", "upgrade", "--to", "4.2.0", "--dry-run", "--database", url, "--format", "json"
+    )
+    assert {"step": "table VERSION: 4.2.0"} in json.loads(planned.out)
+    assert "nothing was changed" in planned.err
+    assert program.ok("schema", "info", "--database", url, "--format", "json").json["version"] == (
+        "4.0.0"
+    )
+    done = program.ok("schema", "upgrade", "--to", "4.2.0", "--database", url, "--format", "json")
+    assert done.out == planned.out
+    assert "tables of ours (HMSB_…) are left as they are" in done.err
+    assert "nothing is wrong" in program.ok("schema", "validate", "--database", url).err
+
+
+def test_what_is_wrong_ends_with_one(program: Program, tmp_path: Path) -> None:
+    import sqlite3
+
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    program.ok("schema", "init", "--schema-version", "4.2.0", "--database", url)
+    with sqlite3.connect(tmp_path / "metastore.db") as connection:
+        connection.execute('DROP TABLE "CATALOG_PARAMS"')
+    answer = program.run("schema", "validate", "--database", url, "--format", "json")
+    assert answer.exit_code == 1
+    assert json.loads(answer.out) == [
+        {
+            "problem": "table CATALOG_PARAMS: make",
+            "remedy": "hms-bridge schema upgrade --to 4.2.0",
+        }
+    ]
+    program.ok("schema", "upgrade", "--to", "4.2.0", "--database", url)
+    program.ok("schema", "validate", "--database", url)
+
+
+def test_an_installation_can_be_looked_at_before(program: Program, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    program.ok("schema", "init", "--database", url)
+    answer = program.ok("schema", "init", "--dry-run", "--database", url)
+    assert "0 tables would be made; nothing was changed" in answer.err
+
+
+def test_another_version_is_made_by_an_upgrade(program: Program, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    program.ok("schema", "init", "--database", url)
+    answer = program.run("schema", "init", "--schema-version", "4.2.0", "--database", url)
+    assert answer.exit_code != 0
+    assert "run 'hms-bridge schema upgrade --to 4.2.0'" in answer.err

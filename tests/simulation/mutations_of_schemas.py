@@ -1,0 +1,69 @@
+"""Mutations of upgrades of Hive's schema; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_UPGRADE = "tests/backend/test_schema_upgrade.py::"
+_VALIDATION = "tests/backend/test_schema_validation.py::"
+_SCHEMA = "hms_bridge/backend/schema/"
+
+OF_SCHEMAS = (
+    Mutation(
+        name="an upgrade gives ids of forgotten transactions again",
+        file=_SCHEMA + "data_steps.py",
+        old="(SELECT COALESCE(MAX({q('TXN_LOCK')}), 1) - 1 FROM",
+        new="(SELECT COALESCE(MIN(0), 1) FROM",
+        test=_UPGRADE + "test_no_transaction_id_is_given_again",
+    ),
+    Mutation(
+        name="the version of a schema is written before its tables are looked at again",
+        file=_SCHEMA + "upgrade.py",
+        old="        if left:\n            raise BackendError(",
+        new="        if False:\n            raise BackendError(",
+        test=_UPGRADE + "test_what_cannot_be_repaired_keeps_the_old_version",
+    ),
+    Mutation(
+        name="a newer schema is upgraded to an older one",
+        file=_SCHEMA + "upgrade_plan.py",
+        old="    if not is_since(wanted, present):\n",
+        new="    if False:\n",
+        test=_UPGRADE + "test_versions_without_a_way_are_refused",
+    ),
+    Mutation(
+        name="a schema of an unknown version is upgraded",
+        file=_SCHEMA + "upgrade_plan.py",
+        old="    if present not in SOURCES:\n",
+        new="    if False:\n",
+        test=_UPGRADE + "test_versions_without_a_way_are_refused",
+    ),
+    Mutation(
+        name="two tables of one name can be made on MySQL while its key is replaced",
+        file=_SCHEMA + "steps.py",
+        old='        if old is not None and dialect.name in ("mysql", "mariadb"):\n',
+        new="        if False:\n",
+        test=_UPGRADE + "test_a_unique_index_of_mysql_is_replaced_in_one_statement",
+    ),
+    Mutation(
+        name="Hive's listener does not find its sequences in a schema of ours",
+        file=_SCHEMA + "install.py",
+        old="    for name in (LOG_SEQUENCE, WRITE_LOG_SEQUENCE):\n",
+        new="    for name in ():\n",
+        test=_UPGRADE + "test_hives_listener_finds_its_sequences",
+    ),
+    Mutation(
+        name="a catalog gets the number of the one that Hive's script made",
+        file="hms_bridge/catalog/catalogs.py",
+        old="_CATALOG_SEQUENCE, 1, after=last)",
+        new="_CATALOG_SEQUENCE, 1, after=0)",
+        test="tests/catalog/test_first_catalog.py::"
+        "test_a_catalog_follows_the_one_that_hives_script_made",
+    ),
+    Mutation(
+        name="a counter that gave its next number already is not told",
+        file=_SCHEMA + "counters.py",
+        old="        if next_number is None or next_number <= greatest:\n",
+        new="        if next_number is None or next_number < greatest:\n",
+        test=_VALIDATION + "test_what_is_wrong_is_told",
+    ),
+)
