@@ -15,6 +15,7 @@ from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_policies import OF_POLICIES
+from tests.simulation.mutations_of_removals import OF_REMOVALS
 from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_turns import OF_TURNS
@@ -49,6 +50,7 @@ MUTATIONS = (
     *OF_LOADS,
     *OF_POLICIES,
     *OF_RIGHTS,
+    *OF_REMOVALS,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",
