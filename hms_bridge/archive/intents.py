@@ -137,12 +137,18 @@ def advance_intents(
 
 def finish_intents(connection: Connection, location: str, now_ms: int) -> int:
     """See ArchiveIntents.finish_intents."""
-    deleted = connection.execute(
-        select(_INTENT.INTENT_ID, _INTENT.VICTIM).where(_INTENT.STATE == IntentState.DELETED.value)
+    is_deleted = _INTENT.STATE == IntentState.DELETED.value
+    deleted = connection.execute(select(_INTENT.INTENT_ID, _INTENT.VICTIM).where(is_deleted))
+    ids = sorted(row.INTENT_ID for row in deleted if is_below(row.VICTIM, location))
+    done = {"STATE": IntentState.DONE.value, "UPDATED_AT_MS": now_ms}
+    return sum(
+        connection.execute(
+            update(HMSB_ARCHIVE_INTENT)
+            .where(_INTENT.INTENT_ID.in_(piece), is_deleted)
+            .values(**done, REASON="", OPEN_VICTIM_DIGEST=None)
+        ).rowcount
+        for piece in batches(ids)
     )
-    ids = [row.INTENT_ID for row in deleted if is_below(row.VICTIM, location)]
-    states = (IntentState.DELETED, IntentState.DONE)
-    return len(advance_intents(connection, ids, *states, now_ms))
 
 
 def forget_intents(connection: Connection, before_ms: int) -> int:
