@@ -19,6 +19,7 @@ LONG = frozenset(
         "adoption/test_adopt_golden.py",
         "backend/test_interrupts.py",
         "changemanager/test_delete_protocol.py",
+        "changemanager/test_removals_together.py",
         "cleaner/test_cleaner_cli.py",
         "cleaner/test_cleaning_trouble.py",
         "cleaner/test_reaper.py",
