@@ -7,7 +7,8 @@ process. Tables are written by one writer of ours for both, as Hive would need m
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -39,6 +40,8 @@ WRITERS, ROWS_A_WRITER = 4, 250_000
 RUNS = 3
 COMMAND_SECONDS = 2.0
 MINORS_A_MINUTE = 1500.0
+NARROW = "count"
+"""A column of small numbers."""
 CLIENT = Client(user="bench", host="here")
 _ACID = "stored as orc tblproperties('transactional'='true')"
 
@@ -124,7 +127,7 @@ def _whole_command(pair: _Pair, program: OurProgram) -> Ratio:
 
 
 def _inserts_and_scans(pair: _Pair, spark: Any) -> Iterator[Ratio]:
-    _make_source(pair.store)
+    make_source(pair.store)
     session = SqlSession(
         pair.store.metastore,
         open_spark=lambda: spark,
@@ -144,30 +147,38 @@ def _inserts_and_scans(pair: _Pair, spark: Any) -> Iterator[Ratio]:
 
     rows = f"{WRITERS * ROWS_A_WRITER:,} rows"
     yield _beside(f"INSERT of {rows}, warm, Hive 4.2 beside", ours, theirs, 1)
-    path = str(pair.warehouse / "ours.db" / "source" / "delta_*")
-    for what, text in (("count", "count(1)"), ("sum of one column", "sum(count)")):
-        yield _beside(
-            f"{what} of {rows}, vs Spark's own ORC reader",
-            lambda text=text: _scan(pair.store, spark, text),  # type: ignore[misc]
-            lambda text=text: _plain_scan(spark, path, text),  # type: ignore[misc]
-            0.1,
-        )
+    yield from scan_ratios(pair.store, spark, pair.warehouse.parent / "plain")
 
 
-def _scan(store: LocalStore, spark: Any, text: str) -> None:
-    columns = ["count"] if "sum" in text else []
-    with read_table(
+def scan_ratios(store: LocalStore, spark: Any, plain: Path) -> Iterator[Ratio]:
+    """``ours.source``, and what Spark reads of the same rows in ORC of its own: of an ACID file it
+    reads every column, and cannot count rows."""
+    with _frame(store, spark, []) as frame:
+        frame.write.orc(str(plain))
+    for what, columns, text in (
+        ("count", [NARROW], "count(1)"),
+        ("sum of one column", [NARROW], f"sum({NARROW})"),
+    ):
+
+        def ours(columns: list[str] = columns, text: str = text) -> None:
+            with _frame(store, spark, columns) as frame:
+                frame.selectExpr(text).collect()
+
+        def theirs(text: str = text) -> None:
+            spark.read.orc(str(plain)).selectExpr(text).collect()
+
+        label = f"{what} of {WRITERS * ROWS_A_WRITER:,} rows, vs Spark's own ORC"
+        yield _beside(label, ours, theirs, 0.1)
+
+
+def _frame(store: LocalStore, spark: Any, columns: Sequence[str]) -> AbstractContextManager[Any]:
+    return read_table(
         spark, store.metastore, store.resolver, "ours.source", client=CLIENT, columns=columns
-    ) as frame:
-        frame.selectExpr(text).collect()
+    )
 
 
-def _plain_scan(spark: Any, path: str, text: str) -> None:
-    frame = spark.read.orc(path)
-    frame.selectExpr(text.replace("sum(count)", "sum(row.count)")).collect()
-
-
-def _make_source(store: LocalStore) -> None:
+def make_source(store: LocalStore) -> None:
+    """``ours.source``: one delta of a file for each writer."""
     metastore = store.metastore
     metastore.create_table(
         objects.acid_table("ours", "source", storage=objects.orc_storage(COLUMNS))
