@@ -99,12 +99,12 @@ def intents(
     )
     if victims is None:
         return _load(connection, query.order_by(_INTENT.CREATED_AT_MS, _INTENT.INTENT_ID))
-    found = [
+    rows = [
         row
         for piece in batches(sorted(digest(victim) for victim in victims))
         for row in _load(connection, query.where(_INTENT.VICTIM_DIGEST.in_(piece)))
     ]
-    return tuple(sorted(found, key=lambda row: (row.created_at_ms, row.intent_id)))
+    return tuple(sorted(rows, key=lambda row: (row.created_at_ms, row.intent_id)))
 
 
 def advance_intents(

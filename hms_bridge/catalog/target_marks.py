@@ -1,4 +1,4 @@
-"""A table, or a partition of it, in as few columns as tell that it is still the same.
+"""A table, or a partition of it, in as few columns as show that it is still the same.
 
 The cleaner asks before each directory that it deletes, so these are fixed statements.
 """

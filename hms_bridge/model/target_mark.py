@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TargetMark:
-    """What tells that a target is still the same: its table's id and time, the directory of table
+    """What shows that a target is still the same: its table's id and time, the directory of table
     or partition as it is stored, and whether its files are archived before they are deleted.
 
     ``moves``: directories of it that a rename is moving.

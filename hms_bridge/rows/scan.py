@@ -29,7 +29,7 @@ SPLIT_BYTES_MIN, SPLIT_BYTES_MAX = 16 * 1024 * 1024, 64 * 1024 * 1024
 """Of a file that is larger each task reads some stripes: Hive writes stripes of 64 MiB at most,
 before they are compressed (`orc.stripe.size`)."""
 _SPLITS_MANY = 1000
-"""Above so many, splits become larger: every task is told of all."""
+"""Above so many, splits become larger: every task is given all."""
 ROW_PARTITION_COLUMN = "row__partition"
 _LOG = logging.getLogger(__name__)
 

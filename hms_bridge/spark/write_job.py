@@ -1,7 +1,7 @@
 """Carries out a write plan: Spark tasks write event files, the driver publishes directories.
 
 1. Run the plan's query once and keep its result, where more than one step reads it, or nothing else
-tells how many files to write. 2. Allocate the write id. 3. Tasks write delete
+decides how many files to write. 2. Allocate the write id. 3. Tasks write delete
 events (one task for each partition and bucket, sorted by key) and insert events (one file for each
 task and partition) below ``_tmp_write_v<txn>``. 4. The driver gathers the files that successful
 tasks reported into directories, and renames each into place: invisible until the commit, because
