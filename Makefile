@@ -48,7 +48,7 @@ types: setup     ## mypy --strict
 docs: setup      ## write the generated pages again
 	$(PY) -m hms_bridge.cli.reference
 
-bench: setup     ## ratios: ours against a peer or a limit, in one run
+bench: setup     ## ratios: ours beside a real Hive 4.2, Spark or a limit, in one run
 	$(PY) -m benchmarks
 
 bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real systems

@@ -105,17 +105,19 @@ def _write_table(root: Path) -> None:
     )
     for given in allocated:
         write = TableWrite(metastore, store.resolver, table, given.txn_id, given.write_id)
-        write.insert(*([_rows(random, given.write_id)] for _ in range(BUCKETS)))
+        write.insert(
+            *([some_rows(random, given.write_id, ROWS_PER_BUCKET)] for _ in range(BUCKETS))
+        )
     metastore.close()
 
 
-def _rows(random: np.random.Generator, write_id: int) -> pa.RecordBatch:
-    count = ROWS_PER_BUCKET
+def some_rows(random: np.random.Generator, number: int, count: int) -> pa.RecordBatch:
+    """Rows of COLUMNS; ``number`` tells batches apart."""
     words = np.array([f"word{number}" for number in range(1000)])
     cents = random.integers(1, 99_999, count)
     return pa.record_batch(
         [
-            pa.array(np.arange(count) + write_id * count),
+            pa.array(np.arange(count) + number * count),
             pa.array(random.integers(0, 10_000, count, dtype=np.int32)),
             pa.array(words[random.integers(0, 1000, count)]),
             pa.array(np.round(cents / 100, 2)).cast(pa.decimal128(10, 2)),

@@ -1,6 +1,7 @@
 """Archive, then delete: a write-ahead row makes it resumable after a crash at any point.
 
-1. PLANNED: the victim is listed and read; the row names every file with length and checksum.
+1. PLANNED: the victim is listed and read; the row names every file with length and checksum. Where
+   nothing is to be archived, the row begins as ARCHIVED.
 2. ARCHIVED: every file that must be kept is in the cmroot, verified and on the disk.
 3. DELETED: the files of the row are removed one by one, then the directories, which must be empty.
 4. DONE: whoever asked has recorded it.
@@ -15,10 +16,9 @@ interrupted row of the same victim is then taken up where it stopped.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from changemanager.archive import ChangeManager
 from changemanager.clock import Clock
@@ -30,9 +30,9 @@ from changemanager.errors import (
     ChangeManagerError,
     DirectoryChangedError,
     IntentError,
+    LeaseLostError,
 )
 from changemanager.filesystem.volume import FileKind
-from changemanager.journal import log_deed
 from changemanager.lease import never_lost
 from changemanager.location import ListedFile, Location, Resolver, list_tree
 from changemanager.manifest import (
@@ -43,75 +43,18 @@ from changemanager.manifest import (
     IntentState,
 )
 from changemanager.recycle import KeptFile, RecycleKind, plan_recycle
+from changemanager.removal import (
+    DeletionReport,
+    Removal,
+    RemovalWork,
+    in_state,
+    log_deletion,
+    unplanned_changes,
+)
 from changemanager.seen import files_as_seen, names_only
 
-_LOG = logging.getLogger(__name__)
-
+_OPEN = tuple(state for state in IntentState if state.is_open)
 _SOURCE_CHANGED = "whether the database is a replication source has changed"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DeletionReport:
-    """What became of one victim. `intent` is None if it was not there at all; `left` are files that
-    stay because they were not seen."""
-
-    victim: str
-    intent: ArchiveIntent | None
-    kept: tuple[KeptFile, ...] = ()
-    deleted_count: int = 0
-    is_resumed: bool = False
-    left: tuple[str, ...] = ()
-
-    @property
-    def archived_count(self) -> int:
-        """Files newly archived by this call."""
-        return sum(file.is_new for file in self.kept)
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes that the victim had when it was planned."""
-        return sum(file.size_bytes for file in self.intent.files) if self.intent else 0
-
-
-def unplanned_changes(
-    intent: ArchiveIntent,
-    listing: Iterable[ListedFile],
-    *,
-    is_time_compared: bool,
-    is_new_left: bool = False,
-) -> tuple[str, ...]:
-    """How a victim differs from its row, except for files that are gone; pure.
-
-    Times are compared only while nothing was archived: archiving sets them. With ``is_new_left``
-    what is not in the row is no difference, because it stays.
-    """
-    known = {file.path: file for file in intent.files}
-    changes = []
-    for found in listing:
-        planned = known.get(found.path)
-        if found.kind is FileKind.DIRECTORY or (planned is None and is_new_left):
-            continue
-        if planned is None or found.kind is not FileKind.FILE:
-            changes.append(f"{found.path} is new")
-        elif planned.size_bytes != found.size_bytes:
-            changes.append(f"{found.path} has {found.size_bytes} bytes, not {planned.size_bytes}")
-        elif is_time_compared and planned.mtime_ms != found.mtime_ms:
-            changes.append(f"{found.path} was written since")
-    return tuple(changes)
-
-
-def _log_deletion(intent: ArchiveIntent, deleted_count: int, *, is_resumed: bool) -> None:
-    log_deed(
-        _LOG,
-        "deleted",
-        path=intent.victim,
-        files=deleted_count,
-        bytes=sum(file.size_bytes for file in intent.files),
-        **intent.context.facts,
-        cmroot=intent.cmroot,
-        removal=intent.intent_id,
-        resumed=True if is_resumed else None,
-    )
 
 
 class DeleteProtocol:
@@ -181,7 +124,8 @@ class DeleteProtocol:
             ),
             context=context,
             is_remaining_in_trash=chosen.is_remaining_in_trash and keeper is not None,
-            state=IntentState.PLANNED,
+            # Where nothing is to be archived, everything is.
+            state=IntentState.PLANNED if keeper else IntentState.ARCHIVED,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
         )
@@ -189,7 +133,7 @@ class DeleteProtocol:
     def _archived_before(self, place: Location) -> Callable[[ListedFile], bool]:
         """Whether an earlier try has archived a file with the content that it has: where there are
         links, that gave the file the time of its copy."""
-        rows = self._intents.intents([IntentState.ABANDONED], victim=place.uri)
+        rows = self._intents.intents([IntentState.ABANDONED], victims=[place.uri])
         known = {file.path: file.checksum for row in rows for file in row.archived_files}
 
         def is_archived(file: ListedFile) -> bool:
@@ -210,40 +154,76 @@ class DeleteProtocol:
         require_lease: Callable[[], None] = never_lost,
         seen: Sequence[ListedFile] | None = None,
     ) -> DeletionReport:
-        """Archive and delete a victim that, as the caller knows now, may go; with ``seen`` only
-        what is still as it was seen then, and the directories that are empty without it.
-
-        Takes up an interrupted row of the same victim; one that is out of date, or names what was
-        not seen, is abandoned and a new one is made. Afterwards the row is DELETED. `require_lease`
-        is called before each step, and raises if the caller may not go on. Besides the errors of
-        `plan`: ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError,
-        ChecksumMismatchError (the row stays, call again later); DirectoryChangedError,
-        ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
-        """
-        place = self._resolve(victim)
-        require_contained(place, self._resolve(root), self.archive.spared if self.archive else ())
-        open_states = [state for state in IntentState if state.is_open]
-        for intent in self._intents.intents(open_states, victim=place.uri):
-            is_gone = place.status() is None
-            is_same_kind = (intent.cmroot is not None) == is_archived
-            # Also for a victim that is gone: it shows whether all that must be kept is archived.
-            if is_gone or (is_same_kind and names_only(intent, seen)):
-                return self._drive(intent, is_resumed=True, require_lease=require_lease, seen=seen)
-            why = "it names other files" if is_same_kind else _SOURCE_CHANGED
-            self.abandon(intent, why)
-        planned = self.plan(
-            victim,
+        """One victim, as :meth:`remove_all`; what fails it is raised."""
+        removal = Removal(
+            victim=victim,
             root=root,
             context=context,
             is_archived=is_archived,
             is_purge=is_purge,
             seen=seen,
         )
-        if planned is None:
-            return DeletionReport(victim=place.uri, intent=None)
-        require_lease()
-        intent = self._intents.add_intent(planned)
-        return self._drive(intent, is_resumed=False, require_lease=require_lease, seen=seen)
+        (outcome,) = self.remove_all([removal], require_lease=require_lease)
+        if isinstance(outcome, DeletionReport):
+            return outcome
+        raise outcome
+
+    def remove_all(
+        self,
+        removals: Sequence[Removal],
+        *,
+        require_lease: Callable[[], None] = never_lost,
+        require_same: Callable[[], None] = never_lost,
+    ) -> tuple[DeletionReport | ChangeManagerError | OSError, ...]:
+        """Archive and delete victims that, as the caller knows now, may go: of each, in their
+        order, what became of it, or why it failed, which stops no other.
+
+        All rows are written before anything is touched, and each step of all rows is one step of
+        the store. Takes up an interrupted row of a victim; one that is out of date, or names what
+        was not seen, is abandoned and a new one is made. Afterwards the rows are DELETED.
+        `require_lease` is called before each step, and raises if the caller may not go on; so does
+        `require_same` before each victim is archived, and before it is deleted. Besides the errors
+        of `plan`: ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError,
+        ChecksumMismatchError (the row stays, call again later); DirectoryChangedError,
+        ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
+        """
+        works = [RemovalWork(removal, self._resolve(removal.victim)) for removal in removals]
+        rows = self._intents.intents(_OPEN, victims=[work.place.uri for work in works])
+        for work in works:
+            with work.failing():
+                self._begin(work, [row for row in rows if row.victim == work.place.uri])
+        planned = [work.intent for work in works if work.intent and not work.is_resumed]
+        if planned:
+            require_lease()
+            stored = {row.victim: row for row in self._intents.add_intents(planned)}
+            for work in works:
+                if work.intent and not work.is_resumed:
+                    work.intent = stored[work.intent.victim]
+        self._drive(works, require_lease=require_lease, require_same=require_same)
+        return tuple(work.outcome for work in works)
+
+    def _begin(self, work: RemovalWork, rows: Sequence[ArchiveIntent]) -> None:
+        """Find an interrupted row to go on with, or plan; no row for a victim that is not there."""
+        removal, place = work.removal, work.place
+        spared = self.archive.spared if self.archive else ()
+        require_contained(place, self._resolve(removal.root), spared)
+        for intent in rows:
+            is_gone = place.status() is None
+            is_same_kind = (intent.cmroot is not None) == removal.is_archived
+            # Also for a victim that is gone: it shows whether all that must be kept is archived.
+            if is_gone or (is_same_kind and names_only(intent, removal.seen)):
+                work.intent, work.is_resumed = intent, True
+                return
+            why = "it names other files" if is_same_kind else _SOURCE_CHANGED
+            self.abandon(intent, why)
+        work.intent = self.plan(
+            removal.victim,
+            root=removal.root,
+            context=removal.context,
+            is_archived=removal.is_archived,
+            is_purge=removal.is_purge,
+            seen=removal.seen,
+        )
 
     def settle(self, intent: ArchiveIntent) -> DeletionReport | None:
         """Bring an interrupted row to its end if its victim is gone; None (no change) if it is not.
@@ -252,93 +232,126 @@ class DeleteProtocol:
         """
         if not intent.state.is_open or self._resolve(intent.victim).status() is not None:
             return None
-        return self._drive(intent, is_resumed=True)
+        removal = Removal(
+            victim=intent.victim,
+            root=intent.victim,
+            context=intent.context,
+            is_archived=intent.cmroot is not None,
+        )
+        work = RemovalWork(removal, self._resolve(intent.victim), intent, is_resumed=True)
+        self._drive([work])
+        if isinstance(work.outcome, DeletionReport):
+            return work.outcome
+        raise work.outcome
 
     def abandon(self, intent: ArchiveIntent, reason: str) -> None:
         """Stop an open row for a reason; what it has archived stays archived."""
-        self._advance(intent, IntentState.ABANDONED, reason)
+        (moved,) = self._move([intent], IntentState.ABANDONED, reason)
+        if isinstance(moved, IntentError):
+            raise moved
 
     def abandon_all(self, victim: str, reason: str) -> None:
         """Stop every open row of a victim."""
-        open_states = [state for state in IntentState if state.is_open]
-        for intent in self._intents.intents(open_states, victim=self._resolve(victim).uri):
+        for intent in self._intents.intents(_OPEN, victims=[self._resolve(victim).uri]):
             self.abandon(intent, reason)
 
     def finish(self, intents: Iterable[ArchiveIntent]) -> None:
         """Whoever asked has recorded the deletion: DELETED rows become DONE, others stay."""
-        for intent in intents:
-            self._intents.advance_intent(
-                intent.intent_id, IntentState.DELETED, IntentState.DONE, self._clock.now_ms()
+        ids = [intent.intent_id for intent in intents]
+        if ids:
+            self._intents.advance_intents(
+                ids, IntentState.DELETED, IntentState.DONE, self._clock.now_ms()
             )
 
-    def _advance(
-        self, intent: ArchiveIntent, to_state: IntentState, reason: str = ""
-    ) -> ArchiveIntent:
+    def finish_below(self, location: str) -> None:
+        """The same for all that was deleted at or below a location."""
+        self._intents.finish_intents(location, self._clock.now_ms())
+
+    def _advance(self, works: Sequence[RemovalWork], to_state: IntentState) -> None:
+        """Move the rows of works on in one step; a row that another process has moved meanwhile
+        fails its work."""
+        moved = self._move([work.row for work in works], to_state)
+        for work, row in zip(works, moved, strict=True):
+            with work.failing():
+                if isinstance(row, IntentError):
+                    raise row
+                work.intent = row
+
+    def _move(
+        self, rows: Sequence[ArchiveIntent], to_state: IntentState, reason: str = ""
+    ) -> list[ArchiveIntent | IntentError]:
+        """Rows of one state in another one, in one step; an error for each that is no longer as it
+        was."""
+        if not rows:
+            return []
         now_ms = self._clock.now_ms()
-        if not self._intents.advance_intent(
-            intent.intent_id, intent.state, to_state, now_ms, reason
-        ):
-            raise IntentError(
-                f"the removal {intent.intent_id} of {intent.victim} is no longer "
-                f"{intent.state.name}: another process works on it; try again later"
+        (from_state,) = {row.state for row in rows}
+        ids = [row.intent_id for row in rows]
+        moved = self._intents.advance_intents(ids, from_state, to_state, now_ms, reason)
+        return [
+            replace(row, state=to_state, updated_at_ms=now_ms, reason=reason)
+            if row.intent_id in moved
+            else IntentError(
+                f"the removal {row.intent_id} of {row.victim} is no longer {from_state.name}: "
+                "another process works on it; try again later"
             )
-        return replace(intent, state=to_state, updated_at_ms=now_ms, reason=reason)
+            for row in rows
+        ]
 
     def _drive(
         self,
-        intent: ArchiveIntent,
+        works: Sequence[RemovalWork],
         *,
-        is_resumed: bool,
         require_lease: Callable[[], None] = never_lost,
-        seen: Sequence[ListedFile] | None = None,
-    ) -> DeletionReport:
-        kept: tuple[KeptFile, ...] = ()
-        deleted_count = 0
-        left: tuple[str, ...] = ()
-        is_read_again = is_resumed
+        require_same: Callable[[], None] = never_lost,
+    ) -> None:
+        """Bring rows from the state in which they are to DELETED."""
+        require_lease()
+        for work in in_state(works, IntentState.PLANNED):
+            require_same()
+            with work.failing(), self._abandoning(work):
+                work.kept = self._archive_files(work, require_lease)
+                work.is_archived_now = True
+        self._advance(in_state(works, IntentState.PLANNED), IntentState.ARCHIVED)
         try:
-            require_lease()
-            if intent.state is IntentState.PLANNED:
-                kept = self._archive_files(
-                    intent,
-                    is_resumed=is_resumed,
-                    is_rest_left=seen is not None,
-                    require_lease=require_lease,
-                )
-                intent = self._advance(intent, IntentState.ARCHIVED)
-                # Read in this try: content is compared again only for a row that was ARCHIVED
-                # before.
-                is_read_again = False
-            if intent.state is IntentState.ARCHIVED:
-                deleted_count, left = self._delete(
-                    intent, is_read_again=is_read_again, require_lease=require_lease, seen=seen
-                )
-                intent = self._advance(intent, IntentState.DELETED)
-                _log_deletion(intent, deleted_count, is_resumed=is_resumed)
-        except (DirectoryChangedError, ArchivedFileLostError) as error:
-            self.abandon(intent, str(error))
+            for work in in_state(works, IntentState.ARCHIVED):
+                require_same()
+                with work.failing(), self._abandoning(work):
+                    self._delete(work, require_lease)
+        except LeaseLostError:
+            raise  # whoever lost it changes nothing more
+        except Exception:
+            self._record_deleted(works)
             raise
-        return DeletionReport(
-            victim=intent.victim,
-            intent=intent,
-            kept=kept,
-            deleted_count=deleted_count,
-            is_resumed=is_resumed,
-            left=left,
-        )
+        self._record_deleted(works)
+
+    def _record_deleted(self, works: Sequence[RemovalWork]) -> None:
+        deleted = [work for work in works if work.is_deleted_now]
+        _settle_removals(deleted)
+        self._advance(in_state(deleted, IntentState.ARCHIVED), IntentState.DELETED)
+        for work in in_state(deleted, IntentState.DELETED):
+            log_deletion(work.row, work.deleted_count, is_resumed=work.is_resumed)
+
+    @contextmanager
+    def _abandoning(self, work: RemovalWork) -> Iterator[None]:
+        """A victim that is no longer what the row says is to be planned anew."""
+        try:
+            yield
+        except (DirectoryChangedError, ArchivedFileLostError) as error:
+            self.abandon(work.row, str(error))
+            raise
 
     def _require_unchanged(
-        self,
-        intent: ArchiveIntent,
-        place: Location,
-        *,
-        is_time_compared: bool,
-        is_rest_left: bool,
+        self, work: RemovalWork, *, is_time_compared: bool
     ) -> Mapping[str, ListedFile]:
         """What is in the victim, planned files only if unchanged. Raises DirectoryChangedError."""
+        place = work.place
         listing = list_tree(place)
         changes = unplanned_changes(
-            intent, listing, is_time_compared=is_time_compared, is_new_left=is_rest_left
+            work.row,
+            listing,
+            is_time_compared=is_time_compared,
+            is_new_left=work.removal.seen is not None,
         )
         if changes:
             raise DirectoryChangedError(
@@ -365,20 +378,13 @@ class DeleteProtocol:
                 )
 
     def _archive_files(
-        self,
-        intent: ArchiveIntent,
-        *,
-        is_resumed: bool,
-        is_rest_left: bool,
-        require_lease: Callable[[], None],
+        self, work: RemovalWork, require_lease: Callable[[], None]
     ) -> tuple[KeptFile, ...]:
+        intent, place = work.row, work.place
         if intent.cmroot is None:
             return ()
-        place = self._resolve(intent.victim)
-        if is_resumed:
-            found = self._require_unchanged(
-                intent, place, is_time_compared=False, is_rest_left=is_rest_left
-            )
+        if work.is_resumed:
+            found = self._require_unchanged(work, is_time_compared=False)
             self._require_content(intent, place, found)
         return self._keeper(intent).keep(
             place,
@@ -398,20 +404,12 @@ class DeleteProtocol:
             )
         return archive
 
-    def _delete(
-        self,
-        intent: ArchiveIntent,
-        *,
-        is_read_again: bool,
-        require_lease: Callable[[], None],
-        seen: Sequence[ListedFile] | None,
-    ) -> tuple[int, tuple[str, ...]]:
-        place = self._resolve(intent.victim)
-        is_rest_left = seen is not None
-        found = self._require_unchanged(
-            intent, place, is_time_compared=intent.cmroot is None, is_rest_left=is_rest_left
-        )
-        if is_read_again and intent.cmroot is not None:
+    def _delete(self, work: RemovalWork, require_lease: Callable[[], None]) -> None:
+        intent, place, seen = work.row, work.place, work.removal.seen
+        found = self._require_unchanged(work, is_time_compared=intent.cmroot is None)
+        # What was archived in this try was read in it: content is compared again only for a row
+        # that was ARCHIVED before.
+        if work.is_resumed and not work.is_archived_now and intent.cmroot is not None:
             self._require_content(intent, place, found)
         present = [file for file in intent.files if file.path in found]
         # All copies before the first deletion: if one vanished, nothing is gone yet.
@@ -425,18 +423,17 @@ class DeleteProtocol:
                     place.volume.remove_file(place.child(file.path).path)
             require_lease()
             self._remove_directories(place, list(found.values()), seen)
-            _settle_removal(place, [*found, *(file.path for file in intent.files)])
         except OSError as error:
             # Names that came meanwhile are the one thing that abandons; the rest is tried again.
-            self._require_unchanged(
-                intent, place, is_time_compared=False, is_rest_left=is_rest_left
-            )
+            self._require_unchanged(work, is_time_compared=False)
             raise ChangeManagerError(
                 f"cannot delete {place.uri}: {error}; what must be kept is in the archive, the "
                 "rest is deleted when this runs again"
             ) from error
         planned = {file.path for file in intent.files}
-        return len(present), tuple(
+        work.deleted_count, work.is_deleted_now = len(present), True
+        work.gone = (*found, *planned)
+        work.left = tuple(
             path
             for path, file in found.items()
             if file.kind is not FileKind.DIRECTORY and path not in planned
@@ -474,13 +471,19 @@ class DeleteProtocol:
             volume.remove_empty_directory(place.path)
 
 
-def _settle_removal(place: Location, gone: Iterable[str]) -> None:
+def _settle_removals(works: Iterable[RemovalWork]) -> None:
     """No loss of power brings back what went: each directory that lost a name, and stands still
     because somebody else has put something there, is on the disk without it."""
-    within = sorted(_directories_above(gone) - {""})
-    for directory in (place.parent, place, *map(place.child, within)):
-        with suppress(FileNotFoundError):
-            settle_names(place.volume, directory.path)
+    settled: set[str] = set()
+    for work in works:
+        place = work.place
+        within = sorted(_directories_above(work.gone) - {""})
+        for directory in (place.parent, place, *map(place.child, within)):
+            if directory.uri in settled:
+                continue
+            with work.failing(), suppress(FileNotFoundError):
+                settle_names(place.volume, directory.path)
+                settled.add(directory.uri)
 
 
 def _directories_above(paths: Iterable[str]) -> set[str]:

@@ -288,8 +288,9 @@ class ArchiveIntent:
 class ArchiveIntents(Protocol):
     """What is being archived and deleted."""
 
-    def add_intent(self, intent: ArchiveIntent) -> ArchiveIntent:
-        """Store a new intent. If its victim has an open one already, that one is the answer."""
+    def add_intents(self, intents: Sequence[ArchiveIntent]) -> tuple[ArchiveIntent, ...]:
+        """Store new intents, of different victims: all or none, in their order. For a victim that
+        has an open one already, that one is the answer."""
         ...
 
     def intent(self, intent_id: str) -> ArchiveIntent | None:
@@ -297,20 +298,24 @@ class ArchiveIntents(Protocol):
         ...
 
     def intents(
-        self, states: Collection[IntentState], *, victim: str | None = None
+        self, states: Collection[IntentState], *, victims: Collection[str] | None = None
     ) -> tuple[ArchiveIntent, ...]:
-        """Intents in these states, oldest first (then by id)."""
+        """Intents in these states (of these victims), oldest first (then by id)."""
         ...
 
-    def advance_intent(
+    def advance_intents(
         self,
-        intent_id: str,
+        intent_ids: Collection[str],
         from_state: IntentState,
         to_state: IntentState,
         now_ms: int,
         reason: str = "",
-    ) -> bool:
-        """Move an intent on, if it is in `from_state`; False and no change if it is not."""
+    ) -> frozenset[str]:
+        """Move those on that are in `from_state`, in one step; which. Others do not change."""
+        ...
+
+    def finish_intents(self, location: str, now_ms: int) -> int:
+        """Those at or below a location that are DELETED become DONE; how many."""
         ...
 
     def forget_intents(self, before_ms: int) -> int:

@@ -9,27 +9,26 @@ from hms_bridge.acid.obsolete import CleaningPlan, Kept, KeptReason, Victim
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.target_mark import TargetMark
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CleaningTarget:
     """What a queue entry points at. `location` is the directory of the table or partition.
 
-    `is_archived`: the database is a replication source, so files are archived first (I4).
+    `mark`: it is still the same table, at the same place, under the same rule, if it is the mark
+    that the metastore gives then.
     """
 
     table: Table
     location: str
-    is_archived: bool
+    mark: TargetMark
     is_refused: bool
 
-    def is_same(self, other: CleaningTarget) -> bool:
-        """Whether it is still the same table, at the same place, under the same rule."""
-        return (
-            (self.table.id, self.table.create_time) == (other.table.id, other.table.create_time)
-            and self.location == other.location
-            and self.is_archived == other.is_archived
-        )
+    @property
+    def is_archived(self) -> bool:
+        """The database is a replication source, so files are archived first (I4)."""
+        return self.mark.is_replication_source
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -28,6 +28,7 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.properties import NO_CLEANUP
 from hms_bridge.model.target import Scope
+from hms_bridge.model.target_mark import TargetMark
 from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 
@@ -69,24 +70,26 @@ class CleaningPlanner:
     def target(self, entry: Compaction) -> CleaningTarget:
         """What the entry points at. Raises NoSuchObjectError if that is gone, TargetChangedError
         while a rename moves it: a directory that seems empty would be recorded as cleaned."""
-        moves = self._metastore.find_moves(entry.target.database, entry.target.table)
-        if moves:
-            raise TargetChangedError(
-                f"{entry.target}: {moves[0]} is being moved by a rename; the next pass goes on"
-            )
+        mark = self.mark(entry)
         table, partition = look_up(self._metastore, entry.target)
-        location = (partition or table).storage.location
-        if not location:
-            raise NoSuchObjectError(f"{entry.target} has no directory")
         return CleaningTarget(
             table=table,
-            location=self._resolve(location).uri,
-            is_archived=self.is_replication_source(entry.target.database),
+            location=self._resolve(mark.location).uri,
+            mark=mark,
             is_refused=any(
                 owner.parameters.get(NO_CLEANUP, "").strip().lower() == "true"
                 for owner in (table, partition or table)
             ),
         )
+
+    def mark(self, entry: Compaction) -> TargetMark:
+        """By what the entry's target is known now. Raises as :meth:`target`."""
+        mark = self._metastore.target_mark(entry.target)
+        if mark.moves:
+            raise TargetChangedError(
+                f"{entry.target}: {mark.moves[0]} is being moved by a rename; the next pass goes on"
+            )
+        return mark
 
     def is_replication_source(self, database: str) -> bool:
         """Whether replaced files of a database must be archived; not if it is gone.

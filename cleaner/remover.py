@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from changemanager.delete_protocol import DeleteProtocol, DeletionReport
+from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, LeaseLostError
 from changemanager.lease import WorkLease
 from changemanager.location import Resolver, is_below
 from changemanager.manifest import (
     ArchiveCause,
     ArchiveContext,
-    ArchiveIntent,
     ArchiveIntents,
     IntentState,
 )
+from changemanager.removal import DeletionReport, Removal
 from cleaner.errors import CleanerError
 from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from cleaner.replacement import require_whole
@@ -30,6 +30,8 @@ _CAUSES = {
     VictimReason.ABORTED_WRITES: ArchiveCause.ABORTED,
     VictimReason.ABORTED_COMPACTION: ArchiveCause.ABORTED,
 }
+VICTIMS_AT_ONCE = 200
+"""So many rows are written, and moved on, in one step: nothing of a table may have millions."""
 _OPEN = tuple(state for state in IntentState if state.is_open)
 
 
@@ -45,7 +47,7 @@ class RemovalReport:
 
 
 class Remover:
-    """Removes what a plan names, one victim at a time; one that fails does not stop the others."""
+    """Removes what a plan names, a root at a time; a victim that fails does not stop the others."""
 
     def __init__(
         self,
@@ -60,7 +62,8 @@ class Remover:
         self._resolve = resolve
 
     def remove(self, plan: EntryPlan, require_same: Callable[[], None]) -> RemovalReport:
-        """Carry a plan out. `require_same` is called before each victim; it raises to stop.
+        """Carry a plan out. `require_same` is called before each victim is touched; it raises to
+        stop.
 
         Rows of an interrupted run that the plan no longer names are brought to an end first.
         """
@@ -68,31 +71,56 @@ class Remover:
         failures: list[tuple[str, str]] = []
         for root in plan.roots:
             failures += self._close_strays(root)
-            checked: set[str] = set()
-            for victim in root.plan.victims:
+            if root.plan.victims:
                 require_same()
-                location = self._resolve(root.location).child(victim.path)
-                try:
-                    if victim.by is not None and victim.by not in checked:
-                        require_whole(
-                            self._resolve(root.location).child(victim.by),
-                            is_full_acid=plan.target.table.is_full_acid,
-                        )
-                        checked.add(victim.by)
-                    reports.append(
-                        self._protocol.remove(
-                            location.uri,
-                            root=root.location,
-                            context=_context(plan.entry, plan.target, root, victim),
-                            is_archived=plan.target.is_archived,
-                            require_lease=self.lease.require,
-                        )
-                    )
-                except LeaseLostError:
-                    raise
-                except (ChangeManagerError, CleanerError, OSError) as error:
-                    failures.append((victim.path, str(error)))
+            going = self._with_replacements(plan, root, failures)
+            for start in range(0, len(going), VICTIMS_AT_ONCE):
+                piece = going[start : start + VICTIMS_AT_ONCE]
+                outcomes = self._protocol.remove_all(
+                    [self._removal(plan, root, victim) for victim in piece],
+                    require_lease=self.lease.require,
+                    require_same=require_same,
+                )
+                for victim, outcome in zip(piece, outcomes, strict=True):
+                    if isinstance(outcome, DeletionReport):
+                        reports.append(outcome)
+                    else:
+                        failures.append((victim.path, str(outcome)))
         return _summed(reports, failures)
+
+    def _with_replacements(
+        self, plan: EntryPlan, root: RootPlan, failures: list[tuple[str, str]]
+    ) -> list[Victim]:
+        """Victims whose replacements are there and whole; the others are failures."""
+        faults: dict[str, str | None] = {}
+        going = []
+        for victim in root.plan.victims:
+            if victim.by is not None and victim.by not in faults:
+                faults[victim.by] = self._fault_of(plan, root, victim.by)
+            fault = None if victim.by is None else faults[victim.by]
+            if fault is None:
+                going.append(victim)
+            else:
+                failures.append((victim.path, fault))
+        return going
+
+    def _fault_of(self, plan: EntryPlan, root: RootPlan, directory: str) -> str | None:
+        is_full_acid = plan.target.table.is_full_acid
+        try:
+            require_whole(self._resolve(root.location).child(directory), is_full_acid=is_full_acid)
+        except LeaseLostError:
+            raise
+        except (ChangeManagerError, CleanerError, OSError) as error:
+            return str(error)
+        return None
+
+    def _removal(self, plan: EntryPlan, root: RootPlan, victim: Victim) -> Removal:
+        return Removal(
+            victim=self._resolve(root.location).child(victim.path).uri,
+            root=root.location,
+            context=_context(plan.entry, plan.target, root, victim),
+            is_archived=plan.target.is_archived,
+        )
 
     def remove_path(
         self,
@@ -121,20 +149,17 @@ class Remover:
 
     def finish(self, location: str) -> None:
         """The metastore has recorded what was removed below a location."""
-        self._protocol.finish(self._below(location, (IntentState.DELETED,)))
-
-    def _below(self, location: str, states: tuple[IntentState, ...]) -> tuple[ArchiveIntent, ...]:
-        return tuple(
-            intent for intent in self._intents.intents(states) if is_below(intent.victim, location)
-        )
+        self._protocol.finish_below(location)
 
     def _close_strays(self, root: RootPlan) -> list[tuple[str, str]]:
         """End rows whose victims are gone; give up those whose victims are needed again."""
         place = self._resolve(root.location)
         wanted = {place.child(victim.path).uri for victim in root.plan.victims}
         failures = []
-        for intent in self._below(root.location, _OPEN):
-            if intent.victim in wanted or intent.context.cause not in _CAUSES.values():
+        for intent in self._intents.intents(_OPEN):
+            if intent.victim in wanted or not is_below(intent.victim, root.location):
+                continue
+            if intent.context.cause not in _CAUSES.values():
                 continue
             try:
                 if self._protocol.settle(intent) is None:

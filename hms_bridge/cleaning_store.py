@@ -12,6 +12,8 @@ from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.event_block import EventBlock
 from hms_bridge.model.figures import CompactionFigures, LockFigures, TxnFigures
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.target import Target
+from hms_bridge.model.target_mark import TargetMark
 from hms_bridge.model.txn import AbortedSince
 
 
@@ -38,8 +40,9 @@ class CleaningStore(Protocol):
     def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
         """Of directories of a table those in which, or around which, others lie too, and who."""
 
-    def find_moves(self, database: str, table: str) -> tuple[str, ...]:
-        """Directories of a table that a rename moves: what lies in them is now there, now gone."""
+    def target_mark(self, target: Target) -> TargetMark:
+        """By what a table or partition is known again. Cheap: asked before each deletion. Raises
+        NoSuchObjectError if it is gone, or has no directory."""
 
     def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
         """Record the start."""

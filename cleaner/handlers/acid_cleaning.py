@@ -97,10 +97,10 @@ class AcidCleaning:
 
     def _require_same(self, entry: Compaction, target: CleaningTarget) -> None:
         try:
-            now = self._planner.target(entry)
+            now = self._planner.mark(entry)
         except NoSuchObjectError as error:
             raise TargetChangedError(f"{entry.target} was dropped meanwhile: {error}") from error
-        if not target.is_same(now):
+        if now != target.mark:
             raise TargetChangedError(
                 f"{entry.target} was made anew, moved, or became a replication source meanwhile; "
                 "it is looked at again in the next pass"

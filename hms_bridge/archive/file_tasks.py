@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, or_, select, update
 
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile, is_below
@@ -23,10 +23,18 @@ from changemanager.manifest import ArchiveContext
 from hms_bridge.archive.context_columns import CONTEXT
 from hms_bridge.backend.batches import insert_rows
 from hms_bridge.backend.columns import Columns, flag, member
+from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_FILE_TASK_SEEN, MOVE
 
 _ROW = HMSB_FILE_TASK.c
 _SEEN = HMSB_FILE_TASK_SEEN.c
+_MOVE_LOCATIONS = FixedSql(
+    select(_ROW.LOCATION).where(
+        _ROW.KIND == MOVE,
+        _ROW.DB_NAME == bindparam("database"),
+        _ROW.TBL_NAME == bindparam("name"),
+    )
+)
 _FILE, _DIRECTORY = "f", "d"
 
 
@@ -130,6 +138,12 @@ def find_moves(connection: Connection, database: str, table: str) -> tuple[FileT
         )
     )
     return tuple(map(_TASK_COLUMNS.read, rows))
+
+
+def move_locations(connection: Connection, database: str, table: str) -> tuple[str, ...]:
+    """From where directories of a table are being moved."""
+    rows = _MOVE_LOCATIONS.all(connection, database=database, name=table)
+    return tuple(location for (location,) in rows)
 
 
 def claim(

@@ -7,22 +7,40 @@ stepped back) counts as one that ran out.
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import ColumnElement, Connection, Row, delete, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    String,
+    bindparam,
+    delete,
+    select,
+    update,
+)
 
 from changemanager.manifest import LEASE_MS
 from hms_bridge.archive.digest import digest
 from hms_bridge.backend.dialect import insert_if_missing
+from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.archive_tables import HMSB_LEASE
 
 _ROW = HMSB_LEASE.c
+_NAMED = _ROW.LEASE_DIGEST == bindparam("lease", type_=String)
+_HELD = FixedSql(select(_ROW.OWNER, _ROW.HELD_AT_MS).where(_NAMED).with_for_update())
+_KEPT = FixedSql(
+    update(HMSB_LEASE)
+    .where(_NAMED)
+    .values(
+        OWNER=bindparam("owner", type_=String), HELD_AT_MS=bindparam("now_ms", type_=BigInteger)
+    )
+)
+_ENDED = FixedSql(delete(HMSB_LEASE).where(_NAMED, _ROW.OWNER == bindparam("owner", type_=String)))
 
 
 def take(connection: Connection, name: str, owner: str, now_ms: int) -> bool:
     """Take or keep a lease; False, and no change, if another owner's has not run out."""
-    row = _held(connection, name)
-    if row is None:
+    held = _held(connection, name)
+    if held is None:
         values = {
             "LEASE_DIGEST": digest(name),
             "NAME": name,
@@ -30,9 +48,9 @@ def take(connection: Connection, name: str, owner: str, now_ms: int) -> bool:
             "HELD_AT_MS": now_ms,
         }
         return insert_if_missing(connection, HMSB_LEASE, [_ROW.LEASE_DIGEST], values)
-    if owner != row.OWNER and not _is_over(row, now_ms):
+    if owner != held[0] and not _is_over(held[1], now_ms):
         return False
-    connection.execute(update(HMSB_LEASE).where(_is(name)).values(OWNER=owner, HELD_AT_MS=now_ms))
+    _KEPT.change(connection, lease=digest(name), owner=owner, now_ms=now_ms)
     return True
 
 
@@ -40,14 +58,14 @@ def renew(connection: Connection, name: str, owner: str, now_ms: int) -> bool:
     """A sign of life of the owner; False if the lease is not his (any more)."""
     if not is_owned(connection, name, owner):
         return False
-    connection.execute(update(HMSB_LEASE).where(_is(name)).values(HELD_AT_MS=now_ms))
+    _KEPT.change(connection, lease=digest(name), owner=owner, now_ms=now_ms)
     return True
 
 
 def is_owned(connection: Connection, name: str, owner: str) -> bool:
     """Whether a lease is an owner's, even if it has run out; held until the transaction ends."""
-    row = _held(connection, name)
-    return row is not None and row.OWNER == owner
+    held = _held(connection, name)
+    return held is not None and held[0] == owner
 
 
 def owner_of(connection: Connection, name: str) -> str | None:
@@ -58,13 +76,15 @@ def owner_of(connection: Connection, name: str) -> str | None:
 def is_free(connection: Connection, name: str, now_ms: int) -> bool:
     """Whether anybody may take it."""
     row = connection.execute(select(HMSB_LEASE).where(_is(name))).first()
-    return row is None or _is_over(row, now_ms)
+    return row is None or _is_over(row.HELD_AT_MS, now_ms)
 
 
 def end(connection: Connection, name: str, owner: str | None = None) -> None:
     """Give a lease back, or take it away from whoever has it."""
-    condition = _is(name) if owner is None else _is(name) & (_ROW.OWNER == owner)
-    connection.execute(delete(HMSB_LEASE).where(condition))
+    if owner is None:
+        connection.execute(delete(HMSB_LEASE).where(_is(name)))
+        return
+    _ENDED.change(connection, lease=digest(name), owner=owner)
 
 
 def forget(connection: Connection, before_ms: int) -> int:
@@ -72,13 +92,15 @@ def forget(connection: Connection, before_ms: int) -> int:
     return connection.execute(delete(HMSB_LEASE).where(_ROW.HELD_AT_MS < before_ms)).rowcount
 
 
-def _held(connection: Connection, name: str) -> Row[*tuple[Any, ...]] | None:
-    return connection.execute(select(HMSB_LEASE).where(_is(name)).with_for_update()).first()
+def _held(connection: Connection, name: str) -> tuple[str, int] | None:
+    """The owner, and when he was last heard of; held until the transaction ends."""
+    row = _HELD.first(connection, lease=digest(name))
+    return None if row is None else (row[0], row[1])
 
 
 def _is(name: str) -> ColumnElement[bool]:
     return _ROW.LEASE_DIGEST == digest(name)
 
 
-def _is_over(row: Row[*tuple[Any, ...]], now_ms: int) -> bool:
-    return not -LEASE_MS <= now_ms - row.HELD_AT_MS <= LEASE_MS
+def _is_over(held_at_ms: int, now_ms: int) -> bool:
+    return not -LEASE_MS <= now_ms - held_at_ms <= LEASE_MS

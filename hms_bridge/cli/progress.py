@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from rich.console import Console
 from rich.progress import (
@@ -25,16 +26,39 @@ Advance = Callable[[int], None]
 """Given how many bytes were done since the last call; fewer than 0 where some are done again."""
 
 
+_AROUND: ContextVar[Progress | None] = ContextVar("progress", default=None)
+"""The spinners of a block: a terminal has one live display at a time."""
+
+
 @contextmanager
 def working(text: str) -> Iterator[Callable[[str], None]]:
-    """A spinner with the time that has gone by; the block may change its text."""
+    """A spinner with the time that has gone by; the block may change its text. Within another one
+    it is a line below that."""
+    around = _AROUND.get()
+    if around is not None:
+        with _line(around, text) as change:
+            yield change
+        return
     with _progress(SpinnerColumn(), _TEXT, TimeElapsedColumn()) as progress:
-        task = progress.add_task(text, total=None)
+        token = _AROUND.set(progress)
+        try:
+            with _line(progress, text) as change:
+                yield change
+        finally:
+            _AROUND.reset(token)
 
-        def change(other: str) -> None:
-            progress.update(task, description=other)
 
+@contextmanager
+def _line(progress: Progress, text: str) -> Iterator[Callable[[str], None]]:
+    task = progress.add_task(text, total=None)
+
+    def change(other: str) -> None:
+        progress.update(task, description=other)
+
+    try:
         yield change
+    finally:
+        progress.remove_task(task)
 
 
 @contextmanager

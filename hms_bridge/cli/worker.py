@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from changemanager.location import FsspecResolver, Resolver
-from hms_bridge.cli.spark_options import start_spark
+from hms_bridge.cli.spark_options import started
 from hms_bridge.cli.versions import own_version
 from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_process_alive
 from hms_bridge.compaction.executor import CompactionExecutor, ExecutorFor, always
@@ -60,7 +60,7 @@ class ExecutorsBySize:
 
     def __init__(self, kernel: BucketKernel, request: SparkRequest, local_bytes_max: int) -> None:
         self._kernel = kernel
-        self._request = request
+        self._start = started(request, "hms-bridge compact")
         self._local_bytes_max = local_bytes_max
         self._local = LocalExecutor(kernel=kernel)
         self._spark: Any = None
@@ -74,7 +74,7 @@ class ExecutorsBySize:
 
         with self._starting:  # of several workers one starts it
             if self._spark is None:
-                self._spark = start_spark(self._request, "hms-bridge compact")
+                self._spark = self._start()
         return SparkExecutor(spark=self._spark, kernel=self._kernel)
 
     def close(self) -> None:

@@ -32,6 +32,7 @@ _NAMED_ALIKE = frozenset(
     {"tinyint", "smallint", "int", "bigint", "boolean", "date", "string", "varchar"}
 )
 """Types of partition columns whose values have one text in Hive and here."""
+_MULTIPLYING = (exp.Join, exp.UDTF, exp.Anonymous, exp.Cube, exp.Rollup, exp.GroupingSets)
 _NANOSECONDS = re.compile(r"\s*\d+-\d+-\d+[ T]\d+:\d+:\d+\.\d{6}0*[1-9]")
 _VARCHAR = re.compile(r"varchar\((\d+)\)")
 
@@ -64,7 +65,8 @@ class QueryPlan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WritePlan:
-    """A write. ``query`` yields the rows, as the module says."""
+    """A write. ``query`` yields the rows, as the module says. ``is_bounded``: no more of them than
+    the sources have."""
 
     kind: Write
     table: Table
@@ -72,6 +74,7 @@ class WritePlan:
     sources: tuple[SourceView, ...]
     delete_statement_id: int | None
     insert_statement_id: int | None
+    is_bounded: bool = False
 
 
 def plan_query(statement: Select, tables: Mapping[NameAsWritten, Table]) -> QueryPlan:
@@ -154,6 +157,16 @@ def _plan_insert(
         sources=views,
         delete_statement_id=None,
         insert_statement_id=0,
+        is_bounded=_is_bounded(statement.source),
+    )
+
+
+def _is_bounded(source: exp.Expr) -> bool:
+    """Whether a query makes no more rows than it reads: no joins, nothing that makes several rows
+    of one, and no function that may be such a one without being known here."""
+    return not any(
+        isinstance(node, _MULTIPLYING) and not isinstance(node, exp.Values)
+        for node in source.walk()
     )
 
 

@@ -109,17 +109,17 @@ class SnapshotReader:
             if length == 0:
                 continue
             with open_orc_file(self._volume, file.path, self._form, length) as opened:
-                for stripe in self._stripes(opened, file):
+                for stripe in self._stripes(opened, file, split):
                     batch = self._visible(stripe, file, opened, split.deletes)
                     if batch.num_rows:
                         yield batch
 
-    def _stripes(self, opened: OrcFile, file: ReadFile) -> Iterator[_Stripe]:
+    def _stripes(self, opened: OrcFile, file: ReadFile, split: ReadSplit) -> Iterator[_Stripe]:
         is_insert_only = file.raw is None and file.bucket_id is None
         if opened.layout is not None and file.raw is None:
-            yield from self._acid_stripes(opened, file)
+            yield from self._acid_stripes(opened, file, split)
         elif opened.layout is None and (file.raw is not None or is_insert_only):
-            yield from self._raw_stripes(opened, file)
+            yield from self._raw_stripes(opened, file, split)
         elif opened.layout is None:
             raise AcidFormatError("the file has no ACID columns", file.path)
         else:
@@ -128,9 +128,11 @@ class SnapshotReader:
     def _file_places(self, row_type: OrcType) -> list[int]:
         return sorted({place for place in self._places if place < len(row_type.children)})
 
-    def _acid_stripes(self, opened: OrcFile, file: ReadFile) -> Iterator[_Stripe]:
+    def _acid_stripes(self, opened: OrcFile, file: ReadFile, split: ReadSplit) -> Iterator[_Stripe]:
         places = self._file_places(opened.require_layout().row_type)
-        for number in range(opened.stripe_count):
+        for number, stripe in enumerate(opened.tail.stripes):
+            if not split.has_stripe(stripe.offset_bytes):
+                continue
             events = opened.read_events(number, places)
             operation, write_ids, buckets, row_ids, current = events.columns[:5]
             if pc.any(pc.not_equal(operation, int(Operation.INSERT))).as_py():
@@ -147,18 +149,20 @@ class SnapshotReader:
                 row_count=events.num_rows,
             )
 
-    def _raw_stripes(self, opened: OrcFile, file: ReadFile) -> Iterator[_Stripe]:
+    def _raw_stripes(self, opened: OrcFile, file: ReadFile, split: ReadSplit) -> Iterator[_Stripe]:
         places = self._file_places(opened.tail.schema)
         first = 0 if file.raw is None else self._rows_before(file.raw)
         for number, stripe in enumerate(opened.tail.stripes):
+            before, first = first, first + stripe.row_count
+            if not split.has_stripe(stripe.offset_bytes):
+                continue
             rows = bare_children(opened.read_rows(number, places)) if places else []
             yield _Stripe(
-                keys=None if file.raw is None else _raw_keys(file.raw, first, stripe.row_count),
+                keys=None if file.raw is None else _raw_keys(file.raw, before, stripe.row_count),
                 current_write_ids=None,
                 columns=dict(zip(places, rows, strict=True)),
                 row_count=stripe.row_count,
             )
-            first += stripe.row_count
 
     def _rows_before(self, raw: RawRows) -> int:
         """Rows of one bucket are numbered on through all of its files."""

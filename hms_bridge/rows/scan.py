@@ -23,8 +23,13 @@ from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType, struct_type
 from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, has_raw_rows
-from hms_bridge.snapshot.plan import ReadSplit, plan_read
+from hms_bridge.snapshot.plan import ReadPlan, ReadSplit, plan_read
 
+SPLIT_BYTES_MIN, SPLIT_BYTES_MAX = 16 * 1024 * 1024, 64 * 1024 * 1024
+"""Of a file that is larger each task reads some stripes: Hive writes stripes of 64 MiB at most,
+before they are compressed (`orc.stripe.size`)."""
+_SPLITS_MANY = 1000
+"""Above so many, splits become larger: every task is given all."""
 ROW_PARTITION_COLUMN = "row__partition"
 _LOG = logging.getLogger(__name__)
 
@@ -49,11 +54,12 @@ def plan_scan(
     txns: ValidTxnList,
     write_ids: ValidWriteIdList,
 ) -> tuple[ScanSplit, ...]:
-    """One split for each data file of the snapshot. The lists must be taken before this call.
+    """One split for each data file of the snapshot, several for a large one. The lists must be
+    taken before this call.
 
     Raises NotEnoughHistoryError for a snapshot that was compacted away, AcidFormatError.
     """
-    splits = []
+    plans: list[tuple[str, tuple[tuple[Column, str], ...], ReadPlan]] = []
     for location, values in _roots(metastore, table):
         place = resolver(location)
         volume = place.volume
@@ -75,18 +81,20 @@ def plan_scan(
                 plan.unread[0],
                 f" and {len(plan.unread) - 1} more" if len(plan.unread) > 1 else "",
             )
-        partition = tuple(zip(table.partition_columns, values, strict=True))
-        splits += [
-            ScanSplit(
-                location=location,
-                split=split,
-                write_ids=plan.write_ids,
-                columns=table.storage.columns,
-                partition=partition,
-            )
-            for split in plan.file_splits()
-        ]
-    return tuple(splits)
+        plans.append((location, tuple(zip(table.partition_columns, values, strict=True)), plan))
+    size_bytes = sum(file.size_bytes for _, _, plan in plans for file in plan.files)
+    bytes_max = min(max(SPLIT_BYTES_MIN, size_bytes // _SPLITS_MANY), SPLIT_BYTES_MAX)
+    return tuple(
+        ScanSplit(
+            location=location,
+            split=split,
+            write_ids=plan.write_ids,
+            columns=table.storage.columns,
+            partition=partition,
+        )
+        for location, partition, plan in plans
+        for split in plan.file_splits(bytes_max)
+    )
 
 
 def read_scan_split(

@@ -65,9 +65,10 @@ class SqlArchiveManifest(Verbs):
     known_times = reads(times.known_times)
     note_time = writes(sql(times.note_time))
 
-    add_intent = writes(sql(intents.add_intent))
+    add_intents = writes(sql(intents.add_intents))
     intent = reads(sql(intents.intent))
-    advance_intent = writes(sql(intents.advance_intent))
+    advance_intents = writes(sql(intents.advance_intents))
+    finish_intents = writes(sql(intents.finish_intents))
     forget_intents = writes(sql(intents.forget_intents))
     intents = reads(sql(intents.intents))
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from hms_bridge.archive import file_tasks, pins
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
+from hms_bridge.catalog import target_marks
 from hms_bridge.catalog.places import Owner
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.event_block import kept_since_seconds
+from hms_bridge.model.target import Target
+from hms_bridge.model.target_mark import TargetMark
 from hms_bridge.notification import event_log, events, hook_points
 from hms_bridge.notification.event_sizes import EventSizes
 from hms_bridge.service.aborts import log_abort
@@ -38,8 +42,10 @@ last event is older by the time that it had planned and waited."""
 _LOG = logging.getLogger(__name__)
 
 
-def _find_moves(connection: Connection, database: str, table: str) -> tuple[str, ...]:
-    return tuple(move.location for move in file_tasks.find_moves(connection, database, table))
+def _target_mark(connection: Connection, target: Target) -> TargetMark:
+    """The moves first: one that begins after them shows in the location."""
+    moves = file_tasks.move_locations(connection, target.database, target.table)
+    return replace(target_marks.find_mark(connection, target), moves=moves)
 
 
 class CleaningVerbs(VerbFamily):
@@ -58,7 +64,7 @@ class CleaningVerbs(VerbFamily):
     retry_failed_cleanings = writes(cleaning.retry_failed_cleanings)
     forget_aborted_components = writes(aborted_writes.forget_aborted_components)
     aborted_since = reads(sql(valid_write_ids.aborted_since))
-    find_moves = reads(sql(_find_moves))
+    target_mark = reads(sql(_target_mark))
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)
     revoke_timed_out_workers = writes(compaction_queue.revoke_timed_out_workers)
 

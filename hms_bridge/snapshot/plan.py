@@ -6,6 +6,7 @@ A row is seen if its write id (`currentTransaction`) is valid and no seen delete
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -74,12 +75,26 @@ class ReadSplit:
     """Rows that can be read without knowing any other split.
 
     `deletes`: every file whose delete events can name rows of `files`; they match by the whole row
-    id (write id, bucket property, row id).
+    id (write id, bucket property, row id). `start`, `end`: of the stripes of `files` only those
+    that begin at these bytes or between; without an end to the end of the file.
     """
 
     bucket_id: int | None
     files: tuple[ReadFile, ...]
     deletes: tuple[ReadFile, ...] = ()
+    start: int = 0
+    end: int | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much of the files it is."""
+        if self.end is not None:
+            return self.end - self.start
+        return sum(file.size_bytes for file in self.files) - self.start
+
+    def has_stripe(self, offset: int) -> bool:
+        """Whether a stripe that begins there is of this split: it is of one split of its file."""
+        return self.start <= offset and (self.end is None or offset < self.end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +135,17 @@ class ReadPlan:
         ordered = sorted(groups.items(), key=lambda group: -1 if group[0] is None else group[0])
         return tuple(self._split(bucket_id, tuple(files)) for bucket_id, files in ordered)
 
-    def file_splits(self) -> tuple[ReadSplit, ...]:
-        """One split a file: what a scan takes."""
-        return tuple(self._split(file.bucket_id, (file,)) for file in self.files)
+    def file_splits(self, bytes_max: int | None = None) -> tuple[ReadSplit, ...]:
+        """What a scan takes: one split a file; of a larger one a split for each ``bytes_max``.
+
+        A file that is still being written (`side_file`) is not cut: its length is not known.
+        """
+        return tuple(
+            replace(whole, start=start, end=end)
+            for file in self.files
+            for whole in [self._split(file.bucket_id, (file,))]
+            for start, end in _ranges(file, bytes_max)
+        )
 
     def _split(self, bucket_id: int | None, files: tuple[ReadFile, ...]) -> ReadSplit:
         """A row can only be deleted by its own write or a later one."""
@@ -134,6 +157,15 @@ class ReadPlan:
             and (not self.is_bucketed or delete.bucket_id == bucket_id)
         )
         return ReadSplit(bucket_id=bucket_id, files=files, deletes=deletes)
+
+
+def _ranges(file: ReadFile, bytes_max: int | None) -> list[tuple[int, int | None]]:
+    """Bytes that together are the whole file, the last of them to wherever it ends."""
+    pieces = 1
+    if bytes_max is not None and file.side_file is None:
+        pieces = max(1, math.ceil(file.size_bytes / bytes_max))
+    bounds = [file.size_bytes * number // pieces for number in range(1, pieces)]
+    return list(zip([0, *bounds], [*bounds, None], strict=True))
 
 
 def plan_read(

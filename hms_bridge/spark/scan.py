@@ -43,15 +43,26 @@ def snapshot_frame(
     The frame is to be read before the transaction ends. ``is_exact``: its tasks refuse a timestamp
     whose last digits Spark would cut off; for rows that are written again.
     """
-    splits = plan_scan(
+    return splits_frame(
+        spark,
+        resolver,
+        snapshot_splits(resolver, transaction, table),
+        columns,
+        has_row_ids=has_row_ids,
+        is_exact=is_exact,
+    )
+
+
+def snapshot_splits(
+    resolver: Resolver, transaction: LockedTransaction, table: Table
+) -> tuple[ScanSplit, ...]:
+    """What tasks are to read of a table, as a transaction sees it."""
+    return plan_scan(
         transaction.metastore,
         resolver,
         table,
         txns=transaction.txns,
         write_ids=transaction.write_ids(table.full_name),
-    )
-    return splits_frame(
-        spark, resolver, splits, columns, has_row_ids=has_row_ids, is_exact=is_exact
     )
 
 

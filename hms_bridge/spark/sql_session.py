@@ -27,7 +27,7 @@ from hms_bridge.session.locked_transaction import LockedTransaction, locked_tran
 from hms_bridge.session.transaction import Client
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
-from hms_bridge.spark.scan import require_full_acid, snapshot_frame
+from hms_bridge.spark.scan import require_full_acid, snapshot_splits, splits_frame
 from hms_bridge.spark.session import require_exact_casts
 from hms_bridge.spark.write_job import WriteJob, WriteOutcome
 
@@ -100,8 +100,8 @@ class SqlSession:
             self._metastore, self._client, self._clock, locks, kind=TxnType.READ_ONLY
         ) as transaction:
             plan = self._query_plan(statement)  # a definition may have changed meanwhile
-            with self._views(plan.sources, transaction) as spark, _spark_errors():
-                frame = spark.sql(plan.query)
+            with self._views(plan.sources, transaction) as views, _spark_errors():
+                frame = views.spark.sql(plan.query)
                 yield tuple(frame.columns)
                 for row in frame.toLocalIterator():
                     yield tuple(_plain(value) for value in row)
@@ -117,11 +117,11 @@ class SqlSession:
                     "locks; run it again"
                 )
             with (
-                self._views(plan.sources, transaction, is_exact=True) as spark,
+                self._views(plan.sources, transaction, is_exact=True) as views,
                 _spark_errors(),
             ):
-                job = WriteJob(spark, self._metastore, self._resolver, transaction)
-                outcome = job.run(plan)
+                job = WriteJob(views.spark, self._metastore, self._resolver, transaction)
+                outcome = job.run(plan, views.size_bytes)
         return _summary(plan, outcome)
 
     def _write_plan(self, statement: Insert | Update | Delete) -> WritePlan:
@@ -137,25 +137,27 @@ class SqlSession:
         transaction: LockedTransaction,
         *,
         is_exact: bool = False,
-    ) -> Iterator[SparkSession]:
+    ) -> Iterator[_Views]:
         """A session in which the sources are there as views, until the end of the block."""
         spark = self._session()
         made = []
+        size_bytes = 0
         try:
             with _spark_errors():
                 for source in sources:
-                    frame = snapshot_frame(
+                    splits = snapshot_splits(self._resolver, transaction, source.table)
+                    size_bytes += sum(split.split.size_bytes for split in splits)
+                    frame = splits_frame(
                         spark,
                         self._resolver,
-                        transaction,
-                        source.table,
+                        splits,
                         source.columns,
                         has_row_ids=source.has_row_ids,
                         is_exact=is_exact,
                     )
                     frame.createOrReplaceTempView(quote(source.view_name))
                     made.append(source.view_name)
-            yield spark
+            yield _Views(spark, size_bytes)
         finally:
             with suppress(PySparkException, Py4JError):  # what went wrong before says more
                 for name in made:
@@ -175,6 +177,14 @@ class SqlSession:
         table = find_table(self._metastore, database, name.name)
         require_full_acid(table)
         return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Views:
+    """A session with the sources of a statement, and how many bytes of files they are."""
+
+    spark: SparkSession
+    size_bytes: int
 
 
 def _summary(plan: WritePlan, outcome: WriteOutcome) -> str:

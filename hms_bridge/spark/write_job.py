@@ -1,6 +1,7 @@
 """Carries out a write plan: Spark tasks write event files, the driver publishes directories.
 
-1. Run the plan's query once and keep its result. 2. Allocate the write id. 3. Tasks write delete
+1. Run the plan's query once and keep its result, where more than one step reads it, or nothing else
+decides how many files to write. 2. Allocate the write id. 3. Tasks write delete
 events (one task for each partition and bucket, sorted by key) and insert events (one file for each
 task and partition) below ``_tmp_write_v<txn>``. 4. The driver gathers the files that successful
 tasks reported into directories, and renames each into place: invisible until the commit, because
@@ -19,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name everyone knows it by)
 
 from changemanager.location import Resolver
+from hms_bridge.acid.bucket_codec import BUCKET_ID_MAX
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.directories.publication import Publication
 from hms_bridge.directories.written import EventFile, WrittenDirectory
@@ -39,7 +41,9 @@ _RESULT = (
     "partition string, path string, bucket int, row_count long, size_bytes long, key_sum string"
 )
 _ROWS_PER_WRITER = 250_000
-"""Fewer rows are one file: small files are what compaction is there to get rid of."""
+_BYTES_PER_WRITER = 8 * 1024 * 1024
+"""Fewer rows, or what is read for them, are one file: small files are what compaction is there to
+get rid of."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,19 +70,25 @@ class WriteJob:
         self._resolver = resolver
         self._transaction = transaction
 
-    def run(self, plan: WritePlan) -> WriteOutcome:
-        """Write and publish; the caller's commit makes it visible."""
-        rows = self._spark.sql(plan.query).persist()
+    def run(self, plan: WritePlan, source_bytes: int) -> WriteOutcome:
+        """Write and publish; the caller's commit makes it visible. ``source_bytes``: how large the
+        files are that the plan's sources read."""
+        rows = self._spark.sql(plan.query)
+        if plan.is_bounded and plan.delete_statement_id is None:
+            return self._write(plan, rows, None, math.ceil(source_bytes / _BYTES_PER_WRITER))
+        rows = rows.persist()
         try:
             count = rows.count()
             if not count:
                 return WriteOutcome(write_id=None)
-            return self._write(plan, rows, count)
+            return self._write(plan, rows, count, math.ceil(count / _ROWS_PER_WRITER))
         finally:
             rows.unpersist()
 
-    def _write(self, plan: WritePlan, rows: DataFrame, planned: int) -> WriteOutcome:
-        writers = max(1, math.ceil(planned / _ROWS_PER_WRITER))
+    def _write(
+        self, plan: WritePlan, rows: DataFrame, planned: int | None, writers: int
+    ) -> WriteOutcome:
+        """``planned``: how many rows there are; None if nobody has looked."""
         write_id = self._allocate(plan.table)
         publication = Publication(
             self._metastore, self._resolver, plan.table, self._transaction.id, write_id
@@ -94,11 +104,15 @@ class WriteJob:
                 deleted = _counted(files, planned, "deleted")
             if plan.insert_statement_id is not None:
                 name = DirectoryName.delta(write_id, write_id, plan.insert_statement_id)
-                files = self._insert(plan, rows.coalesce(writers), publication.staging, write_id)
+                # Each writer is a bucket of its own, of which there are not more.
+                merged = rows.coalesce(min(max(1, writers), BUCKET_ID_MAX + 1))
+                files = self._insert(plan, merged, publication.staging, write_id)
                 written.append(WrittenDirectory(name=name, files=files))
                 inserted = _counted(files, planned, "inserted")
             if plan.kind is Write.UPDATE:
                 _require_same_rows(*(directory.files for directory in written))
+            if not any(directory.files for directory in written):
+                return WriteOutcome(write_id=None)
             publication.publish(written, plan.kind.operation)
         finally:
             publication.discard_staging()
@@ -145,11 +159,14 @@ class WriteJob:
         return _collect(rows.mapInArrow(InsertTask(spec, self._resolver), _RESULT))
 
 
-def _counted(files: Sequence[EventFile], planned: int, what: str) -> int:
+def _counted(files: Sequence[EventFile], planned: int | None, what: str) -> int:
     """Rows in the files. Raises DmlError if they are not as many as planned: Spark may run a query
-    again when it lost what it kept, and then a query need not give the same rows."""
+    again when it lost what it kept, and then a query need not give the same rows.
+
+    A query that is run once needs no plan: of each task one try counts, and Spark itself gives up
+    where tries of tasks could see different answers of a shuffle (SPARK-25341)."""
     count = sum(file.row_count for file in files)
-    if count != planned:
+    if planned is not None and count != planned:
         raise _changed(f"{planned} rows were to be {what}, but {count} were written")
     return count
 

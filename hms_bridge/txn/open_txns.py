@@ -166,9 +166,8 @@ def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
             work, open_timeout_ms=work.settings.txn.open_timeout_ms
         )
     else:
-        here = _LOWEST_OPEN.where(~reads_elsewhere(database))
         boundary = low_boundary(work)
-        lowest = work.connection.execute(here).scalar()
+        ((lowest,),) = _LOWEST_HERE.all(work.connection, database=database)
     return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1))
 
 
@@ -249,6 +248,7 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
 
 
 _LOWEST_OPEN = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
+_LOWEST_HERE = FixedSql(_LOWEST_OPEN.where(~reads_elsewhere(bindparam("database"))))
 _COUNT_OPEN = FixedSql(select(func.count()).where(TXNS.c.TXN_STATE == TxnState.OPEN.value))
 _REMEMBER = FixedInsert(MIN_HISTORY_LEVEL)
 

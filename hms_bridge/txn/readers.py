@@ -39,8 +39,9 @@ _C = TXN_COMPONENTS.c
 _Q = COMPACTION_QUEUE.c
 
 
-def reads_elsewhere(database: str) -> ColumnElement[bool]:
-    """The condition, on a row of TXNS, that its transaction surely reads nothing of a database."""
+def reads_elsewhere(database: str | ColumnElement[str]) -> ColumnElement[bool]:
+    """The condition, on a row of TXNS, that its transaction surely reads nothing of a database (its
+    name, or a parameter of a fixed statement)."""
     is_here = or_(
         exists().where(_L.HL_TXNID == _T.TXN_ID, _L.HL_DB == database),
         exists().where(_H.MH_TXNID == _T.TXN_ID, _H.MH_DATABASE == database),

@@ -38,6 +38,17 @@ _OWNERS = FixedSql(
     .order_by(_W.T2W_WRITEID)
 )
 
+_SINCE = case(
+    (TXNS.c.TXN_META_INFO == AbortReason.REPL_WRITE_ID.text, ANY_TIME_MS), else_=TXNS.c.TXN_STARTED
+)
+_IS_ABORTED = TXNS.c.TXN_STATE == TxnState.ABORTED.value
+_ABORTED_TXNS = FixedSql(select(TXNS.c.TXN_ID, _SINCE).where(_IS_ABORTED))
+_ABORTED_WRITES = FixedSql(
+    select(_W.T2W_WRITEID, _SINCE)
+    .join_from(TXN_TO_WRITE_ID, TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID)
+    .where(_IS_HERE, _IS_ABORTED)
+)
+
 
 def get_valid_write_ids(
     work: Work,
@@ -68,15 +79,8 @@ def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
     The transactions that took over a replication source's aborted write ids say nothing of files.
     """
     table = TableName.parse(full_table_name.lower())
-    taken_over = TXNS.c.TXN_META_INFO == AbortReason.REPL_WRITE_ID.text
-    since = case((taken_over, ANY_TIME_MS), else_=TXNS.c.TXN_STARTED)
-    is_aborted = TXNS.c.TXN_STATE == TxnState.ABORTED.value
-    txns = connection.execute(select(TXNS.c.TXN_ID, since).where(is_aborted))
-    owned = connection.execute(
-        select(_W.T2W_WRITEID, since)
-        .join_from(TXN_TO_WRITE_ID, TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID)
-        .where(of_table(table.database, table.table), is_aborted)
-    )
+    txns = _ABORTED_TXNS.all(connection)
+    owned = _ABORTED_WRITES.all(connection, database=table.database, table=table.table)
     return AbortedSince(
         txns={TxnId(txn_id): opened_ms for txn_id, opened_ms in txns},
         write_ids={WriteId(write_id): opened_ms for write_id, opened_ms in owned},

@@ -22,6 +22,7 @@ from tests.changemanager.manifest_behaviour import (
     reserved,
 )
 from tests.support.databases import fresh_url
+from tests.support.intents import add_intent
 
 
 class TestSqlManifest(ManifestBehaviour):
@@ -47,7 +48,7 @@ class TestSqlManifest(ManifestBehaviour):
         """A purge that does not find holds of a database would delete what they hold."""
         manifest.reserve(archived_as, reserved(NAME), T0)
         manifest.record_archived(archived_as, archived(NAME), T0)
-        manifest.add_intent(intent(cmroot=archived_as))
+        add_intent(manifest, intent(cmroot=archived_as))
         manifest.put_pin(pin("hold:1", kind=PinKind.HOLD, database="db"))
         assert manifest.entries(purged_as).keys() == {NAME}
         assert manifest.holders(purged_as, [NAME], T0)[NAME] == ("hold:1", "intent:i1")
@@ -80,7 +81,7 @@ class TestSqlManifest(ManifestBehaviour):
             if change == "pin":
                 manifest.put_pin(pin("hold:1", kind=PinKind.HOLD, database="db"))
             elif change == "removal":
-                manifest.add_intent(intent(cmroot="/cm"))
+                add_intent(manifest, intent(cmroot="/cm"))
             else:
                 assert manifest.claim_purge(
                     "/cm",

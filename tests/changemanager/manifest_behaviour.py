@@ -29,6 +29,7 @@ from changemanager.manifest import (
     PinKind,
     ReservedFile,
 )
+from tests.support.intents import add_intent, advance_intent
 
 CMROOT = "file:/cmroot"
 OTHER = "hdfs://ns/cmroot"
@@ -504,63 +505,91 @@ class ManifestBehaviour:
 
     def test_an_open_intent_holds_its_files(self, manifest: ArchiveManifest) -> None:
         self._archive(manifest, NAME)
-        manifest.add_intent(intent())
+        add_intent(manifest, intent())
         assert manifest.holders(CMROOT, [NAME], T0) == {NAME: ("intent:i1",)}
         assert manifest.holders(OTHER, [NAME], T0) == {}
         assert not claim(manifest)
-        assert manifest.advance_intent("i1", IntentState.PLANNED, IntentState.ARCHIVED, T0)
+        assert advance_intent(manifest, "i1", IntentState.PLANNED, IntentState.ARCHIVED, T0)
         assert not claim(manifest)
-        assert manifest.advance_intent("i1", IntentState.ARCHIVED, IntentState.DELETED, T0)
+        assert advance_intent(manifest, "i1", IntentState.ARCHIVED, IntentState.DELETED, T0)
         assert claim(manifest)
 
     # -- intents
 
     def test_an_intent_is_stored_as_it_is(self, manifest: ArchiveManifest) -> None:
         for one in (intent(), intent("i2", victim="file:/wh/x", cmroot=None)):
-            assert manifest.add_intent(one) == one
+            assert add_intent(manifest, one) == one
             assert manifest.intent(one.intent_id) == one
         assert manifest.intent("never_seen") is None
 
     def test_a_victim_has_one_open_intent(self, manifest: ArchiveManifest) -> None:
-        first = manifest.add_intent(intent("i1"))
-        assert manifest.add_intent(intent("i2")) == first
+        first = add_intent(manifest, intent("i1"))
+        assert add_intent(manifest, intent("i2")) == first
         assert manifest.intent("i2") is None
-        assert manifest.advance_intent("i1", IntentState.PLANNED, IntentState.ABANDONED, T0, "x")
-        assert manifest.add_intent(intent("i3")).intent_id == "i3"
+        assert advance_intent(manifest, "i1", IntentState.PLANNED, IntentState.ABANDONED, T0, "x")
+        assert add_intent(manifest, intent("i3")).intent_id == "i3"
 
     def test_intents_move_on_from_the_state_that_is_named(self, manifest: ArchiveManifest) -> None:
-        manifest.add_intent(intent())
-        assert not manifest.advance_intent("i1", IntentState.ARCHIVED, IntentState.DELETED, T0)
-        assert not manifest.advance_intent("no", IntentState.PLANNED, IntentState.DELETED, T0)
-        assert manifest.advance_intent(
-            "i1", IntentState.PLANNED, IntentState.ABANDONED, T0 + 4, "gone"
-        )
+        add_intent(manifest, intent())
+        assert not advance_intent(manifest, "i1", IntentState.ARCHIVED, IntentState.DELETED, T0)
+        assert not advance_intent(manifest, "no", IntentState.PLANNED, IntentState.DELETED, T0)
+        over = IntentState.ABANDONED
+        assert advance_intent(manifest, "i1", IntentState.PLANNED, over, T0 + 4, "gone")
         stored = manifest.intent("i1")
         assert stored is not None
         assert (stored.state, stored.reason, stored.updated_at_ms, stored.created_at_ms) == (
             IntentState.ABANDONED, "gone", T0 + 4, T0,
         )  # fmt: skip
 
+    def test_intents_of_several_victims_move_in_one_step(self, manifest: ArchiveManifest) -> None:
+        open_one = add_intent(manifest, intent("i0", victim="file:/b"))
+        asked = [intent("i1", victim="file:/a"), intent("i2", victim="file:/b")]
+        assert manifest.add_intents(asked) == (asked[0], open_one)
+        assert manifest.add_intents([]) == ()
+        advance_intent(manifest, "i0", IntentState.PLANNED, IntentState.ARCHIVED, T0)
+        states = (IntentState.PLANNED, IntentState.ARCHIVED)
+        assert manifest.advance_intents(["i0", "i1", "no"], *states, T0 + 3) == {"i1"}
+        moved, other = manifest.intent("i1"), manifest.intent("i0")
+        assert moved is not None and (moved.state, moved.updated_at_ms) == (states[1], T0 + 3)
+        assert other is not None and other.updated_at_ms == T0
+        assert manifest.advance_intents([], *states, T0) == frozenset()
+
     def test_intents_are_found_by_state_and_victim(self, manifest: ArchiveManifest) -> None:
         other = ArchiveContext(cause=ArchiveCause.DROP_TABLE)
-        manifest.add_intent(intent("i3", victim="file:/c", at_ms=T0 + 1, context=other))
-        manifest.add_intent(intent("i2", victim="file:/b"))
-        manifest.add_intent(intent("i1", victim="file:/a"))
-        manifest.advance_intent("i2", IntentState.PLANNED, IntentState.ARCHIVED, T0)
+        add_intent(manifest, intent("i3", victim="file:/c", at_ms=T0 + 1, context=other))
+        add_intent(manifest, intent("i2", victim="file:/b"))
+        add_intent(manifest, intent("i1", victim="file:/a"))
+        advance_intent(manifest, "i2", IntentState.PLANNED, IntentState.ARCHIVED, T0)
 
         def found(*states: IntentState, **given: object) -> list[str]:
             return [one.intent_id for one in manifest.intents(states, **given)]  # type: ignore[arg-type]
 
         assert found(*IntentState) == ["i1", "i2", "i3"]
         assert found(IntentState.PLANNED) == ["i1", "i3"]
-        assert found(*IntentState, victim="file:/b") == ["i2"]
+        assert found(*IntentState, victims=["file:/b"]) == ["i2"]
+        assert found(*IntentState, victims=["file:/c", "file:/no", "file:/a"]) == ["i1", "i3"]
+        assert found(*IntentState, victims=[]) == []
         assert found() == []
+
+    def test_what_was_deleted_below_a_location_is_done(self, manifest: ArchiveManifest) -> None:
+        victims = ("file:/t/a", "file:/t", "file:/ta", "file:/t/b")
+        for number, victim in enumerate(victims):
+            add_intent(manifest, intent(f"i{number}", victim=victim))
+        for number in range(3):
+            states = (IntentState.PLANNED, IntentState.DELETED)
+            assert advance_intent(manifest, f"i{number}", *states, T0)
+        assert manifest.finish_intents("file:/t", T0 + 7) == 2
+        done = manifest.intents([IntentState.DONE])
+        assert [(one.intent_id, one.updated_at_ms) for one in done] == [
+            ("i0", T0 + 7), ("i1", T0 + 7),
+        ]  # fmt: skip
+        assert manifest.finish_intents("file:/t", T0) == 0
 
     def test_old_intents_are_forgotten_once_they_are_over(self, manifest: ArchiveManifest) -> None:
         for number, state in enumerate(IntentState):
-            manifest.add_intent(intent(f"i{number}", victim=f"file:/{number}"))
+            add_intent(manifest, intent(f"i{number}", victim=f"file:/{number}"))
             if state is not IntentState.PLANNED:
-                manifest.advance_intent(f"i{number}", IntentState.PLANNED, state, T0 + 5)
+                advance_intent(manifest, f"i{number}", IntentState.PLANNED, state, T0 + 5)
         assert manifest.forget_intents(T0 + 5) == 0
         assert manifest.forget_intents(T0 + 6) == 2
         left = {one.state for one in manifest.intents(list(IntentState))}
@@ -656,9 +685,9 @@ class ManifestBehaviour:
         manifest.record_archived(OTHER, archived(NAME), T0 - 9)
         states = (*IntentState, IntentState.ABANDONED)
         for number, state in enumerate(states):
-            manifest.add_intent(intent(f"i{number}", victim=f"file:/{number}", at_ms=T0 + number))
+            add_intent(manifest, intent(f"i{number}", victim=f"file:/{number}", at_ms=T0 + number))
             if state is not IntentState.PLANNED:
-                manifest.advance_intent(f"i{number}", IntentState.PLANNED, state, T0 + 50)
+                advance_intent(manifest, f"i{number}", IntentState.PLANNED, state, T0 + 50)
         manifest.put_pin(pin("hold:1", kind=PinKind.HOLD, database="db"))
         manifest.put_pin(pin("hold:2", kind=PinKind.HOLD, database="db", expires_at_ms=T0 + 1))
         found = manifest.figures(CMROOT, T0 + 1)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from changemanager.checksum import composite_checksum
-from changemanager.delete_protocol import DeleteProtocol, DeletionReport, unplanned_changes
+from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import (
     ArchivedFileLostError,
     ArchiveUnwritableError,
@@ -25,6 +25,7 @@ from changemanager.errors import (
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile
 from changemanager.manifest import EntryState, IntentState
+from changemanager.removal import DeletionReport, unplanned_changes
 from changemanager.uri import archive_name
 from tests.support.archive_world import ArchiveWorld, context
 from tests.support.faults import CrashError, FarVolume, FaultyVolume, LinklessVolume
@@ -170,7 +171,7 @@ def test_dying_at_every_step(
         scene.assert_over()
     scene.assert_over()
     assert len(labels) > 50
-    for step in ("add_intent", "reserve", "record_archived", "advance_intent", "remove_file"):
+    for step in ("add_intents", "reserve", "record_archived", "advance_intents", "remove_file"):
         assert any(step in label for label in labels), step
 
 
@@ -303,7 +304,7 @@ def test_a_file_that_came_after_the_crash_is_not_touched(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "label", ["after add_intent", "after record_archived", "after advance_intent"]
+    "label", ["after add_intents", "after record_archived", "after advance_intents"]
 )
 @pytest.mark.parametrize("content", [b"made anew, another length", b"Rows of bucket 0"])
 def test_a_file_that_was_written_anew_after_the_crash_is_not_deleted(
@@ -322,7 +323,7 @@ def test_a_file_that_was_written_anew_after_the_crash_is_not_deleted(
 
 def test_without_archive_a_file_written_anew_is_told_by_its_time(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "w", FaultyVolume, VICTIM)
-    crash_in(scene.world, "after add_intent", is_archived=False)
+    crash_in(scene.world, "after add_intents", is_archived=False)
     place = scene.world.warehouse / "t/delta_1_1/bucket_00000"
     place.write_bytes(b"Rows of bucket 0")
     os.utime(place, (1_800_000_000, 1_800_000_000))
@@ -334,7 +335,7 @@ def test_without_archive_a_file_written_anew_is_told_by_its_time(tmp_path: Path)
 def test_a_file_that_someone_else_archived_is_fine(tmp_path: Path) -> None:
     """A Hive beside us may have moved files of the same victim into the same cmroot."""
     scene = Scene.make(tmp_path / "w", FaultyVolume, VICTIM)
-    crash_in(scene.world, "after add_intent")
+    crash_in(scene.world, "after add_intents")
     scene.world.cmroot.mkdir(exist_ok=True)
     for path, content in VICTIM.items():
         if not is_hidden(path):
@@ -346,7 +347,7 @@ def test_a_file_that_someone_else_archived_is_fine(tmp_path: Path) -> None:
 
 def test_a_file_that_someone_else_deleted_is_reported(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "w", FaultyVolume, VICTIM)
-    crash_in(scene.world, "after add_intent")
+    crash_in(scene.world, "after add_intents")
     lost = scene.world.warehouse / "t/delta_1_1/bucket_00001"
     lost.unlink()
     with pytest.raises(ArchivedFileLostError, match="neither|is gone and") as caught:
@@ -415,7 +416,7 @@ def test_with_the_change_manager_off_nothing_that_must_be_kept_is_deleted(tmp_pa
 
 def test_a_row_of_another_cmroot_waits_for_its_own(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "w", FaultyVolume, VICTIM)
-    crash_in(scene.world, "after add_intent")
+    crash_in(scene.world, "after add_intents")
     moved = scene.world.folder / "cmroot2"
     scene.world.config = type(scene.world.config)(
         cmroot=str(moved), retain_ms=scene.world.config.retain_ms
@@ -428,7 +429,7 @@ def test_a_row_of_another_cmroot_waits_for_its_own(tmp_path: Path) -> None:
 
 def test_a_database_that_became_a_source_meanwhile_is_planned_anew(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "w", FaultyVolume, VICTIM)
-    crash_in(scene.world, "after add_intent", is_archived=False)
+    crash_in(scene.world, "after add_intents", is_archived=False)
     remove(scene.world, is_archived=True)
     assert set(scene.world.archived()) == set(archived_names(VICTIM))
     states = {one.state for one in scene.world.store.intents(list(IntentState))}
@@ -437,7 +438,7 @@ def test_a_database_that_became_a_source_meanwhile_is_planned_anew(tmp_path: Pat
 
 def test_two_processes_do_not_undo_each_other(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "w", FaultyVolume, VICTIM)
-    crash_in(scene.world, "after add_intent")
+    crash_in(scene.world, "after add_intents")
     (stale,) = scene.world.store.intents([IntentState.PLANNED])
     remove(scene.world)
     scene.assert_over()
@@ -450,7 +451,7 @@ def test_two_processes_do_not_undo_each_other(tmp_path: Path) -> None:
 
 def test_settling_leaves_a_victim_that_is_there(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "w", FaultyVolume, VICTIM)
-    crash_in(scene.world, "after add_intent")
+    crash_in(scene.world, "after add_intents")
     (intent,) = scene.world.store.intents([IntentState.PLANNED])
     assert scene.world.protocol.settle(intent) is None
     scene.world.protocol.abandon(intent, "not obsolete any more")

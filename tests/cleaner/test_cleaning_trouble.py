@@ -21,6 +21,7 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import CompactionId
 from hms_bridge.model.target import Target
 from tests.support.cleaning_world import CleaningWorld, delta
+from tests.support.intents import add_intent
 
 
 def test_an_unwritable_cmroot_deletes_nothing_and_is_tried_again(world: CleaningWorld) -> None:
@@ -199,7 +200,7 @@ def test_a_removal_that_is_not_wanted_any_more_is_given_up(world: CleaningWorld)
         is_archived=True,
     )
     assert stray is not None
-    world.store.manifest.add_intent(stray)
+    add_intent(world.store.manifest, stray)
     assert cleaner.run_once()[0].state is CleaningState.CLEANED
     stored = world.store.manifest.intent(stray.intent_id)
     assert stored is not None

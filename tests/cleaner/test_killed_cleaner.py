@@ -32,7 +32,7 @@ def run_cleaner(world: CleaningWorld, step: str) -> subprocess.CompletedProcess[
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    "step", ["after add_intent", "after record_archived", "after advance_intent", "17", "24"]
+    "step", ["after add_intents", "after record_archived", "after advance_intents", "17", "24"]
 )
 def test_killed_between_archive_and_delete(tmp_path: Path, step: str) -> None:
     world = CleaningWorld(tmp_path)

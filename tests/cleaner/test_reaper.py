@@ -22,6 +22,7 @@ from cleaner.reaper import REVIVE_AFTER_MS, STRAY_AFTER_MS
 from hms_bridge.model.compaction import CompactionState, CompactionType
 from tests.support.cleaning_world import CleaningWorld
 from tests.support.faults import CrashError, FaultPlan, FaultyManifest
+from tests.support.intents import add_intent
 
 
 def dying_cleaner(world: CleaningWorld, label: str) -> Cleaner:
@@ -47,7 +48,7 @@ def held(world: CleaningWorld) -> set[str]:
     return set(world.store.manifest.holders(root, list(names), world.clock.now_ms()))
 
 
-@pytest.mark.parametrize("label", ["after add_intent", "after record_archived"])
+@pytest.mark.parametrize("label", ["after add_intents", "after record_archived"])
 def test_the_removal_of_a_dropped_table_does_not_pin_the_archive_for_ever(
     world: CleaningWorld, label: str
 ) -> None:
@@ -79,7 +80,7 @@ def test_a_removal_that_was_noted_when_its_victim_was_gone_is_nobodys(
     )
     assert planned is not None
     shutil.rmtree(world.table_path)
-    world.store.manifest.add_intent(planned)
+    add_intent(world.store.manifest, planned)
     assert open_intents(world) == 1
     world.clock.advance_ms(STRAY_AFTER_MS + 1)
     world.cleaner().run_once()
@@ -177,7 +178,7 @@ def test_a_row_that_a_dead_purge_left_does_not_stop_the_cleaning(world: Cleaning
 def test_two_cleaners_do_not_clean_one_table(world: CleaningWorld) -> None:
     world.write()
     entry = world.compact()
-    crash(world, "after add_intent")
+    crash(world, "after add_intents")
     for _ in range(3):
         assert world.cleaner().run_once() == ()
     assert world.entry(entry).retry_retention_ms == 0  # no failed try is counted
@@ -194,7 +195,7 @@ def test_a_cleaner_that_stood_still_deletes_nothing_more(world: CleaningWorld) -
     protocol = remover._protocol
     delete, stalls = protocol._delete, [True]
 
-    def stalled_delete(intent, **given):  # type: ignore[no-untyped-def]
+    def stalled_delete(work, require_lease):  # type: ignore[no-untyped-def]
         if stalls:
             stalls.pop()
             world.clock.advance_ms(LEASE_MS + 1)
@@ -202,7 +203,7 @@ def test_a_cleaner_that_stood_still_deletes_nothing_more(world: CleaningWorld) -
             world.metastore.drop_table("db", "t", is_purge=True)
             world.create_table()
             world.write()
-        return delete(intent, **given)
+        return delete(work, require_lease)
 
     protocol._delete = stalled_delete  # type: ignore[method-assign]
     before_ms = world.clock.now_ms()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from changemanager.location import FsspecResolver
-from hms_bridge.cli import worker
+from hms_bridge.cli import spark_options
 from hms_bridge.cli.worker import ExecutorsBySize
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.errors import ConfigError
@@ -44,7 +44,7 @@ def test_a_small_compaction_starts_no_spark(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spark = Started()
-    monkeypatch.setattr(worker, "start_spark", spark.start)
+    monkeypatch.setattr(spark_options, "start_spark", spark.start)
     done = program.ok(*MAJOR).json
     assert (done["state"], spark.count) == ("ready for cleaning", 0)
     assert done["duration_ms"] is not None
@@ -58,7 +58,7 @@ def test_a_larger_one_fails_by_name_where_spark_does_not_start(
     def no_java(_request: SparkRequest, _application: str) -> Any:
         raise ConfigError("no Java that Spark runs on")
 
-    monkeypatch.setattr(worker, "start_spark", no_java)
+    monkeypatch.setattr(spark_options, "start_spark", no_java)
     names = sorted(path.name for path in (program.warehouse / "sales.db" / "orders").iterdir())
     answer = program.run(*MAJOR, "--set", "hms.bridge.compactor.local.bytes=100")
     assert answer.exit_code == 1
@@ -69,7 +69,7 @@ def test_a_larger_one_fails_by_name_where_spark_does_not_start(
 
 def test_workers_share_one_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     spark = Started()
-    monkeypatch.setattr(worker, "start_spark", spark.start)
+    monkeypatch.setattr(spark_options, "start_spark", spark.start)
     executors = ExecutorsBySize(
         BucketKernel(resolver=FsspecResolver()), SparkRequest(master=None, settings={}), 10
     )

@@ -25,6 +25,7 @@ from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockR
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortTxnRequest, OpenTxnsRequest, TxnState, TxnType
 from tests.support.busy_metastore import BusyMetastore, opened
+from tests.support.intents import add_intent, advance_intent
 from tests.support.openmetrics import Exposition, get, scrape
 from tests.support.program import Program, Server, serving
 from tests.support.raw_thrift import STOP, RawClient, call, header
@@ -80,10 +81,10 @@ def _intents(store: LocalStore, created_ms: int) -> None:
             created_at_ms=created_ms + number,
             updated_at_ms=created_ms + number,
         )
-        store.manifest.add_intent(intent)
+        add_intent(store.manifest, intent)
         if number >= 2:
-            store.manifest.advance_intent(
-                f"i{number}", IntentState.PLANNED, IntentState.ABANDONED, created_ms
+            advance_intent(
+                store.manifest, f"i{number}", IntentState.PLANNED, IntentState.ABANDONED, created_ms
             )
 
 

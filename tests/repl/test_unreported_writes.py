@@ -15,6 +15,7 @@ from hms_bridge.repl.dump.plan import DumpKind, IncrementalRules
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.unreported_writes import earlier_allocations
 from tests.support.faults import CrashError, FaultPlan, faulty
+from tests.support.intents import add_intent, advance_intent
 from tests.support.passing import Passing, Purged
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import DAY_MS
@@ -304,10 +305,10 @@ def test_a_clean_up_at_work_is_waited_for(world):
         created_at_ms=1,
         updated_at_ms=1,
     )
-    world.source.manifest.add_intent(intent)
+    add_intent(world.source.manifest, intent)
     with pytest.raises(ReplError, match=r"write id 2 of src\.t"):
         world.dump()
-    world.source.manifest.advance_intent("i1", IntentState.PLANNED, IntentState.ABANDONED, 2)
+    advance_intent(world.source.manifest, "i1", IntentState.PLANNED, IntentState.ABANDONED, 2)
     world.replicate()
     world.assert_same()
 

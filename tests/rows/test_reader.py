@@ -281,6 +281,65 @@ def test_bucket_splits_read_the_same(tmp_path: Path) -> None:
     assert all(batch.schema == reader.schema for batch in by_file)
 
 
+@pytest.mark.parametrize("is_original", [False, True])
+def test_pieces_of_a_file_read_the_same(tmp_path: Path, is_original: bool) -> None:
+    """Each stripe is of one piece, and rows keep their numbers; the file has grown meanwhile."""
+    if is_original:
+        original(tmp_path / "000000_0", 0, 3)
+        table = pa.Table.from_struct_array(some_rows(20_000, 3))
+        orc.write_table(table, str(tmp_path / "000000_0_copy_1"), stripe_size=1, batch_size=1024)
+    else:
+        path = tmp_path / "delta_0000001_0000001_0000" / "bucket_00000"
+        pieces = [some_rows(2_000, first) for first in range(0, 20_000, 2_000)]
+        ids = [range(first, first + 2_000) for first in range(0, 20_000, 2_000)]
+        put(
+            path,
+            *(events(rows, row_ids=row_ids) for rows, row_ids in zip(pieces, ids, strict=True)),
+            stripe_bytes=1,
+        )
+    gone = [5, 7_777, 19_999]
+    put(
+        tmp_path / "delete_delta_0000002_0000002_0000" / "bucket_00000",
+        deletes(gone, current=2, write_ids=0 if is_original else 1),
+    )
+    known = plan(tmp_path)
+    projection = Projection(table=TABLE, has_row_id=True)
+    whole = pa.Table.from_batches(read_plan(LOCAL, known, projection)).to_pylist()
+    assert [row["ROW__ID"]["rowid"] for row in whole] == [
+        number for number in range(20_003 if is_original else 20_000) if number not in gone
+    ]
+    for bytes_max in (1_000, 7_001, 10**9):
+        splits = known.file_splits(bytes_max)
+        read_rows = [
+            list(SnapshotReader(LOCAL, known.write_ids, projection).read(split)) for split in splits
+        ]
+        assert sum(map(bool, read_rows)) > 2 or bytes_max == 10**9
+        assert [row for one in read_rows for batch in one for row in batch.to_pylist()] == whole
+        sizes = sum(file.size_bytes for file in known.files)
+        assert sum(split.size_bytes for split in splits) == sizes
+
+
+def test_what_comes_behind_the_length_that_was_listed_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "delta_0000001_0000001_0000" / "bucket_00000"
+    put(path, events(some_rows(100)))
+    known = plan(tmp_path)
+    longer = [
+        events(some_rows(2_000, first), row_ids=range(first, first + 2_000))
+        for first in range(0, 8_000, 2_000)
+    ]
+    put(path, *longer, stripe_bytes=1)
+    batches = read_plan(LOCAL, known, Projection(table=TABLE), bytes_max=100)
+    assert sum(batch.num_rows for batch in batches) == 8_000
+
+
+def test_a_file_that_is_still_written_is_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "delta_0000001_0000002/bucket_00000"
+    put(path, events(some_rows(2)))
+    path.with_name("bucket_00000_flush_length").write_bytes(path.stat().st_size.to_bytes(8, "big"))
+    (split,) = plan(tmp_path).file_splits(10)
+    assert (split.start, split.end) == (0, None)
+
+
 def test_has_raw_rows(tmp_path: Path) -> None:
     put(tmp_path / "acid", events(some_rows(1)))
     original(tmp_path / "raw", 0, 1)

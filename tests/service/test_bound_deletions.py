@@ -16,9 +16,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 from sqlalchemy import delete
 
 from changemanager.archive import ChangeManager
-from changemanager.delete_protocol import DeleteProtocol, DeletionReport
+from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import DirectoryChangedError
 from changemanager.recycle import KeptFile
+from changemanager.removal import DeletionReport
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK_SEEN
 from hms_bridge.config.settings import ArchiveSettings, Settings

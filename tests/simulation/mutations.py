@@ -15,6 +15,7 @@ from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_policies import OF_POLICIES
+from tests.simulation.mutations_of_removals import OF_REMOVALS
 from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
@@ -51,6 +52,7 @@ MUTATIONS = (
     *OF_POLICIES,
     *OF_RIGHTS,
     *OF_SCHEMAS,
+    *OF_REMOVALS,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",
@@ -209,7 +211,7 @@ MUTATIONS = (
     Mutation(
         name="a table that was made anew is cleaned by the old plan",
         file="cleaner/handlers/acid_cleaning.py",
-        old="        if not target.is_same(now):\n",
+        old="        if now != target.mark:\n",
         new="        if False:\n",
         test=f"{_TROUBLE}test_a_table_that_is_made_anew_while_it_is_cleaned",
     ),
@@ -237,12 +239,7 @@ MUTATIONS = (
     Mutation(
         name="files are deleted and not archived",
         file="changemanager/delete_protocol.py",
-        old="                kept = self._archive_files(\n"
-        "                    intent,\n"
-        "                    is_resumed=is_resumed,\n"
-        "                    is_rest_left=seen is not None,\n"
-        "                    require_lease=require_lease,\n"
-        "                )\n",
+        old="                work.kept = self._archive_files(work, require_lease)\n",
         new="",
         test=f"{_PROTOCOL}test_a_victim_is_archived_then_deleted",
     ),
@@ -263,7 +260,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="what came after the plan goes too",
-        file="changemanager/delete_protocol.py",
+        file="changemanager/removal.py",
         old='            changes.append(f"{found.path} is new")\n',
         new="            continue\n",
         test=f"{_PROTOCOL}test_changes_of_a_listing",
@@ -671,7 +668,7 @@ MUTATIONS = (
     Mutation(
         name="a cleaner looks into a directory that is being moved",
         file="cleaner/planner.py",
-        old="        if moves:\n",
+        old="        if mark.moves:\n",
         new="        if False:\n",
         test=f"{_FOUND}test_nothing_is_recorded_as_cleaned_while_a_rename_moves_it",
         also=(

@@ -291,9 +291,29 @@ def test_a_not_null_column_of_hive_stays_without_nulls(run: Any, url: str) -> No
             run(text)
     with pytest.raises(DmlError, match="constraint nn_s"):
         run("UPDATE t SET s = NULL")
-    assert run("UPDATE t SET id = 5") == ["1 row updated, write id 2"]
+    # Each refused INSERT has taken a write id, as in Hive.
+    assert run("UPDATE t SET id = 5") == ["1 row updated, write id 4"]
     assert run("SELECT id, name, s.x FROM t") == [[(5, "a", 1)]]
     put_constraint(url, "t", "ck", ConstraintKind.CHECK, None, expression="id < 9")
     with pytest.raises(DmlError, match="constraint ck, CHECK id < 9"):
         run("UPDATE t SET id = 6")
-    assert run("DELETE FROM t") == ["1 row deleted, write id 3"]
+    assert run("DELETE FROM t") == ["1 row deleted, write id 5"]
+
+
+def test_an_insert_reads_its_source_once(run: Any, spark: Any, monkeypatch: Any) -> None:
+    """Its files are no more than what it reads is worth; without rows nothing is written."""
+    run("CREATE TABLE s (id INT); CREATE TABLE t (id INT); CREATE TABLE b (id INT)")
+    run(f"INSERT INTO s VALUES {', '.join(f'({n})' for n in range(9))}; INSERT INTO s VALUES (9)")
+
+    def kept(_: Any) -> Any:
+        raise AssertionError("the result is kept")
+
+    monkeypatch.setattr(type(spark.range(1)), "persist", kept)
+    assert run("INSERT INTO t SELECT id FROM s WHERE id > 99") == [
+        "0 rows inserted, nothing was written"
+    ]
+    assert run("INSERT INTO t SELECT id FROM s") == ["10 rows inserted, write id 2"]
+    (ids,) = run("SELECT ROW__ID.writeid, ROW__ID.bucketid, ROW__ID.rowid FROM t")
+    assert sorted(ids) == [(2, 1 << 29, number) for number in range(10)]
+    with pytest.raises(AssertionError, match="kept"):  # rows may be more than what is read
+        run("INSERT INTO b SELECT s.id FROM s JOIN t ON s.id = t.id")

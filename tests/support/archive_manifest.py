@@ -8,6 +8,7 @@ from dataclasses import replace
 from changemanager.errors import ArchiveBusyError, IntentError
 from changemanager.figures import ArchiveFigures
 from changemanager.given_up import GivenUp, HeldFiles
+from changemanager.location import is_below
 from changemanager.manifest import (
     LEASE_MS,
     ArchivedFile,
@@ -221,7 +222,10 @@ class InMemoryManifest:
             del self._entries[key]
         return len(gone)
 
-    def add_intent(self, intent: ArchiveIntent) -> ArchiveIntent:
+    def add_intents(self, intents: Sequence[ArchiveIntent]) -> tuple[ArchiveIntent, ...]:
+        return tuple(map(self._add_intent, intents))
+
+    def _add_intent(self, intent: ArchiveIntent) -> ArchiveIntent:
         for other in self._intents.values():
             if other.victim == intent.victim and other.state.is_open:
                 return other
@@ -232,30 +236,38 @@ class InMemoryManifest:
         return self._intents.get(intent_id)
 
     def intents(
-        self, states: Collection[IntentState], *, victim: str | None = None
+        self, states: Collection[IntentState], *, victims: Collection[str] | None = None
     ) -> tuple[ArchiveIntent, ...]:
         found = [
             intent
             for intent in self._intents.values()
-            if intent.state in states and victim in {None, intent.victim}
+            if intent.state in states and (victims is None or intent.victim in victims)
         ]
         return tuple(sorted(found, key=lambda one: (one.created_at_ms, one.intent_id)))
 
-    def advance_intent(
+    def advance_intents(
         self,
-        intent_id: str,
+        intent_ids: Collection[str],
         from_state: IntentState,
         to_state: IntentState,
         now_ms: int,
         reason: str = "",
-    ) -> bool:
-        intent = self._intents.get(intent_id)
-        if intent is None or intent.state is not from_state:
-            return False
-        self._intents[intent_id] = replace(
-            intent, state=to_state, updated_at_ms=now_ms, reason=reason
-        )
-        return True
+    ) -> frozenset[str]:
+        moved = {
+            intent_id: intent
+            for intent_id in intent_ids
+            if (intent := self._intents.get(intent_id)) is not None and intent.state is from_state
+        }
+        for intent_id, intent in moved.items():
+            self._intents[intent_id] = replace(
+                intent, state=to_state, updated_at_ms=now_ms, reason=reason
+            )
+        return frozenset(moved)
+
+    def finish_intents(self, location: str, now_ms: int) -> int:
+        deleted = self.intents([IntentState.DELETED])
+        ids = [one.intent_id for one in deleted if is_below(one.victim, location)]
+        return len(self.advance_intents(ids, IntentState.DELETED, IntentState.DONE, now_ms))
 
     def forget_intents(self, before_ms: int) -> int:
         over = {IntentState.DONE, IntentState.ABANDONED}

@@ -115,8 +115,8 @@ class FaultyManifest(Passing):
             "record_purged",
             "holds_purge",
             "give_up",
-            "add_intent",
-            "advance_intent",
+            "add_intents",
+            "advance_intents",
         }
     )
 

@@ -3,7 +3,7 @@
     python -m tests.support.killed_cleaner DATABASE_URL FOLDER STEP
 
 STEP is a number (which change of manifest or file system), or a label such as
-`after advance_intent`. The process prints `survived` if it came to its end.
+`after advance_intents`. The process prints `survived` if it came to its end.
 """
 
 from __future__ import annotations

@@ -11,8 +11,12 @@ from hms_bridge.rows.reader import Projection, SnapshotReader
 from hms_bridge.snapshot.plan import ReadPlan
 
 
-def read_plan(volume: Volume, plan: ReadPlan, projection: Projection) -> Iterator[pa.RecordBatch]:
-    """File by file."""
+def read_plan(
+    volume: Volume, plan: ReadPlan, projection: Projection, bytes_max: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """File by file, or in pieces of files, each by a reader of its own as in a task."""
     reader = SnapshotReader(volume, plan.write_ids, projection)
-    for split in plan.file_splits():
+    for split in plan.file_splits(bytes_max):
+        if bytes_max is not None:
+            reader = SnapshotReader(volume, plan.write_ids, projection)
         yield from reader.read(split)

@@ -20,6 +20,7 @@ LONG = frozenset(
         "backend/test_interrupts.py",
         "backend/test_schema_upgrade.py::test_an_upgrade_that_dies_is_begun_again",
         "changemanager/test_delete_protocol.py",
+        "changemanager/test_removals_together.py",
         "cleaner/test_cleaner_cli.py",
         "cleaner/test_cleaning_trouble.py",
         "cleaner/test_reaper.py",

@@ -1,0 +1,91 @@
+"""Small compactions and their cleaning, ours alone: many tables of a few tiny deltas each."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from changemanager.location import FsspecResolver
+from cleaner.daemon import make_cleaner
+from hms_bridge.cli.worker import make_worker
+from hms_bridge.compaction.executor import always
+from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
+from hms_bridge.connect import LocalStore
+from hms_bridge.model.catalog import Column
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
+from hms_bridge.model.target import Target
+from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
+from tests.conformance import objects
+from tests.support.table_write import TableWrite
+
+DELTAS = 4
+COLUMNS = (Column(name="id", type="int"), Column(name="v", type="string"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallWork:
+    """What small tables took: ``entries`` of DELTAS directories each."""
+
+    entries: int
+    compacting_seconds: float
+    cleaning_seconds: float
+
+    @property
+    def minors_a_minute(self) -> float:
+        return self.entries * 60 / self.compacting_seconds
+
+    @property
+    def cleaning_ms_an_entry(self) -> float:
+        return self.cleaning_seconds * 1000 / self.entries
+
+
+def small_work(store: LocalStore, database: str, tables: int) -> SmallWork:
+    """Make tables, compact them in this process, clean them; everything must be done after it."""
+    make_small_tables(store, database, [f"small{number}" for number in range(tables)])
+    kernel = BucketKernel(resolver=FsspecResolver())
+    worker = make_worker(store.metastore, always(LocalExecutor(kernel=kernel)))
+    started = time.perf_counter()
+    compacted = 0
+    while (outcome := worker.run_once()) is not None:
+        assert outcome.state == "compacted", outcome.message
+        compacted += 1
+    compacting_seconds = time.perf_counter() - started
+    assert compacted == tables
+    # An entry may go when no id can come any more that was given before its commit.
+    time.sleep(2 * store.settings.txn.open_timeout_ms / 1000)
+    cleaner = make_cleaner(store)
+    logging.getLogger("cleaner").setLevel(logging.ERROR)
+    started = time.perf_counter()
+    outcomes = cleaner.run_once()
+    cleaning_seconds = time.perf_counter() - started
+    assert len(outcomes) == tables, len(outcomes)
+    assert all(outcome.victim_count == DELTAS for outcome in outcomes), outcomes[0]
+    return SmallWork(
+        entries=tables, compacting_seconds=compacting_seconds, cleaning_seconds=cleaning_seconds
+    )
+
+
+def make_small_tables(store: LocalStore, database: str, names: Sequence[str]) -> None:
+    """Tables of DELTAS single-row deltas, each asked to be compacted."""
+    metastore = store.metastore
+    for name in names:
+        metastore.create_table(
+            objects.acid_table(database, name, storage=objects.orc_storage(COLUMNS))
+        )
+        table = metastore.get_table(database, name)
+        for number in range(DELTAS):
+            (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="bench", host="here"))
+            asked = AllocateWriteIdsRequest(
+                database_name=database, table_name=name, txn_ids=(txn_id,)
+            )
+            (given,) = metastore.allocate_table_write_ids(asked)
+            rows = pa.record_batch({"id": pa.array([number], pa.int32()), "v": pa.array(["v"])})
+            TableWrite(metastore, store.resolver, table, txn_id, given.write_id).insert([rows])
+            metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
+        metastore.compact(
+            CompactionRequest(target=Target(database, name), type=CompactionType.MINOR)
+        )

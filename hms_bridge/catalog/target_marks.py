@@ -1,0 +1,61 @@
+"""A table, or a partition of it, in as few columns as show that it is still the same.
+
+The cleaner asks before each directory that it deletes, so these are fixed statements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, bindparam, select
+
+from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.schema.catalog_tables import DATABASE_PARAMS, DBS, PARTITIONS, SDS, TBLS
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.model.catalog import DEFAULT_CATALOG
+from hms_bridge.model.properties import SOURCE_FOR
+from hms_bridge.model.target import Target
+from hms_bridge.model.target_mark import TargetMark
+
+
+def _of_table(storage_id: Any) -> Select[Any]:
+    source_for = and_(
+        DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID, DATABASE_PARAMS.c.PARAM_KEY == SOURCE_FOR
+    )
+    tables = TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID).outerjoin(DATABASE_PARAMS, source_for)
+    if storage_id is PARTITIONS.c.SD_ID:
+        tables = tables.join(PARTITIONS, PARTITIONS.c.TBL_ID == TBLS.c.TBL_ID)
+    return (
+        select(TBLS.c.TBL_ID, TBLS.c.CREATE_TIME, SDS.c.LOCATION, DATABASE_PARAMS.c.PARAM_VALUE)
+        .select_from(tables.outerjoin(SDS, SDS.c.SD_ID == storage_id))
+        .where(
+            DBS.c.NAME == bindparam("database"),
+            DBS.c.CTLG_NAME == DEFAULT_CATALOG,
+            TBLS.c.TBL_NAME == bindparam("name"),
+        )
+    )
+
+
+_TABLE = FixedSql(_of_table(TBLS.c.SD_ID))
+_PARTITION = FixedSql(
+    _of_table(PARTITIONS.c.SD_ID).where(PARTITIONS.c.PART_NAME == bindparam("partition"))
+)
+
+
+def find_mark(connection: Connection, target: Target) -> TargetMark:
+    """Without the moves, which are not in the catalog. Raises NoSuchObjectError if the table, the
+    partition or its directory is not there."""
+    key = {"database": target.database.lower(), "name": target.table.lower()}
+    if target.partition is None:
+        row = _TABLE.first(connection, **key)
+    else:
+        row = _PARTITION.first(connection, **key, partition=target.partition)
+    if row is None or not row[2]:
+        raise NoSuchObjectError(f"{target} is not there any more, or has no directory")
+    table_id, create_time, location, source_for = row
+    return TargetMark(
+        table_id=table_id,
+        create_time=create_time or 0,
+        location=location,
+        is_replication_source=bool((source_for or "").strip()),
+    )

@@ -1,0 +1,98 @@
+"""Mutations of what removes several victims at once, and of reading pieces of files; read by way of
+`mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_TOGETHER = "tests/changemanager/test_removals_together.py::test_"
+_PIECES = "tests/rows/test_reader.py::test_pieces_of_a_file_read_the_same"
+_PROTOCOL = "changemanager/delete_protocol.py"
+
+OF_REMOVALS = (
+    Mutation(
+        name="nobody asks before each deletion whether the table is the same",
+        file=_PROTOCOL,
+        old="                require_same()\n"
+        "                with work.failing(), self._abandoning(work):\n"
+        "                    self._delete(work, require_lease)\n",
+        new="                with work.failing(), self._abandoning(work):\n"
+        "                    self._delete(work, require_lease)\n",
+        test=f"{_TOGETHER}a_table_that_is_no_longer_the_same_loses_nothing_more",
+    ),
+    Mutation(
+        name="nobody asks before each archiving whether the table is the same",
+        file=_PROTOCOL,
+        old="            require_same()\n            with work.failing(), self._abandoning(work):\n"
+        "                work.kept",
+        new="            with work.failing(), self._abandoning(work):\n                work.kept",
+        test=f"{_TOGETHER}nothing_is_archived_of_a_table_that_is_no_longer_the_same",
+    ),
+    Mutation(
+        name="the rows of victims are not written before the first is touched",
+        file=_PROTOCOL,
+        old="self._intents.add_intents(planned)}",
+        new="planned}",
+        test=f"{_TOGETHER}the_store_is_asked_once_for_all",
+    ),
+    Mutation(
+        name="a row that another process moved is gone on with",
+        file=_PROTOCOL,
+        old="            if row.intent_id in moved\n",
+        new="            if True\n",
+        test=f"{_TOGETHER}a_row_that_another_process_has_moved_fails_its_victim_alone",
+    ),
+    Mutation(
+        name="what is gone is not on record where the table changed meanwhile",
+        file=_PROTOCOL,
+        old="        except Exception:\n            self._record_deleted(works)\n",
+        new="        except Exception:\n",
+        test=f"{_TOGETHER}a_table_that_is_no_longer_the_same_loses_nothing_more",
+    ),
+    Mutation(
+        name="whoever lost the lease goes on with the other victims",
+        file="changemanager/removal.py",
+        old="        except LeaseLostError:\n            raise\n",
+        new="",
+        test=f"{_TOGETHER}who_lost_the_lease_changes_nothing_more",
+    ),
+    Mutation(
+        name="removals move on from whatever state they are in",
+        file="hms_bridge/archive/intents.py",
+        old="and_(_INTENT.INTENT_ID.in_(piece), _INTENT.STATE == from_state.value)",
+        new="and_(_INTENT.INTENT_ID.in_(piece), True)",
+        test="tests/archive/test_sql_manifest.py",
+    ),
+    Mutation(
+        name="stripes at a border of two pieces are of both",
+        file="hms_bridge/snapshot/plan.py",
+        old="        return self.start <= offset and (self.end is None or offset < self.end)\n",
+        new="        return self.end is None or offset < self.end\n",
+        test=_PIECES,
+    ),
+    Mutation(
+        name="rows of a piece are numbered as if it were the whole file",
+        file="hms_bridge/rows/reader.py",
+        old="            before, first = first, first + stripe.row_count\n"
+        "            if not split.has_stripe(stripe.offset_bytes):\n"
+        "                continue\n",
+        new="            if not split.has_stripe(stripe.offset_bytes):\n"
+        "                continue\n"
+        "            before, first = first, first + stripe.row_count\n",
+        test=_PIECES,
+    ),
+    Mutation(
+        name="the last piece ends where the file ended when it was listed",
+        file="hms_bridge/snapshot/plan.py",
+        old="    return list(zip([0, *bounds], [*bounds, None], strict=True))\n",
+        new="    return list(zip([0, *bounds], [*bounds, file.size_bytes], strict=True))\n",
+        test="tests/rows/test_reader.py::test_what_comes_behind_the_length_that_was_listed_is_read",
+    ),
+    Mutation(
+        name="a join is written by as many as its sources are large",
+        file="hms_bridge/dml/plan.py",
+        old="        isinstance(node, _MULTIPLYING) and not isinstance(node, exp.Values)\n",
+        new="        False\n",
+        test="tests/spark/test_sql.py::test_an_insert_reads_its_source_once",
+    ),
+)
