@@ -148,6 +148,8 @@ def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: in
         _prepare_sqlite(engine, busy_timeout_seconds)
     else:
         _ask_idle_connections(engine)
+    if engine.dialect.driver == "psycopg":
+        _pipeline(engine)
     return Database(engine, busy_timeout_seconds=busy_timeout_seconds)
 
 
@@ -202,6 +204,15 @@ def _ask_idle_connections(engine: Engine) -> None:
             engine.dialect.do_ping(connection)
         except engine.dialect.loaded_dbapi.Error as error:
             raise InvalidatePoolError from error
+
+
+def _pipeline(engine: Engine) -> None:
+    # The driver need not be there for another database.
+    from hms_bridge.backend.pipeline import PipelinedConnection
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
+        return PipelinedConnection.connect(*arguments, **options)
 
 
 def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:

@@ -14,7 +14,7 @@ def _alike(request: LockRequest) -> Alike[LockResponse] | None:
     if not locks.may_come_together(request):
         return None
     scope = request.components[0].scope
-    return Alike((scope.database, scope.table), request, locks.lock_each)
+    return Alike(("lock", scope.database, scope.table), request, locks.lock_each)
 
 
 class LockVerbs(VerbFamily):

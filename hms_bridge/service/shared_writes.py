@@ -23,7 +23,12 @@ from typing import Any, Generic, TypeVar
 from hms_bridge.backend.connection import Connection, DatabaseFailure
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.savepoints import Steps, impatient
-from hms_bridge.errors import BackendError, MetastoreError, RetryableBackendError
+from hms_bridge.errors import (
+    BackendError,
+    CommitUnknownError,
+    MetastoreError,
+    RetryableBackendError,
+)
 from hms_bridge.service.shared_turns import SharedTurns
 
 SIZE_MAX = 32
@@ -123,20 +128,18 @@ class SharedWrites(Generic[S]):
             self._commit(batch)
 
     def _commit(self, batch: _Batch[S]) -> None:
-        is_committing = False
         try:
             with self._database.transaction(write=True) as connection:
                 batch.run(connection, self._now_seconds())
                 self._end(connection, batch.kept)
-                is_committing = True
         except RetryableBackendError:
             return
         except (BackendError, MetastoreError) as error:
             if batch.is_single:
                 raise
-            # The answer to a commit is lost: it may have happened.
-            for step in batch.kept if is_committing else ():
-                step.refusal = BackendError(str(error))
+            if isinstance(error, CommitUnknownError):
+                for step in batch.kept:
+                    step.refusal = CommitUnknownError(str(error))
             return
         for step in batch.kept:
             step.is_done = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from changemanager.clock import span_text
@@ -25,7 +25,7 @@ from hms_bridge.notification import events, write_log
 from hms_bridge.service import turn_rules
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
-from hms_bridge.service.replica_gate import require_follower, require_replicated, write_refusal
+from hms_bridge.service.replica_gate import ask_write_refusal, require_follower, require_replicated
 from hms_bridge.service.unit_of_work import Alike, UnitOfWork, reads, shares, writes
 from hms_bridge.txn import (
     abort,
@@ -112,13 +112,16 @@ def _allocate_table_write_ids(
 ) -> tuple[TxnToWriteId, ...]:
     """Refused too: a table of a replica where the transaction replays none of the source's, and a
     replayed one where the database is no replica."""
+    asked = None
     if request.repl_policy is None:
-        _require_writable(unit, request)
+        refusal = ask_write_refusal(unit.connection, request.database_name)
+        asked = write_ids.ask_write_ids(unit.connection, request)
+        _require_writable(request, refusal)
     else:
         what = f"no replayed write id of {request.table_name}"
         require_replicated(unit.connection, request.database_name, what)
         require_follower(unit.connection, request.database_name, what)
-    given = write_ids.allocate_table_write_ids(unit.connection, request)
+    given = write_ids.allocate_table_write_ids(unit.connection, request, asked)
     _log_write_ids(unit, request, given.new)
     return given.pairs
 
@@ -128,11 +131,12 @@ def _allocate_for_all(
 ) -> Sequence[tuple[TxnToWriteId, ...]]:
     """Of one table and a transaction each, as one request that names all of them; but each has its
     event. Whoever replays the log gives write ids in its order, so that is theirs."""
-    _require_writable(unit, requests[0])
+    refusal = ask_write_refusal(unit.connection, requests[0].database_name)
     txn_ids = tuple(txn_id for request in requests for txn_id in request.txn_ids)
-    given = write_ids.allocate_table_write_ids(
-        unit.connection, replace(requests[0], txn_ids=txn_ids)
-    )
+    together = replace(requests[0], txn_ids=txn_ids)
+    asked = write_ids.ask_write_ids(unit.connection, together)
+    _require_writable(together, refusal)
+    given = write_ids.allocate_table_write_ids(unit.connection, together, asked)
     for pair in sorted(given.new, key=lambda pair: pair.write_id):
         _log_write_ids(unit, requests[0], [pair])
     return [
@@ -141,10 +145,10 @@ def _allocate_for_all(
     ]
 
 
-def _require_writable(unit: UnitOfWork, request: AllocateWriteIdsRequest) -> None:
-    refusal = write_refusal(unit.connection, request.database_name)
-    if refusal is not None:
-        raise MetaError(f"no write id of {request.table_name}: {refusal}")
+def _require_writable(request: AllocateWriteIdsRequest, refusal: Callable[[], str | None]) -> None:
+    text = refusal()
+    if text is not None:
+        raise MetaError(f"no write id of {request.table_name}: {text}")
 
 
 def _alike_write_ids(
@@ -152,8 +156,8 @@ def _alike_write_ids(
 ) -> Alike[tuple[TxnToWriteId, ...]] | None:
     if not turn_rules.is_new_write(request):
         return None
-    table = (request.database_name.lower(), request.table_name.lower())
-    return Alike(table, request, _allocate_for_all)
+    kind = ("write id", request.database_name.lower(), request.table_name.lower())
+    return Alike(kind, request, _allocate_for_all)
 
 
 def _log_write_ids(

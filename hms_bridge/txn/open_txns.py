@@ -23,6 +23,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    delete,
     func,
     insert,
     literal,
@@ -34,12 +35,12 @@ from changemanager.clock import span_text
 from hms_bridge.backend.dialect import (
     insert_generating_ids,
     is_postgresql,
-    lock_txns,
     next_txn_id,
     row_time_expression,
 )
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TimedSql
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS
+from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.config.settings import TxnSettings
@@ -97,6 +98,12 @@ def open_txns(work: Work, request: OpenTxnsRequest) -> OpenedTxns:
         if known:
             return OpenedTxns(ids=known, is_event_due=False, deadline_ms=None)
     ids = _insert_all(work, request, count)
+    if is_postgresql(connection) and steady_ms(work.clock) >= deadline_ms:
+        # The lock was on its way with the rows, and may be all that was waited for.
+        _FORGET_HISTORY.change(connection, ids)
+        _FORGET.change(connection, ids)
+        deadline_ms = steady_ms(work.clock) + settings.open_timeout_ms
+        ids = _insert_all(work, request, count)
     if is_replayed:
         map_source_txns(connection, policy, request.repl_source_txn_ids, ids)
     if request.type is TxnType.READ_ONLY:
@@ -251,6 +258,8 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
 _LOWEST_OPEN = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
 _COUNT_OPEN = FixedSql(select(func.count()).where(TXNS.c.TXN_STATE == TxnState.OPEN.value))
 _REMEMBER = FixedInsert(MIN_HISTORY_LEVEL)
+_FORGET = KeyedSql(TXNS.c.TXN_ID, delete(TXNS).where)
+_FORGET_HISTORY = KeyedSql(MIN_HISTORY_LEVEL.c.MHL_TXNID, delete(MIN_HISTORY_LEVEL).where)
 
 
 def _low_boundary(now: ColumnElement[int]) -> ScalarSelect[Any]:

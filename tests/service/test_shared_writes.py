@@ -20,7 +20,12 @@ from sqlalchemy.exc import OperationalError
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXN_COMPONENTS, TXNS
 from hms_bridge.config.settings import EventSettings, Settings
-from hms_bridge.errors import BackendError, MetaError, NoSuchTxnError, TxnAbortedError
+from hms_bridge.errors import (
+    CommitUnknownError,
+    MetaError,
+    NoSuchTxnError,
+    TxnAbortedError,
+)
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import LockId, TxnId
@@ -179,6 +184,23 @@ def test_write_ids_of_one_table_are_given_at_once(
     logged = [message(one) for one in events_after(metastore, known)]
     assert [one["txnIdList"] for one in logged] == [[txns[0]], [txns[2]]]
     assert [one["writeIdList"] for one in logged] == [[2], [3]], "as who replays the log needs it"
+
+
+def test_verbs_of_several_kinds_for_one_table_are_done_in_one_go(
+    metastore: MetastoreService, crowd: Crowd
+) -> None:
+    """Taken for one kind, they fail, and the whole batch is done again, each by itself."""
+    database = objects.new_database(metastore)
+    objects.new_table(metastore, database)
+    writing, locking = [[open_txn(metastore) for _ in range(2)] for _ in range(2)]
+    begun: list[object] = []
+    event.listen(engine_of(metastore), "begin", begun.append)
+    outcomes = crowd.together(
+        *(lambda txn=txn: lock_of(metastore, txn, database) for txn in locking),
+        *(lambda txn=txn: write_id(metastore, txn, database) for txn in writing),
+    )
+    assert outcomes == [LockState.ACQUIRED, LockState.ACQUIRED, 1, 2]
+    assert len(begun) == 2, "that of who held the turn, and that of all"
 
 
 def test_a_write_id_that_is_refused_leaves_those_of_others_alone(
@@ -390,7 +412,7 @@ def test_a_commit_whose_answer_is_lost_is_told_to_all_and_never_tried_again(
     outcomes = crowd.together(
         lambda: open_txn(metastore), lambda: open_txn(metastore), lambda: commit(metastore, txn)
     )
-    assert [type(one) for one in outcomes] == [BackendError] * 3
+    assert [type(one) for one in outcomes] == [CommitUnknownError] * 3
     assert len({id(one) for one in outcomes}) == 3, "an error has one traceback"
     seen = states(metastore)
     assert len(seen) == (2 if is_done else 1), "whatever became of it, it was done once"
