@@ -50,6 +50,11 @@ class Database:
         """The URL without its password, for messages."""
         return self.engine.url.render_as_string(hide_password=True)
 
+    @property
+    def is_pipelined(self) -> bool:
+        """Whether statements may go to it together (:mod:`hms_bridge.backend.pipeline`)."""
+        return self.engine.dialect.driver == "psycopg"
+
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
         """A connection inside a transaction: committed at the end, rolled back on any error.

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from itertools import islice
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -35,7 +35,7 @@ from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.replica_gate import require_own_definitions
-from hms_bridge.service.shared_writes import Place, SharedWrites, Step
+from hms_bridge.service.shared_writes import Finish, Place, SharedWrites, Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,14 +65,19 @@ class UnitOfWork(Work):
     """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
 
 
+Look = Callable[[bool], "Sequence[T] | None"]
+"""See :data:`hms_bridge.service.shared_writes.Finish`: the results, or None."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alike(Generic[T]):
-    """How verbs of one ``kind`` are done at once: ``work`` has their requests, and their results in
-    the same order; None, and nothing is done, where each must be done by itself."""
+    """How verbs of one ``kind`` are done at once: ``ask`` has their requests, and what it gives
+    their results in the same order; None, and nothing is done, where each must be done by
+    itself."""
 
     kind: Hashable
     request: Any
-    work: Callable[[UnitOfWork, Sequence[Any]], Sequence[T] | None]
+    ask: Callable[[UnitOfWork, Sequence[Any]], Look[T] | None]
 
 
 class _Write(Step, Generic[T]):
@@ -109,22 +114,26 @@ class _Write(Step, Generic[T]):
         self.result = self._work(self.unit)
         require_own_definitions(connection, self.unit.events)
 
-    def run_with(
+    def ask_with(
         self, others: Sequence[_Write[T]], connection: Connection, now_seconds: int
-    ) -> bool:
+    ) -> Finish | None:
         """The events of all are those of the first."""
         if self._alike is None:
-            return False
+            return None
         writes = [self, *others]
         for write in writes:
             write._begin(connection, now_seconds)
         requests = [write._alike.request for write in writes if write._alike is not None]
-        results = self._alike.work(self.unit, requests)
+        look = self._alike.ask(self.unit, requests)
+        return None if look is None else partial(self._finish, writes, look)
+
+    def _finish(self, writes: Sequence[_Write[T]], look: Look[T], is_in_turn: bool) -> bool:
+        results = look(is_in_turn)
         if results is None:
             return False
         for write, result in zip(writes, results, strict=True):
             write.result = result
-        require_own_definitions(connection, self.unit.events)
+        require_own_definitions(self.unit.connection, self.unit.events)
         return True
 
     def _begin(self, connection: Connection, now_seconds: int) -> None:

@@ -21,7 +21,7 @@ that refused its entry wrote nothing; its transaction commits, as Hive's does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -200,15 +200,16 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
     return _end(connection, request, txn_id, row.type, traces)
 
 
-def commit_txns(
+def ask_commits(
     connection: Connection, txn_ids: Sequence[TxnId]
-) -> Mapping[TxnId, CommitOutcome] | None:
+) -> Callable[[], Mapping[TxnId, CommitOutcome] | None] | None:
     """Commit several at once, as requests do that say no more than the id; None, and nothing is
-    done, where each must be committed by itself."""
+    done, where each must be committed by itself. Nothing is locked when the outcomes are looked
+    at."""
     if not is_postgresql(connection) or len(set(txn_ids)) < len(txn_ids):
         return None
     plain = PlainEnd(connection, txn_ids)
-    return _plain_outcomes(plain) if plain.is_done else None
+    return lambda: _plain_outcomes(plain) if plain.is_done else None
 
 
 def _plain_outcomes(plain: PlainEnd) -> Mapping[TxnId, CommitOutcome]:

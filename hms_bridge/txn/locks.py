@@ -127,10 +127,12 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     return LockResponse(lock_id=lock_id, state=state)
 
 
-def lock_each(work: Work, requests: Sequence[LockRequest]) -> Sequence[LockResponse] | None:
+def ask_each(
+    work: Work, requests: Sequence[LockRequest]
+) -> Callable[[], Sequence[LockResponse]] | None:
     """As :func:`lock` for each, in this order, of requests that :func:`may_come_together` says yes
-    to, for one table; None, and nothing is done, where each must come by itself. Raises as it does
-    for any of them."""
+    to, for one table; None, and nothing is done, where each must come by itself. Nothing more is
+    locked when the responses are looked at; that raises as :func:`lock` does for any of them."""
     connection = work.connection
     if not is_postgresql(connection):
         return None
@@ -143,19 +145,34 @@ def lock_each(work: Work, requests: Sequence[LockRequest]) -> Sequence[LockRespo
     ids = ask_lock_ids(work, len(requests))
     targets = [(number, _target(component)) for number, component in enumerate(components)]
     there = _ask_earlier(connection, MAX_ID, NO_TXN, targets)
-    for txn_id in txn_ids:
-        owners.require_open(txn_id)
-    first, now = ids()
-    held = _read(there)
+
+    def look() -> Sequence[LockResponse]:
+        for txn_id in txn_ids:
+            owners.require_open(txn_id)
+        first, now = ids()
+        return _grant_each(connection, requests, components, _read(there), first, now)
+
+    return look
+
+
+def _grant_each(
+    connection: Connection,
+    requests: Sequence[LockRequest],
+    components: Sequence[LockComponent],
+    held: list[tuple[LockTarget, _LockRow]],
+    first: LockId,
+    now: int,
+) -> Sequence[LockResponse]:
+    """Each after those before it; ``held`` grows by them."""
     waiting: dict[LockId, _Blocked] = {}
     enqueued = []
-    for number, target in targets:
-        request, lock_id = requests[number], LockId(first + number)
+    for number, (request, component) in enumerate(zip(requests, components, strict=True)):
+        lock_id, target = LockId(first + number), _target(component)
         others = [(other, row) for other, row in held if request.txn_id != row.HL_TXNID]
         blocked = _first_of(others, [(1, target)])
         if blocked is not None:
             waiting[lock_id] = blocked
-        new = _rows(lock_id, request, components[number : number + 1], blocked, now)
+        new = _rows(lock_id, request, [component], blocked, now)
         held += [(target, _LockRow(*(row[name] for name in _LockRow._fields))) for row in new]
         enqueued += new
     _INSERT.put(connection, enqueued)
