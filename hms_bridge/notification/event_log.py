@@ -29,7 +29,6 @@ from sqlalchemy import (
     cast,
     column,
     delete,
-    exists,
     func,
     insert,
     literal,
@@ -37,6 +36,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql
 
 from hms_bridge.backend.columns import Columns, Kept, text
 from hms_bridge.backend.dialect import is_postgresql
@@ -77,34 +77,36 @@ def _number_and_insert(
     count: ColumnElement[int],
     place: ColumnElement[int],
 ) -> Select[Any]:
-    """Number events and store them, in one statement; nothing if a counter has no row yet.
-    The number of the first.
+    """Number events and store them, in one statement; nothing if there is no row that
+    counts them. The number of the first.
 
-    The second counter is joined with the first, so that its row is locked after it: Hive holds
+    The second counter comes from the first, so that its row is locked after it: Hive holds
     the first while it takes from the second, on another connection, where no database would see
     that two wait for each other.
     """
     ids, rows = NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, SEQUENCE_TABLE.c.NEXT_VAL
-    is_log = SEQUENCE_TABLE.c.SEQUENCE_NAME == LOG_SEQUENCE
     event = (
         update(NOTIFICATION_SEQUENCE)
-        .where(exists().where(is_log))
         .values({ids: ids + count})
         .returning((ids - count).label("id"))
         .cte("event")
     )
+    name = literal(LOG_SEQUENCE, SEQUENCE_TABLE.c.SEQUENCE_NAME.type)
+    first_row = select(name, literal(1, BigInteger) + count).select_from(event)
     numbered = (
-        update(SEQUENCE_TABLE)
-        .where(is_log, event.c.id.is_not(None))
-        .values({rows: rows + count})
-        .returning((rows - count).label("id"), event.c.id.label("event_id"))
+        postgresql.insert(SEQUENCE_TABLE)
+        .from_select(["SEQUENCE_NAME", "NEXT_VAL"], first_row)
+        .on_conflict_do_update(
+            index_elements=[SEQUENCE_TABLE.c.SEQUENCE_NAME], set_={rows: rows + count}
+        )
+        .returning((rows - count).label("id"))
         .cte("numbered")
     )
     logged = (
         insert(NOTIFICATION_LOG)
         .from_select(
             ["NL_ID", "EVENT_ID", *_COLUMNS.names],
-            select(numbered.c.id + place, numbered.c.event_id + place, *values),
+            select(numbered.c.id + place, event.c.id + place, *values),
         )
         .returning(NOTIFICATION_LOG.c.EVENT_ID)
         .cte("logged")
@@ -112,7 +114,7 @@ def _number_and_insert(
     first = func.min(logged.c.EVENT_ID)
     # Nobody may be waiting for the answer, and the commit stand behind the statement. So where
     # nothing was logged although it was counted on, it fails: these are the digits of no number.
-    fault = literal("a row of NOTIFICATION_SEQUENCE or SEQUENCE_TABLE is gone; restart, ", Text)
+    fault = literal("the row of NOTIFICATION_SEQUENCE is gone; restart, ", Text)
     is_whole = or_(func.count() == count, bindparam("is_counted_on", type_=Integer) == 0)
     checked = case((is_whole, first), else_=cast(fault + cast(func.count(), Text), BigInteger))
     return select(checked).select_from(logged)
