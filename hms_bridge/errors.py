@@ -17,6 +17,7 @@
     │  ├─ NoSuchCompactionError
     │  └─ MetastoreUnavailableError     client side; the call may be tried again
     ├─ BackendError                     the database failed
+    │  ├─ CommitUnknownError            while committing: it may have happened
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     │     ├─ DatabaseGoneError          it answered before, and does not now
     │     └─ RowTakenError              a row with that key is there; tried again twice only
@@ -96,6 +97,10 @@ class MetastoreUnavailableError(MetastoreError):
 
 class BackendError(HmsBridgeError):
     """The database failed."""
+
+
+class CommitUnknownError(BackendError):
+    """The database failed while it was committing, and did not say how: it may have happened."""
 
 
 class RetryableBackendError(BackendError):

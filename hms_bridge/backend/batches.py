@@ -10,8 +10,10 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
+    Text,
     any_,
     bindparam,
+    cast,
     insert,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -45,3 +47,14 @@ def is_one_of(key: ColumnElement[int], name: str, dialect: str) -> ColumnElement
     if dialect == "postgresql":
         return key == any_(bindparam(name, type_=ARRAY(BigInteger)))
     return key.in_(bindparam(name, expanding=True))
+
+
+def is_among(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
+    """Whether a key is one of those in a parameter that is a text of :func:`keys_text`: one text of
+    a statement for any number of them, on PostgreSQL only."""
+    return key == any_(cast(bindparam(name, type_=Text), ARRAY(BigInteger)))
+
+
+def keys_text(keys: Collection[int]) -> str:
+    """Keys as PostgreSQL writes an array of them."""
+    return "{" + ",".join(map(str, keys)) + "}"

@@ -26,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from hms_bridge.backend.schema.txn_tables import TXN_LOCK_TBL, TXNS
+from hms_bridge.backend.schema.txn_tables import TXNS
 from hms_bridge.clock import Clock, SystemClock
 
 
@@ -83,18 +83,6 @@ def now_ms(connection: Connection, clock: Clock) -> int:
     return int(connection.execute(select(now_expression(connection, clock))).scalar_one())
 
 
-def lock_txns(connection: Connection, *, is_exclusive: bool) -> None:
-    """Hold TXN_LOCK_TBL until the transaction ends: openers shared, conflicting commits alone.
-
-    What is read after it must see everything that was committed before it, hence READ COMMITTED.
-    """
-    if is_postgresql(connection):
-        mode = "EXCLUSIVE" if is_exclusive else "SHARE"
-        connection.execute(text(f'LOCK TABLE "{TXN_LOCK_TBL.name}" IN {mode} MODE'))
-    elif is_mysql(connection):
-        connection.execute(select(TXN_LOCK_TBL).with_for_update(read=not is_exclusive)).all()
-
-
 def insert_generating_ids(
     connection: Connection,
     table: Table,
@@ -124,8 +112,8 @@ def insert_generating_ids(
 def advance_generated_txn_id(connection: Connection, next_id: int) -> bool:
     """Make ``next_id`` the next TXN_ID; false if ids up to there were given already.
 
-    The caller holds :func:`lock_txns` exclusively and has inserted the row ``next_id - 1``, which
-    is enough for SQLite and MySQL; PostgreSQL's sequence does not look at rows.
+    The caller holds ``lock_txns`` exclusively and has inserted the row ``next_id - 1``, which is
+    enough for SQLite and MySQL; PostgreSQL's sequence does not look at rows.
     """
     if not is_postgresql(connection):
         return True

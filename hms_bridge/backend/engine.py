@@ -50,6 +50,11 @@ class Database:
         """The URL without its password, for messages."""
         return self.engine.url.render_as_string(hide_password=True)
 
+    @property
+    def is_pipelined(self) -> bool:
+        """Whether statements may go to it together (:mod:`hms_bridge.backend.pipeline`)."""
+        return self.engine.dialect.driver == "psycopg"
+
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[Connection]:
         """A connection inside a transaction: committed at the end, rolled back on any error.
@@ -148,6 +153,8 @@ def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: in
         _prepare_sqlite(engine, busy_timeout_seconds)
     else:
         _ask_idle_connections(engine)
+    if engine.dialect.driver == "psycopg":
+        _pipeline(engine)
     return Database(engine, busy_timeout_seconds=busy_timeout_seconds)
 
 
@@ -202,6 +209,15 @@ def _ask_idle_connections(engine: Engine) -> None:
             engine.dialect.do_ping(connection)
         except engine.dialect.loaded_dbapi.Error as error:
             raise InvalidatePoolError from error
+
+
+def _pipeline(engine: Engine) -> None:
+    # The driver need not be there for another database.
+    from hms_bridge.backend.pipeline import PipelinedConnection
+
+    @event.listens_for(engine, "do_connect")
+    def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
+        return PipelinedConnection.connect(*arguments, **options)
 
 
 def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:

@@ -14,12 +14,20 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from hms_bridge.errors import BackendError, DatabaseGoneError, RetryableBackendError, RowTakenError
+from hms_bridge.errors import (
+    BackendError,
+    CommitUnknownError,
+    DatabaseGoneError,
+    RetryableBackendError,
+    RowTakenError,
+)
 
 _UNIQUE_STATES = frozenset({"23505"})
 _UNIQUE_CODES = frozenset({1062})
 _UNIQUE_WORDS = ("UNIQUE constraint failed",)
-_POSTGRESQL_STATES = frozenset({"40001", "40P01", "55P03"})
+_POSTGRESQL_STATES = frozenset({"40001", "40P01", "55P03", "26000"})
+"""The last one: a pooler or the driver has dropped a prepared text, which is prepared again."""
+_TROUBLES = frozenset({"08", "57", "58", "F0", "XX"})
 _MYSQL_CODES = frozenset({1020, 1205, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
 _CUT_OFF = "8s2b"
@@ -48,8 +56,8 @@ def translate(
             f"{database}: no free connection; close transactions sooner or raise the pool size"
         )
     if _is_lost(error, cause):
-        kind = BackendError if is_committing else DatabaseGoneError
-        return kind(
+        gone = CommitUnknownError if is_committing else DatabaseGoneError
+        return gone(
             f"{database}: connection lost: {reason}; check the database server and try again"
         )
     if isinstance(error, OperationalError) and _is_refused(error) and not is_committing:
@@ -58,7 +66,15 @@ def translate(
             f"{database}: {reason}; check that the server runs there, that it has this database, "
             "and user and password (in a URL @ is written %40, : %3A, / %2F, % %25)"
         )
-    return BackendError(f"{database}: {reason}")
+    is_unknown = is_committing and not _is_refusal(cause)
+    return (CommitUnknownError if is_unknown else BackendError)(f"{database}: {reason}")
+
+
+def _is_refusal(cause: BaseException) -> bool:
+    """Whether PostgreSQL says that it has not done a statement, as one that was held back until
+    the commit; not of a server that stops, or whose disk fails."""
+    state = getattr(cause, "sqlstate", None) or ""
+    return bool(state) and state[:2] not in _TROUBLES
 
 
 def _is_lost(error: SQLAlchemyError, cause: BaseException) -> bool:

@@ -5,19 +5,48 @@ A verb of six statements spends most of its time in building them and in looking
 known. What is left out besides: conversion of values (a type that would need one is refused when
 the statement is compiled), and lists of any length (``in_``; one value, or Core for those). Who
 listens to the engine's statements hears of these, too; errors are SQLAlchemy's.
+
+A statement whose answer is not looked at at once (``later``) goes to PostgreSQL together with the
+next one (:mod:`hms_bridge.backend.pipeline`); elsewhere, and where somebody listens, by itself.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NoReturn
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Executable, Table, bindparam, insert
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ColumnClause,
+    ColumnElement,
+    Connection,
+    Executable,
+    Table,
+    TableValuedAlias,
+    Text,
+    bindparam,
+    cast,
+    column,
+    func,
+    insert,
+    select,
+)
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import keeps_time, now_expression, row_time_expression
+from hms_bridge.backend.batches import batches, is_among, keys_text
+from hms_bridge.backend.dialect import (
+    is_postgresql,
+    keeps_time,
+    now_expression,
+    row_time_expression,
+)
+from hms_bridge.backend.prepared_text import Answer, PreparedText
 from hms_bridge.backend.work import Work
 
 _NOW = "hmsb_now_ms"
@@ -27,21 +56,67 @@ class _Text:
     """One statement as one database takes it."""
 
     def __init__(self, statement: Executable, dialect: Dialect, columns: Sequence[str]) -> None:
-        compiled = statement.compile(  # type: ignore[attr-defined]
-            dialect=dialect, column_keys=list(columns) or None
-        )
-        assert isinstance(compiled, SQLCompiler)
+        compiled = _compiled(statement, dialect, columns)
         self.sql = str(compiled)
         _require_plain(compiled, dialect)
         self._given = dict(compiled.params)
         self._order = compiled.positiontup
+        self.prepared: PreparedText | None = None
+        self._prepared_order: Sequence[str] = ()
+        if dialect.driver == _PIPELINED:
+            compiled = _compiled(statement, _numbering(), columns)
+            self.prepared = PreparedText(str(compiled))
+            self._prepared_order = compiled.positiontup or ()
 
     def arguments(self, values: Mapping[str, Any]) -> Any:
         """What the driver takes beside the text."""
         if self._order is None:
             return {**self._given, **values}
+        return self._in(self._order, values)
+
+    def numbered(self, values: Mapping[str, Any]) -> Sequence[Any]:
+        """What stands beside the prepared text."""
+        return self._in(self._prepared_order, values)
+
+    def _in(self, order: Sequence[str], values: Mapping[str, Any]) -> tuple[Any, ...]:
         given = self._given
-        return tuple(values[name] if name in values else given[name] for name in self._order)
+        return tuple([values[name] if name in values else given[name] for name in order])
+
+
+@dataclass(frozen=True, slots=True)
+class _Come:
+    """An answer that is there already."""
+
+    rows: Sequence[tuple[Any, ...]]
+    count: int
+
+
+class _Awaited:
+    """An answer of a connection that may hold the statement back."""
+
+    __slots__ = ("_answer", "_connection", "_sql")
+
+    def __init__(self, connection: Connection, sql: str, answer: Answer) -> None:
+        self._connection, self._sql, self._answer = connection, sql, answer
+
+    @property
+    def rows(self) -> Sequence[tuple[Any, ...]]:
+        try:
+            return self._answer.rows
+        except BaseException as error:
+            self._fail(error)
+
+    @property
+    def count(self) -> int:
+        try:
+            return self._answer.count
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> NoReturn:
+        # As SQLAlchemy's own cursors do: what the error means for connection and pool is there.
+        self._connection._handle_dbapi_exception(error, self._sql, None, None, None)
+        raise error
 
 
 class FixedSql:
@@ -57,8 +132,7 @@ class FixedSql:
 
     def all(self, connection: Connection, /, **values: Any) -> Sequence[tuple[Any, ...]]:
         """Tuples in the order of the selected columns; empty for no row."""
-        rows: Sequence[tuple[Any, ...]] = _run(connection, self._text(connection), values)[0]
-        return rows
+        return _run(connection, self._text(connection), values).rows
 
     def first(self, connection: Connection, /, **values: Any) -> tuple[Any, ...] | None:
         """The first row; None without one."""
@@ -67,7 +141,11 @@ class FixedSql:
 
     def change(self, connection: Connection, /, **values: Any) -> int:
         """How many rows a statement that returns none has changed."""
-        return _run(connection, self._text(connection), values)[1]
+        return _run(connection, self._text(connection), values).count
+
+    def later(self, connection: Connection, /, **values: Any) -> Answer:
+        """To be done in its turn; its failure is heard there, at the latest at the commit."""
+        return _run(connection, self._text(connection), values)
 
     def _text(self, connection: Connection) -> _Text:
         dialect = connection.dialect
@@ -80,49 +158,92 @@ class FixedSql:
 
 class KeyedSql:
     """A statement about the rows of some keys: fixed for one key, as it is nearly always asked, and
-    in Core for more. ``make``: the statement for a condition on ``key``."""
+    for any number on PostgreSQL; in Core elsewhere. ``make``: the statement for a condition on
+    ``key``."""
 
     def __init__(
         self, key: ColumnElement[int], make: Callable[[ColumnElement[bool]], Executable]
     ) -> None:
         self._key, self._make = key, make
         self.single = FixedSql(make(key == bindparam("key", type_=BigInteger)))
+        self._several = FixedSql(make(is_among(key, "keys")))
 
     def all(
         self, connection: Connection, keys: Sequence[int], /, **values: Any
-    ) -> Sequence[Sequence[Any]]:
+    ) -> Sequence[tuple[Any, ...]]:
         """All rows."""
-        if len(keys) == 1:
-            return self.single.all(connection, key=keys[0], **values)
-        return [
-            row
+        return self.later(connection, keys, **values).rows
+
+    def later(self, connection: Connection, keys: Sequence[int], /, **values: Any) -> Answer:
+        """As :meth:`FixedSql.later`, where a statement is fixed."""
+        fixed = self._fixed(connection, keys, values)
+        if fixed is not None:
+            return fixed.later(connection, **values)
+        rows = [
+            tuple(row)
             for batch in batches(keys)
             for row in connection.execute(self._make(self._key.in_(batch)), values)
         ]
+        return _Come(rows, len(rows))
 
     def change(self, connection: Connection, keys: Sequence[int], /, **values: Any) -> None:
         """Run a statement that returns no rows."""
-        if len(keys) == 1:
-            self.single.change(connection, key=keys[0], **values)
+        fixed = self._fixed(connection, keys, values)
+        if fixed is not None:
+            fixed.later(connection, **values)
             return
         for batch in batches(keys):
             connection.execute(self._make(self._key.in_(batch)), values)
 
+    def _fixed(
+        self, connection: Connection, keys: Sequence[int], values: dict[str, Any]
+    ) -> FixedSql | None:
+        """The statement, with the keys among its values."""
+        if len(keys) == 1:
+            values["key"] = keys[0]
+            return self.single
+        if not keys or not is_postgresql(connection):
+            return None
+        values["keys"] = keys_text(keys)
+        return self._several
+
 
 class FixedInsert:
-    """Rows into a table: a single one by a fixed statement, several in Core."""
+    """Rows into a table: a single one by a fixed statement, on PostgreSQL several, too; in Core
+    elsewhere. They are on their way when this returns: see ``later``."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self.single = FixedSql(insert(table))
+        self._several: dict[tuple[str, ...], FixedSql] = {}
 
     def put(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows with the same columns."""
         if len(rows) == 1:
-            self.single.change(connection, **rows[0])
-            return
-        for batch in batches(rows):
-            connection.execute(insert(self._table), batch)
+            self.single.later(connection, **rows[0])
+        elif rows and is_postgresql(connection):
+            self._put_together(tuple(rows[0])).later(connection, rows=json.dumps(rows))
+        else:
+            for batch in batches(rows):
+                connection.execute(insert(self._table), batch)
+
+    def _put_together(self, names: tuple[str, ...]) -> FixedSql:
+        fixed = self._several.get(names)
+        if fixed is None:
+            given = json_rows("rows", self._table, names)
+            statement = insert(self._table).from_select(names, select(*given.c))
+            fixed = self._several[names] = FixedSql(statement)
+        return fixed
+
+
+def json_rows(
+    parameter: str, table: Table, names: Sequence[str], *more: ColumnClause[Any]
+) -> TableValuedAlias:
+    """Rows in a JSON text, with columns of a table; on PostgreSQL only."""
+    columns = [*more, *(column(name, table.c[name].type) for name in names)]
+    text = cast(bindparam(parameter, type_=Text), JSON)
+    rows = func.json_to_recordset(text).table_valued(*columns)
+    return rows.render_derived("given", with_types=True)
 
 
 class TimedSql:
@@ -137,8 +258,7 @@ class TimedSql:
 
     def all(self, work: Work, /, **values: Any) -> Sequence[tuple[Any, ...]]:
         """All rows."""
-        rows: Sequence[tuple[Any, ...]] = self._run(work, values)[0]
-        return rows
+        return self._run(work, values).rows
 
     def first(self, work: Work, /, **values: Any) -> tuple[Any, ...] | None:
         """The first row; None without one."""
@@ -147,9 +267,13 @@ class TimedSql:
 
     def change(self, work: Work, /, **values: Any) -> int:
         """How many rows a statement that returns none has changed."""
-        return self._run(work, values)[1]
+        return self._run(work, values).count
 
-    def _run(self, work: Work, values: dict[str, Any]) -> tuple[Any, int]:
+    def later(self, work: Work, /, **values: Any) -> Answer:
+        """As :meth:`FixedSql.later`."""
+        return self._run(work, values)
+
+    def _run(self, work: Work, values: dict[str, Any]) -> Answer:
         if not keeps_time(work.connection, work.clock):
             values[_NOW] = work.clock.now_ms()
         return _run(work.connection, self._text(work), values)
@@ -167,22 +291,59 @@ class TimedSql:
         return text
 
 
-def send(connection: Connection, sql: str) -> None:
-    """Send a text without values, as it is: on PostgreSQL also several statements in one."""
-    _execute(connection, sql, None)
+def send(connection: Connection, *statements: str) -> None:
+    """Send texts without values, as they are, in their turn."""
+    if _is_direct(connection):
+        raw = _pipelined(connection)
+        for sql in statements:
+            raw.ask(_bare(sql))
+        return
+    for sql in statements:
+        _execute(connection, sql, None)
 
 
-def _run(connection: Connection, text: _Text, values: Mapping[str, Any]) -> tuple[Any, int]:
+_PIPELINED = "psycopg"
+"""The driver whose connections are :class:`hms_bridge.backend.pipeline.PipelinedConnection`."""
+
+
+def _is_direct(connection: Connection) -> bool:
+    return connection.dialect.driver == _PIPELINED and not _is_heard(connection)
+
+
+def _is_heard(connection: Connection) -> bool:
+    # The flags first, as SQLAlchemy does: to ask who listens takes as long as to run a statement.
+    if not (connection._has_events or connection.engine._has_events):
+        return False
+    heard = connection.dispatch
+    return bool(heard.before_cursor_execute or heard.after_cursor_execute)
+
+
+def _pipelined(connection: Connection) -> Any:
+    return connection.connection.driver_connection
+
+
+@cache
+def _bare(sql: str) -> PreparedText:
+    return PreparedText(sql)
+
+
+def _run(connection: Connection, text: _Text, values: Mapping[str, Any]) -> Answer:
     """The rows, if it returns any, and how many it changed."""
+    if text.prepared is not None and _is_direct(connection):
+        try:
+            answer = _pipelined(connection).ask(text.prepared, text.numbered(values))
+        except BaseException as error:
+            connection._handle_dbapi_exception(error, text.sql, None, None, None)
+            raise
+        return _Awaited(connection, text.sql, answer)
     return _execute(connection, text.sql, text.arguments(values))
 
 
-def _execute(connection: Connection, sql: str, arguments: Any) -> tuple[Any, int]:
-    heard = connection.dispatch
-    if heard.before_cursor_execute or heard.after_cursor_execute:
+def _execute(connection: Connection, sql: str, arguments: Any) -> _Come:
+    if _is_heard(connection):
         options = {"no_parameters": arguments is None}
         result = connection.exec_driver_sql(sql, arguments, options)
-        return (result.fetchall() if result.returns_rows else ()), result.rowcount
+        return _Come(result.fetchall() if result.returns_rows else (), result.rowcount)
     cursor: Any = None
     try:
         cursor = connection.connection.cursor()
@@ -193,13 +354,27 @@ def _execute(connection: Connection, sql: str, arguments: Any) -> tuple[Any, int
     except BaseException as error:
         # As SQLAlchemy's own cursors do: what the error means for connection and pool is there.
         connection._handle_dbapi_exception(error, sql, arguments, cursor, None)
-    return rows, changed
+    return _Come(rows, changed)
+
+
+@cache
+def _numbering() -> Dialect:
+    """The pipelined driver's dialect, which writes $1, $2 for values."""
+    return postgresql.psycopg.dialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]
+
+
+def _compiled(statement: Executable, dialect: Dialect, columns: Sequence[str]) -> SQLCompiler:
+    compiled = statement.compile(  # type: ignore[attr-defined]
+        dialect=dialect, column_keys=list(columns) or None
+    )
+    assert isinstance(compiled, SQLCompiler)
+    return compiled
 
 
 def _require_plain(compiled: SQLCompiler, dialect: Dialect) -> None:
     """Raises TypeError for what the driver alone would not do as SQLAlchemy does it."""
     if compiled._bind_processors or compiled.post_compile_params:
         raise TypeError(f"a list or a value that is converted: {compiled}; run it with Core")
-    for column in compiled._result_columns:
-        if column.type.dialect_impl(dialect).result_processor(dialect, None) is not None:
-            raise TypeError(f"{column.name} is converted: {compiled}; run it with Core")
+    for given in compiled._result_columns:
+        if given.type.dialect_impl(dialect).result_processor(dialect, None) is not None:
+            raise TypeError(f"{given.name} is converted: {compiled}; run it with Core")

@@ -35,12 +35,7 @@ class Steps:
         send(self._connection, f"ROLLBACK TO SAVEPOINT {_NAME}")
 
     def _begin_anew(self) -> None:
-        release, begin = f"RELEASE SAVEPOINT {_NAME}", f"SAVEPOINT {_NAME}"
-        if is_postgresql(self._connection):
-            send(self._connection, f"{release}; {begin}")
-            return
-        send(self._connection, release)
-        send(self._connection, begin)
+        send(self._connection, f"RELEASE SAVEPOINT {_NAME}", f"SAVEPOINT {_NAME}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ compaction id, event id, SEQUENCE_TABLE.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import (
@@ -81,17 +82,25 @@ def _take_timed(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Retur
 _TAKE_TIMED = TimedSql(_take_timed)
 
 
-def next_lock_ids(work: Work, count: int = 1) -> tuple[LockId, int]:
-    """Take lock ids; the first, and with it the time of the database, in milliseconds."""
+def ask_lock_ids(work: Work, count: int = 1) -> Callable[[], tuple[LockId, int]]:
+    """Take lock ids; what gives the first, and with it the time of the database, in milliseconds,
+    once somebody looks (see ``later``)."""
     if work.connection.dialect.update_returning:
-        taken = _TAKE_TIMED.first(work, count=count)
-        if taken is not None:
-            return LockId(taken[0] - count), int(taken[1])
+        answer = _TAKE_TIMED.later(work, count=count)
+
+        def look() -> tuple[LockId, int]:
+            if not answer.rows:
+                raise _empty("NEXT_LOCK_ID")
+            after, now_ms = answer.rows[0]
+            return LockId(after - count), int(now_ms)
+
+        return look
     now_ms = work.now_ms
     first = _LOCKS.take(work.connection, count)
     if first is None:
         raise _empty("NEXT_LOCK_ID")
-    return LockId(first), now_ms
+    taken = LockId(first), now_ms
+    return lambda: taken
 
 
 def next_compaction_id(connection: Connection) -> CompactionId:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.columns import Columns, name_or_none
+from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.catalog_tables import DATABASE_PARAMS, DBS, SERDES, TBLS
 from hms_bridge.backend.schema.dependent_tables import (
     I_SCHEMA,
@@ -88,6 +89,22 @@ def find_database(
         create_time=row.CREATE_TIME,
     )
     return StoredDatabase(id=row.DB_ID, database=database)
+
+
+_PARAMETERS = FixedSql(
+    select(DATABASE_PARAMS.c.PARAM_KEY, DATABASE_PARAMS.c.PARAM_VALUE)
+    .join(DBS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID)
+    .where(DBS.c.NAME == bindparam("name"), DBS.c.CTLG_NAME == bindparam("catalog"))
+)
+
+
+def ask_parameters(
+    connection: Connection, name: str, catalog: str = DEFAULT_CATALOG
+) -> Callable[[], dict[str, str]]:
+    """What gives the parameters of a database, for who asks more before he looks at them; none
+    where there is no such database."""
+    answer = _PARAMETERS.later(connection, name=name, catalog=catalog)
+    return lambda: {key: value or "" for key, value in answer.rows}
 
 
 def require_database(

@@ -9,33 +9,38 @@ DbNotificationListener.addNotificationLog; docs/hive/metastore.md §16).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
     Column,
     ColumnElement,
     Connection,
-    Insert,
+    Engine,
+    Integer,
+    Select,
     Text,
     bindparam,
+    case,
     cast,
     column,
     delete,
-    exists,
     func,
     insert,
     literal,
+    or_,
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql
 
 from hms_bridge.backend.columns import Columns, Kept, text
 from hms_bridge.backend.dialect import is_postgresql
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, json_rows
 from hms_bridge.backend.schema.notification_tables import (
     NOTIFICATION_LOG,
     NOTIFICATION_SEQUENCE,
@@ -71,57 +76,88 @@ def _number_and_insert(
     values: Sequence[ColumnElement[Any]],
     count: ColumnElement[int],
     place: ColumnElement[int],
-) -> Insert:
-    """Number events and store them, in one statement; nothing if a counter has no row yet.
+) -> Select[Any]:
+    """Number events and store them, in one statement; nothing if there is no row that
+    counts them. The number of the first.
 
-    The second counter is joined with the first, so that its row is locked after it: Hive holds
+    The second counter comes from the first, so that its row is locked after it: Hive holds
     the first while it takes from the second, on another connection, where no database would see
     that two wait for each other.
     """
     ids, rows = NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, SEQUENCE_TABLE.c.NEXT_VAL
-    is_log = SEQUENCE_TABLE.c.SEQUENCE_NAME == LOG_SEQUENCE
     event = (
         update(NOTIFICATION_SEQUENCE)
-        .where(exists().where(is_log))
         .values({ids: ids + count})
         .returning((ids - count).label("id"))
         .cte("event")
     )
+    name = literal(LOG_SEQUENCE, SEQUENCE_TABLE.c.SEQUENCE_NAME.type)
+    first_row = select(name, literal(1, BigInteger) + count).select_from(event)
     numbered = (
-        update(SEQUENCE_TABLE)
-        .where(is_log, event.c.id.is_not(None))
-        .values({rows: rows + count})
-        .returning((rows - count).label("id"), event.c.id.label("event_id"))
+        postgresql.insert(SEQUENCE_TABLE)
+        .from_select(["SEQUENCE_NAME", "NEXT_VAL"], first_row)
+        .on_conflict_do_update(
+            index_elements=[SEQUENCE_TABLE.c.SEQUENCE_NAME], set_={rows: rows + count}
+        )
+        .returning((rows - count).label("id"))
         .cte("numbered")
     )
-    return (
+    logged = (
         insert(NOTIFICATION_LOG)
         .from_select(
             ["NL_ID", "EVENT_ID", *_COLUMNS.names],
-            select(numbered.c.id + place, numbered.c.event_id + place, *values),
+            select(numbered.c.id + place, event.c.id + place, *values),
         )
         .returning(NOTIFICATION_LOG.c.EVENT_ID)
+        .cte("logged")
     )
+    first = func.min(logged.c.EVENT_ID)
+    # Nobody may be waiting for the answer, and the commit stand behind the statement. So where
+    # nothing was logged although it was counted on, it fails: these are the digits of no number.
+    fault = literal("the row of NOTIFICATION_SEQUENCE is gone; restart, ", Text)
+    is_whole = or_(func.count() == count, bindparam("is_counted_on", type_=Integer) == 0)
+    checked = case((is_whole, first), else_=cast(fault + cast(func.count(), Text), BigInteger))
+    return select(checked).select_from(logged)
 
 
-def _one() -> Insert:
+def _one() -> Select[Any]:
     names = {name: NOTIFICATION_LOG.c[name].type for name in _COLUMNS.names}
     given = [bindparam(f"given_{name}", type_=kind) for name, kind in names.items()]
     return _number_and_insert(given, literal(1, BigInteger), literal(0, BigInteger))
 
 
-def _several() -> Insert:
+def _several() -> Select[Any]:
     """Of rows in a JSON text, which have their places in them."""
-    names = [column(name, NOTIFICATION_LOG.c[name].type) for name in _COLUMNS.names]
-    text = cast(bindparam("rows", type_=Text), JSON)
-    rows = func.json_to_recordset(text).table_valued(column(_PLACE, BigInteger), *names)
-    given = rows.render_derived("given", with_types=True)
+    given = json_rows("rows", NOTIFICATION_LOG, _COLUMNS.names, column(_PLACE, BigInteger))
     count = bindparam("count", type_=BigInteger)
-    return _number_and_insert([given.c[name.name] for name in names], count, given.c[_PLACE])
+    return _number_and_insert([given.c[name] for name in _COLUMNS.names], count, given.c[_PLACE])
 
 
 _PLACE = "place"
 _NUMBER_AND_INSERT, _INSERT_ALL_AT_ONCE = FixedSql(_one()), FixedSql(_several())
+
+
+@dataclass(slots=True)
+class Logged:
+    """What was appended. On PostgreSQL it may be on its way until somebody looks, or commits."""
+
+    _drafts: Sequence[NotificationEvent]
+    _first: Callable[[], EventId]
+    _events: tuple[NotificationEvent, ...] | None = None
+
+    @property
+    def events(self) -> tuple[NotificationEvent, ...]:
+        """With their numbers."""
+        if self._events is None:
+            first = self._first()
+            self._events = tuple(
+                replace(draft, id=EventId(first + place))
+                for place, draft in enumerate(self._drafts)
+            )
+        return self._events
+
+
+NOTHING = Logged((), lambda: EventId(0))
 
 
 def append(
@@ -130,10 +166,10 @@ def append(
     *,
     now_seconds: int,
     message_format: MessageFormat,
-) -> tuple[NotificationEvent, ...]:
+) -> Logged:
     """Number and store events, in the given order. The last statements of a transaction."""
     if not drafts:
-        return ()
+        return NOTHING
     # Written before the lock is taken: zipping is the slow part.
     events = [
         NotificationEvent(
@@ -151,19 +187,33 @@ def append(
     rows = [_COLUMNS.values(event) for event in events]
     first = _insert_at_once(connection, rows) if is_postgresql(connection) else None
     if first is None:
-        first = _insert_all(connection, rows)
-    return tuple(replace(event, id=EventId(first + place)) for place, event in enumerate(events))
+        number = _insert_all(connection, rows)
+        first = partial(EventId, number)
+    return Logged(events, first)
 
 
-def _insert_at_once(connection: Connection, rows: Sequence[Mapping[str, object]]) -> EventId | None:
-    """The first id; None, and nothing done, where it takes more than one statement."""
+_HAVE_COUNTERS: WeakSet[Engine] = WeakSet()
+"""Databases whose counters of events have been seen; nobody removes them."""
+
+
+def _insert_at_once(
+    connection: Connection, rows: Sequence[Mapping[str, object]]
+) -> Callable[[], EventId] | None:
+    """What gives the first id; None, and nothing done, where it takes more than one statement."""
+    is_counted_on = connection.engine in _HAVE_COUNTERS
     if len(rows) == 1:
         given = {f"given_{name}": value for name, value in rows[0].items()}
-        numbered = _NUMBER_AND_INSERT.all(connection, **given)
+        answer = _NUMBER_AND_INSERT.later(connection, is_counted_on=int(is_counted_on), **given)
     else:
         text = json.dumps([{_PLACE: place, **row} for place, row in enumerate(rows)])
-        numbered = _INSERT_ALL_AT_ONCE.all(connection, rows=text, count=len(rows))
-    return EventId(min(row[0] for row in numbered)) if numbered else None
+        answer = _INSERT_ALL_AT_ONCE.later(
+            connection, is_counted_on=int(is_counted_on), rows=text, count=len(rows)
+        )
+    if not is_counted_on:
+        if answer.rows[0][0] is None:
+            return None
+        _HAVE_COUNTERS.add(connection.engine)
+    return lambda: EventId(answer.rows[0][0])
 
 
 def _insert_all(connection: Connection, rows: Sequence[Mapping[str, object]]) -> EventId:

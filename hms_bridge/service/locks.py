@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from hms_bridge.backend.work import sql
+from collections.abc import Sequence
+
+from hms_bridge.backend.work import Work, sql
 from hms_bridge.model.lock import LockRequest, LockResponse
 from hms_bridge.service import turn_rules
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import Alike, reads, shares, writes
+from hms_bridge.service.unit_of_work import Alike, Look, reads, shares, writes
 from hms_bridge.txn import locks
 
 
@@ -14,7 +16,12 @@ def _alike(request: LockRequest) -> Alike[LockResponse] | None:
     if not locks.may_come_together(request):
         return None
     scope = request.components[0].scope
-    return Alike((scope.database, scope.table), request, locks.lock_each)
+    return Alike(("lock", scope.database, scope.table), request, _ask_each)
+
+
+def _ask_each(work: Work, requests: Sequence[LockRequest]) -> Look[LockResponse] | None:
+    look = locks.ask_each(work, requests)
+    return None if look is None else lambda _is_in_turn: look()
 
 
 class LockVerbs(VerbFamily):

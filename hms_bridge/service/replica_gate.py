@@ -14,7 +14,7 @@ replica (:data:`FENCED`) lets nothing pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases
@@ -22,7 +22,7 @@ from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import EventType
 from hms_bridge.model.lock import LockFilter, LockState
-from hms_bridge.model.properties import LAST_EVENT
+from hms_bridge.model.properties import LAST_EVENT, TARGET_FOR
 from hms_bridge.model.target import Scope
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.repl.lease import LeaseKind
@@ -63,6 +63,19 @@ _DEFINITIONS = frozenset(
         EventType.DROP_CONSTRAINT,
     }
 )
+
+
+def ask_write_refusal(connection: Connection, database_name: str) -> Callable[[], str | None]:
+    """As :func:`write_refusal`, for who asks more before he looks at it."""
+    parameters = databases.ask_parameters(connection, database_name.lower())
+
+    def look() -> str | None:
+        # Nearly all databases have neither, and are not read as a whole.
+        if parameters().keys().isdisjoint((TARGET_FOR, FENCED)):
+            return None
+        return write_refusal(connection, database_name)
+
+    return look
 
 
 def write_refusal(connection: Connection, database_name: str) -> str | None:

@@ -23,7 +23,12 @@ from typing import Any, Generic, TypeVar
 from hms_bridge.backend.connection import Connection, DatabaseFailure
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.savepoints import Steps, impatient
-from hms_bridge.errors import BackendError, MetastoreError, RetryableBackendError
+from hms_bridge.errors import (
+    BackendError,
+    CommitUnknownError,
+    MetastoreError,
+    RetryableBackendError,
+)
 from hms_bridge.service.shared_turns import SharedTurns
 
 SIZE_MAX = 32
@@ -36,6 +41,11 @@ what is given up then is done again by each alone."""
 PATIENCE_MS = 2000
 """How long a verb waits for the turn of others before it goes alone: longer than a batch may wait,
 as the others are in its way there, too."""
+
+
+IN_TURN_COUNT = 16
+"""How many batches are not tried together after one that could not be done so: those that come
+close upon each other are alike."""
 
 
 class Rank(IntEnum):
@@ -75,9 +85,28 @@ class Step(ABC):
         """Do the verb, all but its events; from the start if it is called again."""
 
     @abstractmethod
-    def run_with(self, others: Sequence[Any], connection: Connection, now_seconds: int) -> bool:
-        """Do the verb and others of its kind at once; false, and nothing is done, if that cannot
-        be."""
+    def ask_with(
+        self, others: Sequence[Any], connection: Connection, now_seconds: int
+    ) -> Finish | None:
+        """Begin the verb and others of its kind at once, with what locks; None, and nothing is
+        done, where that cannot be."""
+
+
+Finish = Callable[[bool], bool]
+"""Ends what was begun at once, once all of a batch have begun; false if it cannot be done so. Given
+whether more may be locked than the beginning did: not where others have begun since."""
+
+
+class Way(IntEnum):
+    """How a batch is done; each way can do what the one before it cannot."""
+
+    TOGETHER = 0
+    """All kinds begin before one is finished, so that all is asked in one message; only where
+    there are such messages."""
+    IN_TURN = 1
+    """One kind after the other: what is locked late is locked in order, too."""
+    CAREFULLY = 2
+    """One verb after the other, and each can be undone by itself."""
 
 
 S = TypeVar("S", bound=Step)
@@ -96,6 +125,7 @@ class SharedWrites(Generic[S]):
         self._database = database
         self._now_seconds = now_seconds
         self._end = end
+        self._in_turn_left = 0
         self._turns: SharedTurns[S] = SharedTurns(
             self._do, size_max=SIZE_MAX, patience_seconds=PATIENCE_MS / 1000
         )
@@ -116,27 +146,31 @@ class SharedWrites(Generic[S]):
     def _do(self, steps: Sequence[S]) -> None:
         """Leaves undone, neither done nor refused, what is to be done alone."""
         batch = _Batch(sorted(steps, key=_place))
-        try:
-            self._commit(batch)
-        except _UnsafeError:
-            batch.is_careful = True
-            self._commit(batch)
+        if self._in_turn_left or not self._database.is_pipelined:
+            self._in_turn_left = max(0, self._in_turn_left - 1)
+            batch.way = Way.IN_TURN
+        while True:
+            try:
+                self._commit(batch)
+            except _UnsafeError as error:
+                batch.way = error.way
+                self._in_turn_left = IN_TURN_COUNT if error.way is Way.IN_TURN else 0
+            else:
+                return
 
     def _commit(self, batch: _Batch[S]) -> None:
-        is_committing = False
         try:
             with self._database.transaction(write=True) as connection:
                 batch.run(connection, self._now_seconds())
                 self._end(connection, batch.kept)
-                is_committing = True
         except RetryableBackendError:
             return
         except (BackendError, MetastoreError) as error:
             if batch.is_single:
                 raise
-            # The answer to a commit is lost: it may have happened.
-            for step in batch.kept if is_committing else ():
-                step.refusal = BackendError(str(error))
+            if isinstance(error, CommitUnknownError):
+                for step in batch.kept:
+                    step.refusal = CommitUnknownError(str(error))
             return
         for step in batch.kept:
             step.is_done = True
@@ -145,16 +179,21 @@ class SharedWrites(Generic[S]):
 
 
 class _UnsafeError(Exception):
-    """A step is refused or failed, and cannot be undone without the others."""
+    """Nothing of a batch is done: it goes another ``way`` only. A step is refused or failed, and
+    cannot be undone without the others; or it has to lock what they may not wait for."""
+
+    def __init__(self, way: Way) -> None:
+        super().__init__(way.name)
+        self.way = way
 
 
 class _Batch(Generic[S]):
     """What is done in one transaction. As hardly a step is ever refused, none can be undone by
-    itself at first, which would take a statement for each; ``is_careful``: all can."""
+    itself at first, which would take a statement for each."""
 
     def __init__(self, steps: Sequence[S]) -> None:
         self._steps = steps
-        self.is_careful = False
+        self.way = Way.TOGETHER
         self.is_single = len(steps) == 1
         self.kept: list[S] = []
         self.refused: list[tuple[S, MetastoreError]] = []
@@ -166,41 +205,56 @@ class _Batch(Generic[S]):
             self.kept.append(self._steps[0])
             return
         with impatient(connection, ROW_WAIT_MS):
-            parts = Steps(connection)
-            for group in self._groups():
-                if self.is_careful:
-                    parts.begin()
-                try:
-                    self._run_group(group, connection, now_seconds)
-                except (BackendError, DatabaseFailure):
-                    raise
-                except Exception as error:
-                    if not self.is_careful:
-                        raise _UnsafeError from error
-                    parts.undo()
-                    # The answer to any other fault is made where the step is done alone.
-                    if isinstance(error, MetastoreError):
-                        self.refused.append((group[0], error))
-                else:
-                    self.kept += group
+            if self.way is Way.CAREFULLY:
+                self._run_each(connection, now_seconds)
+                return
+            try:
+                self._run_groups(connection, now_seconds)
+            except (BackendError, DatabaseFailure, _UnsafeError):
+                raise
+            except Exception as error:
+                raise _UnsafeError(Way.CAREFULLY) from error
+
+    def _run_each(self, connection: Connection, now_seconds: int) -> None:
+        parts = Steps(connection)
+        for step in self._steps:
+            parts.begin()
+            try:
+                step.run(connection, now_seconds)
+            except (BackendError, DatabaseFailure):
+                raise
+            except Exception as error:
+                parts.undo()
+                # The answer to any other fault is made where the step is done alone.
+                if isinstance(error, MetastoreError):
+                    self.refused.append((step, error))
+            else:
+                self.kept.append(step)
+
+    def _run_groups(self, connection: Connection, now_seconds: int) -> None:
+        begun: list[Finish] = []
+        is_in_turn = self.way is Way.IN_TURN
+        for first, *others in self._groups():
+            finish = None
+            if first.kind is not None:
+                finish = first.ask_with(others, connection, now_seconds)
+            if finish is None or (is_in_turn and not finish(True)):
+                for step in (first, *others):
+                    step.run(connection, now_seconds)
+            elif not is_in_turn:
+                begun.append(finish)
+        for finish in begun:
+            if not finish(False):
+                raise _UnsafeError(Way.IN_TURN)
+        self.kept += self._steps
 
     def _groups(self) -> Iterator[list[S]]:
-        """What is done at once; where each can be undone by itself, that is each by itself."""
-        if self.is_careful:
-            yield from ([step] for step in self._steps)
-            return
+        """What is done at once."""
         for kind, steps in groupby(self._steps, key=lambda step: step.kind):
             if kind is None:
                 yield from ([step] for step in steps)
             else:
                 yield list(steps)
-
-    def _run_group(self, group: Sequence[S], connection: Connection, now_seconds: int) -> None:
-        first, *others = group
-        if others and first.run_with(others, connection, now_seconds):
-            return
-        for step in group:
-            step.run(connection, now_seconds)
 
 
 def _place(step: Step) -> Place:

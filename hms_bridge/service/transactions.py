@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from changemanager.clock import span_text
@@ -25,8 +25,8 @@ from hms_bridge.notification import events, write_log
 from hms_bridge.service import turn_rules
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
-from hms_bridge.service.replica_gate import require_follower, require_replicated, write_refusal
-from hms_bridge.service.unit_of_work import Alike, UnitOfWork, reads, shares, writes
+from hms_bridge.service.replica_gate import ask_write_refusal, require_follower, require_replicated
+from hms_bridge.service.unit_of_work import Alike, Look, UnitOfWork, reads, shares, writes
 from hms_bridge.txn import (
     abort,
     commit,
@@ -68,17 +68,24 @@ def _commit_txn(unit: UnitOfWork, request: CommitTxnRequest) -> None:
     _log_commit(unit, outcome)
 
 
-def _commit_txns(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> Sequence[None] | None:
-    outcomes = commit.commit_txns(unit.connection, [request.txn_id for request in requests])
-    if outcomes is None:
+def _ask_commits(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> Look[None] | None:
+    ask = commit.ask_commits(unit.connection, [request.txn_id for request in requests])
+    if ask is None:
         return None
-    for outcome in outcomes.values():
-        _log_commit(unit, outcome)
-    return [None] * len(requests)
+
+    def look(_is_in_turn: bool) -> Sequence[None] | None:
+        outcomes = ask()
+        if outcomes is None:
+            return None
+        for outcome in outcomes.values():
+            _log_commit(unit, outcome)
+        return [None] * len(requests)
+
+    return look
 
 
 def _alike_commits(request: CommitTxnRequest) -> Alike[None] | None:
-    return Alike("commit", request, _commit_txns) if turn_rules.is_bare(request) else None
+    return Alike("commit", request, _ask_commits) if turn_rules.is_bare(request) else None
 
 
 def _log_open(unit: UnitOfWork, opened: OpenedTxns) -> None:
@@ -112,39 +119,49 @@ def _allocate_table_write_ids(
 ) -> tuple[TxnToWriteId, ...]:
     """Refused too: a table of a replica where the transaction replays none of the source's, and a
     replayed one where the database is no replica."""
+    asked = None
     if request.repl_policy is None:
-        _require_writable(unit, request)
+        refusal = ask_write_refusal(unit.connection, request.database_name)
+        asked = write_ids.ask_write_ids(unit.connection, request)
+        _require_writable(request, refusal)
     else:
         what = f"no replayed write id of {request.table_name}"
         require_replicated(unit.connection, request.database_name, what)
         require_follower(unit.connection, request.database_name, what)
-    given = write_ids.allocate_table_write_ids(unit.connection, request)
+    given = write_ids.allocate_table_write_ids(unit.connection, request, asked)
     _log_write_ids(unit, request, given.new)
     return given.pairs
 
 
-def _allocate_for_all(
+def _ask_for_all(
     unit: UnitOfWork, requests: Sequence[AllocateWriteIdsRequest]
-) -> Sequence[tuple[TxnToWriteId, ...]]:
+) -> Look[tuple[TxnToWriteId, ...]]:
     """Of one table and a transaction each, as one request that names all of them; but each has its
     event. Whoever replays the log gives write ids in its order, so that is theirs."""
-    _require_writable(unit, requests[0])
+    refusal = ask_write_refusal(unit.connection, requests[0].database_name)
     txn_ids = tuple(txn_id for request in requests for txn_id in request.txn_ids)
-    given = write_ids.allocate_table_write_ids(
-        unit.connection, replace(requests[0], txn_ids=txn_ids)
-    )
-    for pair in sorted(given.new, key=lambda pair: pair.write_id):
-        _log_write_ids(unit, requests[0], [pair])
-    return [
-        tuple(pair for pair in given.pairs if pair.txn_id in request.txn_ids)
-        for request in requests
-    ]
+    together = replace(requests[0], txn_ids=txn_ids)
+    asked = write_ids.ask_write_ids(unit.connection, together)
+
+    def look(is_in_turn: bool) -> Sequence[tuple[TxnToWriteId, ...]] | None:
+        _require_writable(together, refusal)
+        if not (is_in_turn or (asked is not None and asked.given)):
+            return None
+        given = write_ids.allocate_table_write_ids(unit.connection, together, asked)
+        for pair in sorted(given.new, key=lambda pair: pair.write_id):
+            _log_write_ids(unit, requests[0], [pair])
+        return [
+            tuple(pair for pair in given.pairs if pair.txn_id in request.txn_ids)
+            for request in requests
+        ]
+
+    return look
 
 
-def _require_writable(unit: UnitOfWork, request: AllocateWriteIdsRequest) -> None:
-    refusal = write_refusal(unit.connection, request.database_name)
-    if refusal is not None:
-        raise MetaError(f"no write id of {request.table_name}: {refusal}")
+def _require_writable(request: AllocateWriteIdsRequest, refusal: Callable[[], str | None]) -> None:
+    text = refusal()
+    if text is not None:
+        raise MetaError(f"no write id of {request.table_name}: {text}")
 
 
 def _alike_write_ids(
@@ -152,8 +169,8 @@ def _alike_write_ids(
 ) -> Alike[tuple[TxnToWriteId, ...]] | None:
     if not turn_rules.is_new_write(request):
         return None
-    table = (request.database_name.lower(), request.table_name.lower())
-    return Alike(table, request, _allocate_for_all)
+    kind = ("write id", request.database_name.lower(), request.table_name.lower())
+    return Alike(kind, request, _ask_for_all)
 
 
 def _log_write_ids(
@@ -188,7 +205,9 @@ class TransactionVerbs(VerbFamily):
             opened = self._transactions.write(
                 lambda unit: self._open(unit, request),
                 turn_rules.of_open(request),
-                Alike(request, request, self._open_all) if turn_rules.is_single(request) else None,
+                Alike(request, request, self._ask_for_all)
+                if turn_rules.is_single(request)
+                else None,
             )
             if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
                 return opened.ids
@@ -210,18 +229,23 @@ class TransactionVerbs(VerbFamily):
         _log_open(unit, opened)
         return opened
 
-    def _open_all(
+    def _ask_for_all(
         self, unit: UnitOfWork, requests: Sequence[OpenTxnsRequest]
-    ) -> Sequence[OpenedTxns] | None:
+    ) -> Look[OpenedTxns] | None:
         """Of equal requests, as one that asks for as many; but each has its event."""
         if len(requests) > self._settings.txn.open_batch_max:
             return None
         self._limit.check(unit.connection)
-        together = open_txns.open_txns(unit, replace(requests[0], count=len(requests)))
-        each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
-        for opened in each:
-            _log_open(unit, opened)
-        return each
+        ask = open_txns.ask_to_open(unit, replace(requests[0], count=len(requests)))
+
+        def look(_is_in_turn: bool) -> Sequence[OpenedTxns]:
+            together = ask()
+            each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
+            for opened in each:
+                _log_open(unit, opened)
+            return each
+
+        return look
 
     def get_txn_timeout_ms(self) -> int:
         return self._settings.txn.timeout_ms

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from itertools import islice
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -30,12 +30,12 @@ from hms_bridge.hooks.inside import InnerHooks
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.hook import Change, HookEvent, PointDraft
 from hms_bridge.notification import hook_points
-from hms_bridge.notification.event_log import append
+from hms_bridge.notification.event_log import NOTHING, Logged, append
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.replica_gate import require_own_definitions
-from hms_bridge.service.shared_writes import Place, SharedWrites, Step
+from hms_bridge.service.shared_writes import Finish, Place, SharedWrites, Step
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,9 +43,9 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
 _DROPS = {
-    EventType.DROP_DATABASE.value: "database dropped",
-    EventType.DROP_TABLE.value: "table dropped",
-    EventType.DROP_PARTITION.value: "partitions dropped",
+    EventType.DROP_DATABASE: "database dropped",
+    EventType.DROP_TABLE: "table dropped",
+    EventType.DROP_PARTITION: "partitions dropped",
 }
 
 
@@ -65,14 +65,19 @@ class UnitOfWork(Work):
     """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
 
 
+Look = Callable[[bool], "Sequence[T] | None"]
+"""See :data:`hms_bridge.service.shared_writes.Finish`: the results, or None."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alike(Generic[T]):
-    """How verbs of one ``kind`` are done at once: ``work`` has their requests, and their results in
-    the same order; None, and nothing is done, where each must be done by itself."""
+    """How verbs of one ``kind`` are done at once: ``ask`` has their requests, and what it gives
+    their results in the same order; None, and nothing is done, where each must be done by
+    itself."""
 
     kind: Hashable
     request: Any
-    work: Callable[[UnitOfWork, Sequence[Any]], Sequence[T] | None]
+    ask: Callable[[UnitOfWork, Sequence[Any]], Look[T] | None]
 
 
 class _Write(Step, Generic[T]):
@@ -92,34 +97,47 @@ class _Write(Step, Generic[T]):
         self._work = work
         self._given = given
         self._alike = alike
-        self.events: tuple[NotificationEvent, ...] = ()
+        self._logged, self._place_in_log = NOTHING, slice(0)
         self.points: tuple[HookEvent, ...] = ()
+
+    @property
+    def events(self) -> tuple[NotificationEvent, ...]:
+        """What it logged, with numbers; after the commit."""
+        return self._logged.events[self._place_in_log]
+
+    def take_events(self, logged: Logged, place: slice) -> None:
+        """Its own of what a transaction logged."""
+        self._logged, self._place_in_log = logged, place
 
     def run(self, connection: Connection, now_seconds: int) -> None:
         self._begin(connection, now_seconds)
         self.result = self._work(self.unit)
         require_own_definitions(connection, self.unit.events)
 
-    def run_with(
+    def ask_with(
         self, others: Sequence[_Write[T]], connection: Connection, now_seconds: int
-    ) -> bool:
+    ) -> Finish | None:
         """The events of all are those of the first."""
         if self._alike is None:
-            return False
+            return None
         writes = [self, *others]
         for write in writes:
             write._begin(connection, now_seconds)
         requests = [write._alike.request for write in writes if write._alike is not None]
-        results = self._alike.work(self.unit, requests)
+        look = self._alike.ask(self.unit, requests)
+        return None if look is None else partial(self._finish, writes, look)
+
+    def _finish(self, writes: Sequence[_Write[T]], look: Look[T], is_in_turn: bool) -> bool:
+        results = look(is_in_turn)
         if results is None:
             return False
         for write, result in zip(writes, results, strict=True):
             write.result = result
-        require_own_definitions(connection, self.unit.events)
+        require_own_definitions(self.unit.connection, self.unit.events)
         return True
 
     def _begin(self, connection: Connection, now_seconds: int) -> None:
-        self.events, self.points = (), ()
+        self._logged, self.points = NOTHING, ()
         self.unit = UnitOfWork(
             connection, self._given.clock, self._given.settings, now_seconds=now_seconds
         )
@@ -200,9 +218,10 @@ class Transactions:
         write = _Write(work, self, place, alike)
         if place is None or self._shared is None or not self._shared.run(write):
             self._write_alone(write)
-        self._hooks.committed((*write.events, *write.points))
-        for event in write.events:
-            if event.type in _DROPS:
+        if self._hooks.has_hooks and (write.unit.events or write.points):
+            self._hooks.committed((*write.events, *write.points))
+        if any(draft.type in _DROPS for draft in write.unit.events):
+            for event in write.events:
                 _log_drop(event)
         if write.unit.failure is not None:
             raise write.unit.failure
@@ -231,18 +250,19 @@ class Transactions:
         drafts = [draft for write in telling for draft in write.unit.events]
         if self._inner.pre:
             self._inner.ask([_change(draft) for draft in drafts])
-        events = append(
+        logged = append(
             connection, drafts, now_seconds=now_seconds, message_format=self._message_format
         )
         heard = (
             [draft for write in telling for draft in write.unit.points] if self._is_heard else ()
         )
         points = hook_points.append(connection, heard, now_seconds=now_seconds)
-        if self._inner.transactional and (events or points):
+        if self._inner.transactional and (drafts or points):
             self._inner.tell(
-                [*(hook_points.as_hook_event(event) for event in events), *points], connection
+                [*(hook_points.as_hook_event(event) for event in logged.events), *points],
+                connection,
             )
-        _hand_out(telling, events, points)
+        _hand_out(telling, logged, points)
 
 
 class Verbs:
@@ -298,22 +318,23 @@ def shares(
     return in_transaction
 
 
-def _hand_out(
-    writes: Sequence[_Write[Any]],
-    events: Sequence[NotificationEvent],
-    points: Sequence[HookEvent],
-) -> None:
+def _hand_out(writes: Sequence[_Write[Any]], logged: Logged, points: Sequence[HookEvent]) -> None:
     """To each verb its own; points are stored for all verbs, or for none."""
-    following, further = iter(events), iter(points)
+    further, first = iter(points), 0
     for write in writes:
-        write.events = tuple(islice(following, len(write.unit.events)))
+        after = first + len(write.unit.events)
+        write.take_events(logged, slice(first, after))
         write.points = tuple(islice(further, len(write.unit.points)))
+        first = after
 
 
 def _log_drop(event: NotificationEvent) -> None:
+    deed = _DROPS.get(EventType(event.type))
+    if deed is None:
+        return
     log_deed(
         _LOG,
-        _DROPS[event.type],
+        deed,
         event=event.id,
         database=event.database_name,
         table=event.table_name,

@@ -21,7 +21,7 @@ that refused its entry wrote nothing; its transaction commits, as Hive's does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,7 +44,7 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.batches import insert_rows
-from hms_bridge.backend.dialect import is_postgresql, lock_txns
+from hms_bridge.backend.dialect import is_postgresql
 from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import (
@@ -57,6 +57,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
+from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState
 from hms_bridge.model.ids import TxnId
@@ -64,10 +65,10 @@ from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
 from hms_bridge.txn.compaction_rows import from_queue
-from hms_bridge.txn.plain_commits import PLAIN, end_plain, lock_all
+from hms_bridge.txn.plain_commits import PlainEnd
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
-from hms_bridge.txn.txn_state import TxnRow, ended_error, high_watermark, lock_txn, purged_state
-from hms_bridge.txn.write_ids import WrittenTable, tables_written_by, written_tables
+from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
+from hms_bridge.txn.write_ids import WrittenTable, tables_written_by
 
 _C = TXN_COMPONENTS.c
 _L = HIVE_LOCKS.c
@@ -177,17 +178,17 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
         if target is None:
             return CommitOutcome(txn_id=None)
         txn_id = target
-    row = lock_txn(connection, txn_id)
+    is_at_once = is_postgresql(connection) and not is_replayed
+    plain = PlainEnd(connection, [txn_id]) if is_at_once else None
+    row = lock_txn(connection, txn_id) if plain is None else plain.rows.get(txn_id)
     state = row.state if row else purged_state(connection, txn_id)
     if state is TxnState.COMMITTED:
         return CommitOutcome(txn_id=txn_id)
     if row is None or state is not TxnState.OPEN:
         raise ended_error(txn_id, state)
-    if row.type in PLAIN and not is_replayed and is_postgresql(connection):
-        outcomes = _end_plain(connection, [txn_id], row.type)
-        if outcomes is not None:
-            outcome = outcomes[txn_id]
-            return replace(outcome, is_event_due=outcome.is_event_due and not is_of_load(request))
+    if plain is not None and plain.is_done:
+        outcome = _plain_outcomes(plain)[txn_id]
+        return replace(outcome, is_event_due=outcome.is_event_due and not is_of_load(request))
     traces = _traces(connection, txn_id)
     refusal = None
     if row.type in _COMPACTIONS or row.type is TxnType.SOFT_DELETE:
@@ -199,34 +200,27 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
     return _end(connection, request, txn_id, row.type, traces)
 
 
-def commit_txns(
+def ask_commits(
     connection: Connection, txn_ids: Sequence[TxnId]
-) -> Mapping[TxnId, CommitOutcome] | None:
+) -> Callable[[], Mapping[TxnId, CommitOutcome] | None] | None:
     """Commit several at once, as requests do that say no more than the id; None, and nothing is
-    done, where each must be committed by itself."""
+    done, where each must be committed by itself. Nothing is locked when the outcomes are looked
+    at."""
     if not is_postgresql(connection) or len(set(txn_ids)) < len(txn_ids):
         return None
-    rows = lock_all(connection, txn_ids)
-    are_open = [row == TxnRow(TxnState.OPEN, TxnType.DEFAULT) for row in rows.values()]
-    if len(rows) < len(txn_ids) or not all(are_open):
-        return None
-    return _end_plain(connection, txn_ids, TxnType.DEFAULT)
+    plain = PlainEnd(connection, txn_ids)
+    return lambda: _plain_outcomes(plain) if plain.is_done else None
 
 
-def _end_plain(
-    connection: Connection, txn_ids: Sequence[TxnId], kind: TxnType
-) -> Mapping[TxnId, CommitOutcome] | None:
-    with_write_ids = end_plain(connection, txn_ids, kind)
-    if with_write_ids is None:
-        return None
-    written = written_tables(connection, sorted(with_write_ids)) if with_write_ids else {}
+def _plain_outcomes(plain: PlainEnd) -> Mapping[TxnId, CommitOutcome]:
+    written = plain.written
     return {
         txn_id: CommitOutcome(
             txn_id=txn_id,
-            is_event_due=kind is not TxnType.READ_ONLY,
-            written=written.get(txn_id, ()),
+            is_event_due=row.type is not TxnType.READ_ONLY,
+            written=tuple(written.get(txn_id, ())),
         )
-        for txn_id in txn_ids
+        for txn_id, row in plain.rows.items()
     }
 
 

@@ -7,6 +7,7 @@ docs/hive/transactions.md §15.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,8 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Insert,
+    ScalarSelect,
     String,
     and_,
     bindparam,
@@ -30,7 +33,7 @@ from sqlalchemy import (
 
 from hms_bridge.backend.batches import batches, insert_rows
 from hms_bridge.backend.dialect import null_safe_equals
-from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql
+from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql, json_rows
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.model.ids import TxnId, WriteId
@@ -47,18 +50,52 @@ _CHANGES = frozenset({DataOperation.UPDATE, DataOperation.DELETE})
 _TXN_ID = bindparam("txn_id", type_=BigInteger)
 _IN_DATABASE = bindparam("database", type_=String)
 _OF_TABLE = bindparam("table", type_=String)
+_COMPONENT = (
+    "TC_TXNID",
+    "TC_DATABASE",
+    "TC_TABLE",
+    "TC_PARTITION",
+    "TC_OPERATION_TYPE",
+    "TC_WRITEID",
+)
+_IS_OPEN = TXNS.c.TXN_STATE == TxnState.OPEN.value
+
+
+def _write_id_of(
+    txn_id: ColumnElement[int], database: ColumnElement[str], table: ColumnElement[str]
+) -> ScalarSelect[Any]:
+    return (
+        select(_W.T2W_WRITEID)
+        .where(_W.T2W_TXNID == txn_id, _W.T2W_DATABASE == database, _W.T2W_TABLE == table)
+        .scalar_subquery()
+    )
+
+
+# Only of an open one: that it is, whoever asks may still have to look at.
 _TRACK = FixedSql(
-    insert(TXN_COMPONENTS).values(
-        TC_TXNID=_TXN_ID,
-        TC_DATABASE=_IN_DATABASE,
-        TC_TABLE=_OF_TABLE,
-        TC_PARTITION=bindparam("partition", type_=String),
-        TC_OPERATION_TYPE=bindparam("operation", type_=LETTER),
-        TC_WRITEID=select(_W.T2W_WRITEID)
-        .where(_W.T2W_TXNID == _TXN_ID, _W.T2W_DATABASE == _IN_DATABASE, _W.T2W_TABLE == _OF_TABLE)
-        .scalar_subquery(),
+    insert(TXN_COMPONENTS).from_select(
+        _COMPONENT,
+        select(
+            TXNS.c.TXN_ID,
+            _IN_DATABASE,
+            _OF_TABLE,
+            bindparam("partition", type_=String),
+            bindparam("operation", type_=LETTER),
+            _write_id_of(_TXN_ID, _IN_DATABASE, _OF_TABLE),
+        ).where(_TXN_ID == TXNS.c.TXN_ID, _IS_OPEN),
     )
 )
+
+
+def _track_all() -> Insert:
+    """Of rows in a JSON text."""
+    given = json_rows("rows", TXN_COMPONENTS, _COMPONENT[:-1]).c
+    write_id = _write_id_of(given.TC_TXNID, given.TC_DATABASE, given.TC_TABLE)
+    rows = select(*given, write_id).join(TXNS, given.TC_TXNID == TXNS.c.TXN_ID)
+    return insert(TXN_COMPONENTS).from_select(_COMPONENT, rows.where(_IS_OPEN))
+
+
+_TRACK_ALL = FixedSql(_track_all())
 _WRITE_IDS = FixedSql(
     select(_W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID).where(_W.T2W_TXNID == _TXN_ID)
 )
@@ -109,7 +146,7 @@ def track_locked(
     if not rows:
         return
     if len(rows) == 1:
-        _TRACK.change(connection, **_tracked(txn_id, *rows[0]))
+        _TRACK.later(connection, **_tracked(txn_id, *rows[0]))
         return
     write_ids = _write_ids(connection, txn_id)
     connection.execute(
@@ -122,12 +159,15 @@ def track_locked(
 
 
 def track_each(connection: Connection, locked: Iterable[tuple[TxnId, LockComponent]]) -> None:
-    """As :func:`track_locked`, for one component of each of several transactions."""
-    values = [
-        _tracked(txn_id, *row) for txn_id, component in locked for row in tracked_rows([component])
+    """As :func:`track_locked`, for one component of each of several transactions; on PostgreSQL
+    only."""
+    rows = [
+        component_row(txn_id, *row, None)
+        for txn_id, component in locked
+        for row in tracked_rows([component])
     ]
-    if values:
-        connection.execute(_TRACK.statement, values)
+    if rows:
+        _TRACK_ALL.later(connection, rows=json.dumps(rows))
 
 
 def _tracked(txn_id: TxnId, scope: Scope, operation: DataOperation) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, Update, bindparam, select, update
 
 from hms_bridge.backend.fixed_sql import TimedSql
+from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS, TXNS
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError, NoSuchLockError, NoSuchTxnError
@@ -48,17 +49,23 @@ def heartbeat(work: Work, txn_id: TxnId, lock_id: LockId) -> None:
 
     Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError.
     """
-    if lock_id:
-        heartbeat_lock(work, lock_id)
-    if txn_id:
-        heartbeat_txn(work, txn_id)
+    lock = _TOUCH_LOCK.later(work, lock_id=lock_id) if lock_id else None
+    txn = _TOUCH.later(work, txn_id=txn_id) if txn_id else None
+    if lock is not None:
+        _require_lock(lock, lock_id)
+    if txn is not None:
+        _require_txn(work, txn, txn_id)
 
 
 def heartbeat_txn(work: Work, txn_id: TxnId) -> None:
     """Raises NoSuchTxnError, TxnAbortedError."""
-    connection = work.connection
-    if _TOUCH.change(work, txn_id=txn_id):
+    _require_txn(work, _TOUCH.later(work, txn_id=txn_id), txn_id)
+
+
+def _require_txn(work: Work, touched: Answer, txn_id: TxnId) -> None:
+    if touched.count:
         return
+    connection = work.connection
     stored = connection.execute(select(_T.TXN_STATE).where(_T.TXN_ID == txn_id)).scalar()
     state = TxnState(stored) if stored else purged_state(connection, txn_id)
     if state is TxnState.COMMITTED:
@@ -68,7 +75,11 @@ def heartbeat_txn(work: Work, txn_id: TxnId) -> None:
 
 def heartbeat_lock(work: Work, lock_id: LockId) -> None:
     """Raises NoSuchLockError."""
-    if not _TOUCH_LOCK.change(work, lock_id=lock_id):
+    _require_lock(_TOUCH_LOCK.later(work, lock_id=lock_id), lock_id)
+
+
+def _require_lock(touched: Answer, lock_id: LockId) -> None:
+    if not touched.count:
         raise NoSuchLockError(f"No such lock: lockid:{lock_id}")
 
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, and_, delete, exists, func, or_, select, update
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import lock_txns
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     HIVE_LOCKS,
@@ -25,6 +24,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
+from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import NO_TXN, CompactionId, TxnId, WriteId

@@ -9,7 +9,7 @@ nobody is overtaken. There is no deadlock detection: clients stop asking, transa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -30,10 +30,10 @@ from sqlalchemy import (
 from hms_bridge.backend.dialect import is_postgresql
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
-from hms_bridge.backend.sequences import next_lock_ids
+from hms_bridge.backend.sequences import ask_lock_ids
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError, NoSuchLockError, TxnOpenError
-from hms_bridge.model.ids import NO_TXN, LockId, TxnId
+from hms_bridge.model.ids import MAX_ID, NO_TXN, LockId, TxnId
 from hms_bridge.model.lock import (
     LockComponent,
     LockFilter,
@@ -48,8 +48,7 @@ from hms_bridge.txn.components import track_each, track_locked
 from hms_bridge.txn.heartbeat import heartbeat_lock, heartbeat_txn
 from hms_bridge.txn.lock_rules import BLOCKERS, STRENGTH, LockTarget, blocks
 from hms_bridge.txn.names import lower_partition, require_fitting
-from hms_bridge.txn.plain_commits import lock_all
-from hms_bridge.txn.txn_state import lock_open_txn
+from hms_bridge.txn.txn_state import LockedTxns
 
 _L = HIVE_LOCKS.c
 _TYPES = {kind.stored: kind for kind in LockType}
@@ -109,12 +108,17 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
         require_fitting(wanted.scope)
     # Before an id is taken: who waits for the transaction's row must not hold the counter, which
     # everybody needs.
-    if request.txn_id:
-        lock_open_txn(connection, request.txn_id)
+    owner = LockedTxns(connection, [request.txn_id]) if request.txn_id else None
+    if owner is not None:
         track_locked(connection, request.txn_id, components)
-    lock_id, now = next_lock_ids(work)
+    ids = ask_lock_ids(work)
     targets = [(number, _target(component)) for number, component in enumerate(components, start=1)]
-    blocked = _first_blocked(connection, lock_id, request.txn_id, targets)
+    # Whoever holds the counter is the last: all others that are there are earlier.
+    held = _ask_earlier(connection, MAX_ID, request.txn_id, targets)
+    if owner is not None:
+        owner.require_open(request.txn_id)
+    lock_id, now = ids()
+    blocked = _first_of(_read(held), targets)
     refusal = _refusal(request, blocked) if blocked else None
     if refusal is not None:
         return LockResponse(lock_id=lock_id, state=LockState.NOT_ACQUIRED, error_message=refusal)
@@ -123,32 +127,52 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     return LockResponse(lock_id=lock_id, state=state)
 
 
-def lock_each(work: Work, requests: Sequence[LockRequest]) -> Sequence[LockResponse] | None:
+def ask_each(
+    work: Work, requests: Sequence[LockRequest]
+) -> Callable[[], Sequence[LockResponse]] | None:
     """As :func:`lock` for each, in this order, of requests that :func:`may_come_together` says yes
-    to, for one table; None, and nothing is done, where each must come by itself."""
+    to, for one table; None, and nothing is done, where each must come by itself. Nothing more is
+    locked when the responses are looked at; that raises as :func:`lock` does for any of them."""
     connection = work.connection
     if not is_postgresql(connection):
         return None
     components = [_lower(request.components[0]) for request in requests]
     txn_ids = [request.txn_id for request in requests]
-    rows = lock_all(connection, sorted(set(txn_ids)))
-    if [txn_id for txn_id in txn_ids if txn_id not in rows or not rows[txn_id].is_open]:
-        return None
     for wanted in components:
         require_fitting(wanted.scope)
+    owners = LockedTxns(connection, sorted(set(txn_ids)))
     track_each(connection, zip(txn_ids, components, strict=True))
-    first, now = next_lock_ids(work, len(requests))
+    ids = ask_lock_ids(work, len(requests))
     targets = [(number, _target(component)) for number, component in enumerate(components)]
-    held = _earlier(connection, first, NO_TXN, targets)
+    there = _ask_earlier(connection, MAX_ID, NO_TXN, targets)
+
+    def look() -> Sequence[LockResponse]:
+        for txn_id in txn_ids:
+            owners.require_open(txn_id)
+        first, now = ids()
+        return _grant_each(connection, requests, components, _read(there), first, now)
+
+    return look
+
+
+def _grant_each(
+    connection: Connection,
+    requests: Sequence[LockRequest],
+    components: Sequence[LockComponent],
+    held: list[tuple[LockTarget, _LockRow]],
+    first: LockId,
+    now: int,
+) -> Sequence[LockResponse]:
+    """Each after those before it; ``held`` grows by them."""
     waiting: dict[LockId, _Blocked] = {}
     enqueued = []
-    for number, target in targets:
-        request, lock_id = requests[number], LockId(first + number)
+    for number, (request, component) in enumerate(zip(requests, components, strict=True)):
+        lock_id, target = LockId(first + number), _target(component)
         others = [(other, row) for other, row in held if request.txn_id != row.HL_TXNID]
         blocked = _first_of(others, [(1, target)])
         if blocked is not None:
             waiting[lock_id] = blocked
-        new = _rows(lock_id, request, components[number : number + 1], blocked, now)
+        new = _rows(lock_id, request, [component], blocked, now)
         held += [(target, _LockRow(*(row[name] for name in _LockRow._fields))) for row in new]
         enqueued += new
     _INSERT.put(connection, enqueued)
@@ -315,7 +339,7 @@ def _first_blocked(
     targets: Sequence[tuple[int, LockTarget]],
 ) -> _Blocked | None:
     """The first component that has to wait, and for which lock."""
-    return _first_of(_earlier(connection, lock_id, txn_id, targets), targets)
+    return _first_of(_read(_ask_earlier(connection, lock_id, txn_id, targets)), targets)
 
 
 def _first_of(
@@ -328,12 +352,12 @@ def _first_of(
     return None
 
 
-def _earlier(
+def _ask_earlier(
     connection: Connection,
-    lock_id: LockId,
+    lock_id: int,
     txn_id: TxnId,
     targets: Sequence[tuple[int, LockTarget]],
-) -> list[tuple[LockTarget, _LockRow]]:
+) -> Callable[[], Sequence[Sequence[Any]]]:
     """Locks that may be in the way: database and table only narrow down, `blocks` decides."""
     kinds = tuple(sorted({kind.stored for _, target in targets for kind in BLOCKERS[target.type]}))
     databases = sorted({target.scope.database or "" for _, target in targets})
@@ -344,13 +368,17 @@ def _earlier(
     # its rows: this one is compiled once a database.
     if len(databases) == 1 and (is_whole or len(tables) == 1):
         given |= {"database": databases[0]} | ({} if is_whole else {"table": tables[0]})
-        rows = _earlier_in(kinds, is_whole_database=is_whole).all(connection, **given)
-    else:
-        here = [_IS_EARLIER, _L.HL_DB.in_(databases), _L.HL_LOCK_TYPE.in_(kinds)]
-        if not is_whole:
-            here.append(or_(_L.HL_TABLE.is_(None), _L.HL_TABLE.in_(tables)))
-        rows = connection.execute(_LOCKS.where(and_(*here)).order_by(*_ORDER), given).all()
-    earlier = [_LockRow(*row) for row in rows]
+        answer = _earlier_in(kinds, is_whole_database=is_whole).later(connection, **given)
+        return lambda: answer.rows
+    here = [_IS_EARLIER, _L.HL_DB.in_(databases), _L.HL_LOCK_TYPE.in_(kinds)]
+    if not is_whole:
+        here.append(or_(_L.HL_TABLE.is_(None), _L.HL_TABLE.in_(tables)))
+    rows = connection.execute(_LOCKS.where(and_(*here)).order_by(*_ORDER), given).all()
+    return lambda: rows
+
+
+def _read(rows: Callable[[], Sequence[Sequence[Any]]]) -> list[tuple[LockTarget, _LockRow]]:
+    earlier = [_LockRow(*row) for row in rows()]
     return [(_row_target(row), row) for row in earlier]
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlalchemy import (
@@ -23,6 +24,7 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
+    delete,
     func,
     insert,
     literal,
@@ -34,12 +36,12 @@ from changemanager.clock import span_text
 from hms_bridge.backend.dialect import (
     insert_generating_ids,
     is_postgresql,
-    lock_txns,
     next_txn_id,
     row_time_expression,
 )
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TimedSql
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS
+from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.config.settings import TxnSettings
@@ -84,26 +86,47 @@ def open_txns(work: Work, request: OpenTxnsRequest) -> OpenedTxns:
     ``open_batch_max`` are clipped. Raises MetaError for a request that makes no sense,
     RetryableBackendError if it took too long.
     """
+    return ask_to_open(work, request)()
+
+
+def ask_to_open(work: Work, request: OpenTxnsRequest) -> Callable[[], OpenedTxns]:
+    """As :func:`open_txns`, for who asks more before he looks at them (see ``later``)."""
     connection = work.connection
     settings = work.settings.txn
     count = _count(request, settings)
     lock_txns(connection, is_exclusive=False)
     # From here on: who waits for a lock has no id yet that others could count as dead.
-    deadline_ms = steady_ms(work.clock) + settings.open_timeout_ms
-    is_replayed = request.type is TxnType.REPL_CREATED
+    began_ms = steady_ms(work.clock)
     policy = request.repl_policy or ""
-    if is_replayed:
+    if request.type is TxnType.REPL_CREATED:
         known = mapped_txns(connection, policy, request.repl_source_txn_ids)
         if known:
-            return OpenedTxns(ids=known, is_event_due=False, deadline_ms=None)
+            return partial(OpenedTxns, ids=known, is_event_due=False, deadline_ms=None)
     ids = _insert_all(work, request, count)
-    if is_replayed:
+    return lambda: _opened(work, request, ids, began_ms)
+
+
+def _opened(
+    work: Work, request: OpenTxnsRequest, inserted: Callable[[], Sequence[TxnId]], began_ms: int
+) -> OpenedTxns:
+    connection, timeout_ms = work.connection, work.settings.txn.open_timeout_ms
+    ids = tuple(inserted())
+    deadline_ms = began_ms + timeout_ms
+    if is_postgresql(connection) and steady_ms(work.clock) >= deadline_ms:
+        # The lock was on its way with the rows, and may be all that was waited for.
+        _FORGET_HISTORY.change(connection, ids)
+        _FORGET.change(connection, ids)
+        deadline_ms = steady_ms(work.clock) + timeout_ms
+        ids = tuple(_insert_all(work, request, len(ids))())
+    if request.type is TxnType.REPL_CREATED:
+        policy = request.repl_policy or ""
         map_source_txns(connection, policy, request.repl_source_txn_ids, ids)
     if request.type is TxnType.READ_ONLY:
         return OpenedTxns(ids=ids, is_event_due=False, deadline_ms=None)
     if steady_ms(work.clock) >= deadline_ms:
-        longest = span_text(settings.open_timeout_ms)
-        raise RetryableBackendError(f"opening transactions took longer than {longest}; try again")
+        raise RetryableBackendError(
+            f"opening transactions took longer than {span_text(timeout_ms)}; try again"
+        )
     return OpenedTxns(ids=ids, is_event_due=not is_of_load(request), deadline_ms=deadline_ms)
 
 
@@ -211,7 +234,7 @@ def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
     return request.count
 
 
-def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId, ...]:
+def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[], Sequence[TxnId]]:
     """The transactions, each with what it must not find purged."""
     connection = work.connection
     row = {
@@ -223,10 +246,10 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId
     }
     if is_postgresql(connection):
         given = {f"given_{name}": value for name, value in row.items()}
-        rows = _OPEN_AT_ONCE.all(
+        answer = _OPEN_AT_ONCE.later(
             work, count=count, open_timeout_ms=work.settings.txn.open_timeout_ms, **given
         )
-        return tuple(sorted(TxnId(number) for (number,) in rows))
+        return lambda: sorted(TxnId(number) for (number,) in answer.rows)
     min_open = min_open_txn_watermark(work)
     if count == 1 and connection.dialect.insert_returning:
         ((number,),) = _INSERT_ONE.all(work, **{f"given_{name}": row[name] for name in row})
@@ -237,7 +260,7 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> tuple[TxnId
         new_ids = insert_generating_ids(connection, TXNS, TXNS.c.TXN_ID, [row] * count, times)
         ids = tuple(TxnId(number) for number in new_ids)
     _remember_history(connection, ids, min_open)
-    return ids
+    return lambda: ids
 
 
 def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: TxnId) -> None:
@@ -251,6 +274,8 @@ _LOWEST_OPEN = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnStat
 _LOWEST_HERE = FixedSql(_LOWEST_OPEN.where(~reads_elsewhere(bindparam("database"))))
 _COUNT_OPEN = FixedSql(select(func.count()).where(TXNS.c.TXN_STATE == TxnState.OPEN.value))
 _REMEMBER = FixedInsert(MIN_HISTORY_LEVEL)
+_FORGET = KeyedSql(TXNS.c.TXN_ID, delete(TXNS).where)
+_FORGET_HISTORY = KeyedSql(MIN_HISTORY_LEVEL.c.MHL_TXNID, delete(MIN_HISTORY_LEVEL).where)
 
 
 def _low_boundary(now: ColumnElement[int]) -> ScalarSelect[Any]:

@@ -1,23 +1,18 @@
-"""Commits that conflict with nobody, on PostgreSQL in one statement: of one transaction, or of
-several at once (:mod:`hms_bridge.txn.commit` has the rules, and all other commits)."""
+"""Commits that conflict with nobody, on PostgreSQL in one go: of one transaction, or of several at
+once (:mod:`hms_bridge.txn.commit` has the rules, and all other commits)."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
     ColumnElement,
     Connection,
     Integer,
     Select,
-    Text,
     bindparam,
-    case,
-    cast,
     delete,
     exists,
     func,
@@ -28,22 +23,16 @@ from sqlalchemy import (
     update,
 )
 
+from hms_bridge.backend.batches import is_among, keys_text
 from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.metadata import LETTER
-from hms_bridge.backend.schema.txn_tables import (
-    COMPLETED_TXN_COMPONENTS,
-    TXN_COMPONENTS,
-    TXN_TO_WRITE_ID,
-    TXNS,
-)
+from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS, TXNS
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.txn.abort import OPEN_ONLY
-from hms_bridge.txn.txn_state import TxnRow
-
-PLAIN = frozenset({TxnType.DEFAULT, TxnType.READ_ONLY})
-"""Kinds of transactions that may have nothing to settle."""
+from hms_bridge.txn.txn_state import LockedTxns, TxnRow
+from hms_bridge.txn.write_ids import WrittenTable, WrittenTables
 
 _C = TXN_COMPONENTS.c
 _CHANGES = (DataOperation.UPDATE.stored, DataOperation.DELETE.stored)
@@ -55,6 +44,7 @@ _COMPLETED = (
     "CTC_WRITEID",
     "CTC_UPDATE_DELETE",
 )
+_KIND = func.coalesce(TXNS.c.TXN_TYPE, literal(0, Integer))
 _IsMine = Callable[[ColumnElement[int]], ColumnElement[bool]]
 
 
@@ -63,27 +53,37 @@ def _one(column: ColumnElement[int]) -> ColumnElement[bool]:
 
 
 def _several(column: ColumnElement[int]) -> ColumnElement[bool]:
-    ids = func.json_array_elements_text(cast(bindparam("txn_ids", type_=Text), JSON))
-    return column.in_(select(cast(ids.column_valued("id"), BigInteger)))
+    return is_among(column, "txn_ids")
 
 
-def _end(is_mine: _IsMine) -> Select[Any]:
-    """End them, and drop what only open ones need; nothing, and no row, if one changed something.
+def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) -> Select[Any]:
+    """End them, and drop what only open ones need; nothing, and no row, unless all ``count`` are
+    open ones of these kinds, and none changed what others may change, too.
 
-    Every part sees the rows as they were before all of them. The caller holds the transactions'
-    rows, so nobody adds any meanwhile.
+    Every part sees the rows as they were before all of them. The transactions' rows are locked, so
+    nobody adds any meanwhile.
     """
     changes = exists().where(
         is_mine(_C.TC_TXNID), or_(*(_C.TC_OPERATION_TYPE == kind for kind in _CHANGES))
     )
+    is_plain = (
+        select(func.count())
+        .select_from(TXNS)
+        .where(
+            is_mine(TXNS.c.TXN_ID),
+            TXNS.c.TXN_STATE == TxnState.OPEN.value,
+            or_(*(literal(int(kind), Integer) == _KIND for kind in kinds)),
+        )
+        .correlate(None)
+        .scalar_subquery()
+    )
     ended = (
         update(TXNS)
-        .where(is_mine(TXNS.c.TXN_ID), ~changes)
+        .where(is_mine(TXNS.c.TXN_ID), ~changes, is_plain == count)
         .values(TXN_STATE=TxnState.COMMITTED.value)
-        .returning(TXNS.c.TXN_ID)
+        .returning(TXNS.c.TXN_ID, _KIND.label("kind"))
         .cte("ended")
     )
-    is_ended = exists(select(ended.c.TXN_ID))
     written = select(
         _C.TC_TXNID,
         _C.TC_DATABASE,
@@ -94,12 +94,14 @@ def _end(is_mine: _IsMine) -> Select[Any]:
     ).where(
         is_mine(_C.TC_TXNID),
         _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
-        bindparam("is_written", type_=Integer) == literal(1, Integer),
-        is_ended,
+        exists().where(
+            ended.c.TXN_ID == _C.TC_TXNID,
+            ended.c.kind != literal(int(TxnType.READ_ONLY), Integer),
+        ),
     )
+    is_ended = exists(select(ended.c.TXN_ID))
     forgotten = {TXN_COMPONENTS: _C.TC_TXNID, **OPEN_ONLY}
-    has_write_ids = exists().where(ended.c.TXN_ID == TXN_TO_WRITE_ID.c.T2W_TXNID)
-    return select(ended.c.TXN_ID, case((has_write_ids, 1), else_=0)).add_cte(
+    return select(ended.c.TXN_ID).add_cte(
         insert(COMPLETED_TXN_COMPONENTS).from_select(_COMPLETED, written).cte("completed"),
         *(
             delete(table).where(is_mine(column), is_ended).cte(f"of_{table.name.lower()}")
@@ -108,33 +110,37 @@ def _end(is_mine: _IsMine) -> Select[Any]:
     )
 
 
-_END_AT_ONCE, _END_ALL_AT_ONCE = FixedSql(_end(_one)), FixedSql(_end(_several))
-_LOCK_ALL_AT_ONCE = FixedSql(
-    select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE)
-    .where(_several(TXNS.c.TXN_ID))
-    .order_by(TXNS.c.TXN_ID)
-    .with_for_update()
+_END_AT_ONCE = FixedSql(_end(_one, (TxnType.DEFAULT, TxnType.READ_ONLY), literal(1, BigInteger)))
+_END_ALL_AT_ONCE = FixedSql(
+    _end(_several, (TxnType.DEFAULT,), bindparam("count", type_=BigInteger))
 )
 
 
-def lock_all(connection: Connection, txn_ids: Sequence[TxnId]) -> dict[TxnId, TxnRow]:
-    """Lock the rows of transactions, in the order of their ids, so that nobody ends them."""
-    rows = _LOCK_ALL_AT_ONCE.all(connection, txn_ids=json.dumps(txn_ids))
-    return {
-        TxnId(txn_id): TxnRow(TxnState(state), TxnType(kind or 0)) for txn_id, state, kind in rows
-    }
+class PlainEnd:
+    """Transactions whose rows are locked, and which are ended, all or none, if nothing stands
+    against it."""
 
+    def __init__(self, connection: Connection, txn_ids: Sequence[TxnId]) -> None:
+        self._locked = LockedTxns(connection, txn_ids)
+        if len(txn_ids) == 1:
+            self._ended = _END_AT_ONCE.later(connection, txn_id=txn_ids[0])
+        else:
+            self._ended = _END_ALL_AT_ONCE.later(
+                connection, txn_ids=keys_text(txn_ids), count=len(txn_ids)
+            )
+        self._written = WrittenTables(connection, txn_ids)
 
-def end_plain(
-    connection: Connection, txn_ids: Sequence[TxnId], kind: TxnType
-) -> frozenset[TxnId] | None:
-    """End open transactions of one kind, whose rows the caller has locked; those of them that have
-    write ids. None, and nothing is done, if one has changed rows that others may change, too."""
-    given = {"is_written": int(kind is not TxnType.READ_ONLY)}
-    if len(txn_ids) == 1:
-        rows = _END_AT_ONCE.all(connection, txn_id=txn_ids[0], **given)
-    else:
-        rows = _END_ALL_AT_ONCE.all(connection, txn_ids=json.dumps(txn_ids), **given)
-    if not rows:
-        return None
-    return frozenset(TxnId(txn_id) for txn_id, has_write_ids in rows if has_write_ids)
+    @property
+    def is_done(self) -> bool:
+        """Whether they are committed."""
+        return bool(self._ended.rows)
+
+    @property
+    def rows(self) -> Mapping[TxnId, TxnRow]:
+        """As they were."""
+        return self._locked.rows
+
+    @property
+    def written(self) -> Mapping[TxnId, Sequence[WrittenTable]]:
+        """The write ids that they have taken."""
+        return self._written.by_txn

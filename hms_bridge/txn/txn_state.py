@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, func, select
 
-from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql
 from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXNS
 from hms_bridge.errors import MetastoreError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import TxnState, TxnType
 
-_LOCK = FixedSql(
-    select(TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE)
-    .where(TXNS.c.TXN_ID == bindparam("txn_id"))
-    .with_for_update()
+_LOCK = KeyedSql(
+    TXNS.c.TXN_ID,
+    lambda is_wanted: (
+        select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE)
+        .where(is_wanted)
+        .order_by(TXNS.c.TXN_ID)
+        .with_for_update()
+    ),
 )
 _HIGHEST = FixedSql(select(func.max(TXNS.c.TXN_ID)))
 
@@ -35,8 +40,30 @@ class TxnRow:
 
 def lock_txn(connection: Connection, txn_id: TxnId) -> TxnRow | None:
     """Lock a transaction's row, so that nobody ends it meanwhile; None without a row."""
-    row = _LOCK.first(connection, txn_id=txn_id)
-    return None if row is None else TxnRow(TxnState(row[0]), TxnType(row[1] or 0))
+    return LockedTxns(connection, [txn_id]).rows.get(txn_id)
+
+
+class LockedTxns:
+    """Transactions whose rows are locked, in the order of their ids, so that nobody ends them; on
+    PostgreSQL on the way there (see ``later``)."""
+
+    def __init__(self, connection: Connection, txn_ids: Sequence[TxnId]) -> None:
+        self._connection, self._answer = connection, _LOCK.later(connection, txn_ids)
+
+    @property
+    def rows(self) -> Mapping[TxnId, TxnRow]:
+        """Those that have one."""
+        return {
+            TxnId(txn_id): TxnRow(TxnState(state), TxnType(kind or 0))
+            for txn_id, state, kind in self._answer.rows
+        }
+
+    def require_open(self, txn_id: TxnId) -> TxnType:
+        """The kind of one of them. Raises as :func:`lock_open_txn`."""
+        row = self.rows.get(txn_id)
+        if row is not None and row.is_open:
+            return row.type
+        raise ended_error(txn_id, row.state if row else purged_state(self._connection, txn_id))
 
 
 def lock_open_txn(connection: Connection, txn_id: TxnId) -> TxnType:
@@ -44,10 +71,7 @@ def lock_open_txn(connection: Connection, txn_id: TxnId) -> TxnType:
 
     Raises TxnAbortedError, or NoSuchTxnError if it is committed or unknown.
     """
-    row = lock_txn(connection, txn_id)
-    if row is not None and row.state is TxnState.OPEN:
-        return row.type
-    raise ended_error(txn_id, row.state if row else purged_state(connection, txn_id))
+    return LockedTxns(connection, [txn_id]).require_open(txn_id)
 
 
 def purged_state(connection: Connection, txn_id: TxnId) -> TxnState | None:

@@ -9,16 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
     Connection,
-    Select,
-    String,
     and_,
-    bindparam,
     delete,
     insert,
     select,
@@ -26,20 +21,25 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import advance_generated_txn_id, is_postgresql, lock_txns
+from hms_bridge.backend.dialect import advance_generated_txn_id
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql
 from hms_bridge.backend.schema.txn_tables import (
     NEXT_WRITE_ID,
-    TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
     TXNS,
 )
 from hms_bridge.backend.sequences import Counter
+from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, SEED_MAX, TxnId, WriteId
-from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.target import Target
-from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState, TxnToWriteId, TxnType
+from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState, TxnToWriteId
+from hms_bridge.txn.asked_write_ids import (
+    HELD,
+    HERE,
+    LOCK_WRITERS,
+    AskedWriteIds,
+)
 from hms_bridge.txn.components import give_write_ids
 from hms_bridge.txn.names import require_fitting
 from hms_bridge.txn.replication import mapped_pairs
@@ -47,12 +47,6 @@ from hms_bridge.txn.txn_state import high_watermark
 
 _N = NEXT_WRITE_ID.c
 _W = TXN_TO_WRITE_ID.c
-_TXN_ID = bindparam("txn_id", type_=BigInteger)
-_HERE = {
-    "database": bindparam("database", type_=String),
-    "table": bindparam("table", type_=String),
-}
-_IS_HERE = and_(_W.T2W_DATABASE == _HERE["database"], _W.T2W_TABLE == _HERE["table"])
 _WRITTEN = KeyedSql(
     _W.T2W_TXNID,
     lambda is_of_txn: (
@@ -61,58 +55,13 @@ _WRITTEN = KeyedSql(
         .order_by(_W.T2W_DATABASE, _W.T2W_TABLE)
     ),
 )
-_LOCK_WRITERS = KeyedSql(
-    TXNS.c.TXN_ID,
-    lambda is_wanted: (
-        select(TXNS.c.TXN_ID)
-        .where(
-            is_wanted,
-            TXNS.c.TXN_STATE == TxnState.OPEN.value,
-            (TXNS.c.TXN_TYPE.is_(None)) | (TXNS.c.TXN_TYPE != int(TxnType.READ_ONLY)),
-        )
-        .order_by(TXNS.c.TXN_ID)
-        .with_for_update()
-    ),
-)
-_HELD = KeyedSql(
-    _W.T2W_TXNID,
-    lambda is_of_txn: select(_W.T2W_TXNID, _W.T2W_WRITEID).where(_IS_HERE, is_of_txn),
-)
 _PUT = FixedInsert(TXN_TO_WRITE_ID)
 _FOLLOWING = select(_N.NWI_NEXT).where(
-    _N.NWI_DATABASE == _HERE["database"], _N.NWI_TABLE == _HERE["table"]
+    _N.NWI_DATABASE == HERE["database"], _N.NWI_TABLE == HERE["table"]
 )
 _NEXT, _LOCK_NEXT = FixedSql(_FOLLOWING), FixedSql(_FOLLOWING.with_for_update())
 
 
-def _give_one() -> Select[Any]:
-    """Count, write down and note in the locks that came first, in one statement; no row, and
-    nothing done, where the table has no counter yet."""
-    taken = (
-        update(NEXT_WRITE_ID)
-        .where(_N.NWI_DATABASE == _HERE["database"], _N.NWI_TABLE == _HERE["table"])
-        .values({_N.NWI_NEXT: _N.NWI_NEXT + 1})
-        .returning((_N.NWI_NEXT - 1).label("id"))
-        .cte("taken")
-    )
-    names = ("T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID")
-    row = select(_TXN_ID, _HERE["database"], _HERE["table"], taken.c.id)
-    c = TXN_COMPONENTS.c
-    informed = (
-        update(TXN_COMPONENTS)
-        .where(
-            c.TC_TXNID == _TXN_ID,
-            c.TC_DATABASE == _HERE["database"],
-            c.TC_TABLE == _HERE["table"],
-            c.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
-        )
-        .values(TC_WRITEID=taken.c.id)
-    )
-    written = insert(TXN_TO_WRITE_ID).from_select(names, row)
-    return select(taken.c.id).add_cte(written.cte("written"), informed.cte("informed"))
-
-
-_GIVE_ONE = FixedSql(_give_one())
 _COUNTER = Counter(NEXT_WRITE_ID, _N.NWI_NEXT, database=_N.NWI_DATABASE, table=_N.NWI_TABLE)
 
 
@@ -142,8 +91,20 @@ class WrittenTable:
     write_id: WriteId
 
 
+def ask_write_ids(connection: Connection, request: AllocateWriteIdsRequest) -> AskedWriteIds | None:
+    """A head start for :func:`allocate_table_write_ids`; None where it has to look first."""
+    txn_ids = sorted(set(request.txn_ids))
+    if request.repl_policy is not None or request.is_reallocation or not txn_ids:
+        return None
+    database, table = request.database_name.lower(), request.table_name.lower()
+    require_fitting(Target(database, table))
+    return AskedWriteIds(connection, txn_ids, database, table)
+
+
 def allocate_table_write_ids(
-    connection: Connection, request: AllocateWriteIdsRequest
+    connection: Connection,
+    request: AllocateWriteIdsRequest,
+    asked: AskedWriteIds | None = None,
 ) -> Allocation:
     """Give each transaction a write id of the table; the one it has, if it has one.
 
@@ -158,10 +119,16 @@ def allocate_table_write_ids(
     txn_ids = sorted(set(request.txn_ids))
     if not txn_ids:
         raise MetaError(f"write ids of {database}.{table} asked for no transaction; send txnIds")
-    _require_writers(connection, txn_ids, f"{database}.{table}")
-    if request.is_reallocation:
-        _take_back(connection, txn_ids, database, table)
-    held = _held(connection, txn_ids, database, table)
+    if asked is None:
+        _require_writers(connection, txn_ids, f"{database}.{table}")
+        if request.is_reallocation:
+            _take_back(connection, txn_ids, database, table)
+        held = _held(connection, txn_ids, database, table)
+    else:
+        if asked.given:
+            return Allocation(pairs=asked.given, new=asked.given)
+        _refuse_others(txn_ids, asked.writers, f"{database}.{table}")
+        held = asked.held
     missing = [txn_id for txn_id in txn_ids if txn_id not in held]
     new = _allocate(connection, missing, database, table)
     pairs = sorted([*held.items(), *((pair.txn_id, pair.write_id) for pair in new)])
@@ -240,11 +207,25 @@ def written_tables(
     connection: Connection, txn_ids: Sequence[TxnId]
 ) -> Mapping[TxnId, tuple[WrittenTable, ...]]:
     """The write ids that transactions have taken, by transaction; sorted by table."""
-    by_txn: dict[TxnId, list[WrittenTable]] = {}
-    for txn_id, database, table, write_id in _WRITTEN.all(connection, txn_ids):
-        written = WrittenTable(database_name=database, table_name=table, write_id=WriteId(write_id))
-        by_txn.setdefault(TxnId(txn_id), []).append(written)
-    return {txn_id: tuple(written) for txn_id, written in by_txn.items()}
+    return WrittenTables(connection, txn_ids).by_txn
+
+
+class WrittenTables:
+    """As :func:`written_tables`, once somebody looks (see ``later``)."""
+
+    def __init__(self, connection: Connection, txn_ids: Sequence[TxnId]) -> None:
+        self._answer = _WRITTEN.later(connection, txn_ids)
+
+    @property
+    def by_txn(self) -> Mapping[TxnId, tuple[WrittenTable, ...]]:
+        """Sorted by table."""
+        by_txn: dict[TxnId, list[WrittenTable]] = {}
+        for txn_id, database, table, write_id in self._answer.rows:
+            written = WrittenTable(
+                database_name=database, table_name=table, write_id=WriteId(write_id)
+            )
+            by_txn.setdefault(TxnId(txn_id), []).append(written)
+        return {txn_id: tuple(written) for txn_id, written in by_txn.items()}
 
 
 def is_open(connection: Connection, database: str, table: str, write_id: WriteId) -> bool:
@@ -294,7 +275,11 @@ def put_write_ids(
 
 def _require_writers(connection: Connection, txn_ids: Sequence[TxnId], target: str) -> None:
     """Lock the transactions' rows: one that ends meanwhile would write unseen."""
-    open_ids = {row[0] for row in _LOCK_WRITERS.all(connection, txn_ids)}
+    writers = frozenset(TxnId(row[0]) for row in LOCK_WRITERS.all(connection, txn_ids))
+    _refuse_others(txn_ids, writers, target)
+
+
+def _refuse_others(txn_ids: Sequence[TxnId], open_ids: frozenset[TxnId], target: str) -> None:
     others = [txn_id for txn_id in txn_ids if txn_id not in open_ids]
     if others:
         named = ", ".join(f"txnid:{txn_id}" for txn_id in others[:10])
@@ -315,7 +300,7 @@ def _take_back(connection: Connection, txn_ids: Sequence[TxnId], database: str, 
 def _held(
     connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str
 ) -> dict[TxnId, WriteId]:
-    pairs = _HELD.all(connection, txn_ids, database=database, table=table)
+    pairs = HELD.all(connection, txn_ids, database=database, table=table)
     return {TxnId(txn_id): WriteId(write_id) for txn_id, write_id in pairs}
 
 
@@ -325,10 +310,6 @@ def _allocate(
     """Take ids from the counter and write them down."""
     if not txn_ids:
         return ()
-    if len(txn_ids) == 1 and is_postgresql(connection):
-        row = _GIVE_ONE.first(connection, database=database, table=table, txn_id=txn_ids[0])
-        if row is not None:
-            return (TxnToWriteId(txn_id=txn_ids[0], write_id=WriteId(row[0])),)
     first = _COUNTER.take(connection, len(txn_ids), database=database, table=table)
     if first is None:
         first = 1

@@ -18,6 +18,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXN_COMPONENTS,
     TXNS,
 )
+from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
@@ -126,16 +127,16 @@ def test_null_safe_equality(database: Database, value: str | None, found: list[i
 
 def test_locking_transactions(database: Database) -> None:
     with database.transaction(write=True) as connection:
-        dialect.lock_txns(connection, is_exclusive=False)
+        lock_txns(connection, is_exclusive=False)
     with database.transaction(write=True) as connection:
-        dialect.lock_txns(connection, is_exclusive=True)
+        lock_txns(connection, is_exclusive=True)
 
 
 def test_counters(database: Database) -> None:
     with database.transaction(write=True) as connection:
         work = Work(connection, SimulatedClock(), Settings())
-        assert [sequences.next_lock_ids(work)[0] for _ in range(3)] == [1, 2, 3]
-        assert sequences.next_lock_ids(work)[1] == work.now_ms
+        assert [sequences.ask_lock_ids(work)()[0] for _ in range(3)] == [1, 2, 3]
+        assert sequences.ask_lock_ids(work)()[1] == work.now_ms
         assert [sequences.next_compaction_id(connection) for _ in range(2)] == [1, 2]
         assert sequences.next_event_ids(connection, 5) == 1
         assert sequences.next_event_ids(connection, 1) == 6
@@ -170,7 +171,7 @@ def test_a_schema_without_its_rows_says_what_to_do(database: Database) -> None:
         database.transaction(write=True) as connection,
     ):
         connection.execute(delete(NEXT_LOCK_ID))
-        sequences.next_lock_ids(Work(connection, SystemClock(), Settings()))
+        sequences.ask_lock_ids(Work(connection, SystemClock(), Settings()))()
 
 
 def test_a_row_of_mysql_is_made_at_a_time_in_milliseconds() -> None:

@@ -50,7 +50,7 @@ def append(connection: Connection, *names: str, at: int = 1000) -> tuple[Notific
         [draft(name) for name in names],
         now_seconds=at,
         message_format=MessageFormat.ZIPPED_JSON,
-    )
+    ).events
 
 
 def after(connection: Connection, last: int) -> list[int]:

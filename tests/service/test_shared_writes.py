@@ -20,7 +20,12 @@ from sqlalchemy.exc import OperationalError
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXN_COMPONENTS, TXNS
 from hms_bridge.config.settings import EventSettings, Settings
-from hms_bridge.errors import BackendError, MetaError, NoSuchTxnError, TxnAbortedError
+from hms_bridge.errors import (
+    CommitUnknownError,
+    MetaError,
+    NoSuchTxnError,
+    TxnAbortedError,
+)
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.ids import LockId, TxnId
@@ -179,6 +184,80 @@ def test_write_ids_of_one_table_are_given_at_once(
     logged = [message(one) for one in events_after(metastore, known)]
     assert [one["txnIdList"] for one in logged] == [[txns[0]], [txns[2]]]
     assert [one["writeIdList"] for one in logged] == [[2], [3]], "as who replays the log needs it"
+
+
+def test_verbs_of_several_kinds_for_one_table_are_done_in_one_go(
+    metastore: MetastoreService, crowd: Crowd
+) -> None:
+    """Taken for one kind, they fail, and the whole batch is done again, each by itself."""
+    database = objects.new_database(metastore)
+    objects.new_table(metastore, database)
+    writing, locking = [[open_txn(metastore) for _ in range(2)] for _ in range(2)]
+    assert write_id(metastore, open_txn(metastore), database) == 1
+    begun: list[object] = []
+    event.listen(engine_of(metastore), "begin", begun.append)
+    outcomes = crowd.together(
+        *(lambda txn=txn: lock_of(metastore, txn, database) for txn in locking),
+        *(lambda txn=txn: write_id(metastore, txn, database) for txn in writing),
+    )
+    assert outcomes == [LockState.ACQUIRED, LockState.ACQUIRED, 2, 3]
+    assert len(begun) == 2, "that of who held the turn, and that of all"
+
+
+@pytest.mark.skipif(not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL")
+def test_verbs_of_all_kinds_are_asked_for_in_one_message_and_committed_with_another(
+    metastore: MetastoreService, crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from hms_bridge.backend.pipeline import PipelinedConnection
+
+    database = objects.new_database(metastore)
+    objects.new_table(metastore, database)
+    writing, locking, ended, older = [[open_txn(metastore) for _ in range(2)] for _ in range(4)]
+    for txn in older:
+        write_id(metastore, txn, database)
+    sent: list[int] = []
+    really = PipelinedConnection._send_all
+
+    def send_all(raw: Any, held: Any) -> Any:
+        sent.append(len(held))
+        return really(raw, held)
+
+    metastore._transactions.write(lambda unit: unit.now_ms)
+    monkeypatch.setattr(PipelinedConnection, "_send_all", send_all)
+    outcomes = crowd.together(
+        *(lambda txn=txn: lock_of(metastore, txn, database) for txn in locking),
+        *(lambda txn=txn: write_id(metastore, txn, database) for txn in writing),
+        *(lambda txn=txn: commit(metastore, txn) for txn in (*ended, *older)),
+        *[lambda: open_txn(metastore)] * 2,
+    )
+    assert outcomes[:4] == [LockState.ACQUIRED, LockState.ACQUIRED, 3, 4]
+    assert outcomes[4:8] == [None] * 4
+    assert len(sent) <= 4, "two, one to count how many are open, and none of who held the turn"
+    assert sent[-1] == 3, "the locks, the events, the commit"
+
+
+def test_commits_that_conflict_are_settled_in_the_order_of_their_locks(
+    metastore: MetastoreService, crowd: Crowd
+) -> None:
+    """They lock what openers share: before other kinds of the batch have begun."""
+    database = objects.new_database(metastore)
+    objects.new_table(metastore, database)
+    changing, locking = open_txn(metastore), open_txn(metastore)
+    write_id(metastore, changing, database)
+    part = objects.component(database, "t", LockType.SHARED_WRITE, DataOperation.UPDATE)
+    metastore.lock(objects.request(part, txn=changing))
+    shared = metastore._transactions._shared
+    assert shared is not None
+    outcomes = crowd.together(
+        lambda: open_txn(metastore),
+        lambda: lock_of(metastore, locking, database),
+        lambda: commit(metastore, changing),
+    )
+    assert outcomes[1:] == [LockState.ACQUIRED, None]
+    assert changing not in states(metastore)
+    assert of_type(metastore)[-2:] == ["COMMIT_TXN", "OPEN_TXN"]
+    is_postgresql = engine_of(metastore).dialect.name == "postgresql"
+    assert bool(shared._in_turn_left) is is_postgresql
 
 
 def test_a_write_id_that_is_refused_leaves_those_of_others_alone(
@@ -390,7 +469,7 @@ def test_a_commit_whose_answer_is_lost_is_told_to_all_and_never_tried_again(
     outcomes = crowd.together(
         lambda: open_txn(metastore), lambda: open_txn(metastore), lambda: commit(metastore, txn)
     )
-    assert [type(one) for one in outcomes] == [BackendError] * 3
+    assert [type(one) for one in outcomes] == [CommitUnknownError] * 3
     assert len({id(one) for one in outcomes}) == 3, "an error has one traceback"
     seen = states(metastore)
     assert len(seen) == (2 if is_done else 1), "whatever became of it, it was done once"

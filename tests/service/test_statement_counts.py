@@ -56,10 +56,13 @@ TABLE = (
     Sent("heartbeat of both", 2, 2, "signs of life of lock and transaction"),
     Sent("heartbeat_txn_range", 1, 1, "sign of life of all"),
     Sent(
-        "commit_txn, nothing done", 7, 3,
-        f"{_LOCKED}; traces, history, state ({_ONE}); {_EVENT}",
+        "commit_txn, nothing done", 7, 4,
+        f"{_LOCKED}; traces, history, state ({_ONE}; write ids, in case); {_EVENT}",
     ),
-    Sent("commit_txn, read only", 4, 2, f"{_LOCKED}; traces, history, state ({_ONE})"),
+    Sent(
+        "commit_txn, read only", 4, 3,
+        f"{_LOCKED}; traces, history, state ({_ONE}; write ids, in case)",
+    ),
     Sent(
         "commit_txn of an insert", 11, 4,
         f"as of nothing, and: write ids; completed components, theirs, locks ({_ONE}); {_EVENT}",

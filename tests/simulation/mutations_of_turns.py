@@ -2,10 +2,11 @@
 
 Not here: how long a batch waits for a row, because on SQLite none does
 (`test_a_row_that_is_held_for_long_holds_up_its_own_verb_only` runs on servers); and which commits
-are done at once, which only PostgreSQL does: there `test_a_refusal_with_a_trace_leaves_it` and
+are done at once, and asked for in one message, which only PostgreSQL does: there
+`test_a_refusal_with_a_trace_leaves_it` and
 `test_commits_that_are_no_commits_leave_those_of_others_alone` die with the conditions of
-`plain_commits.py` and `commit_txns`. That steps go in the order of what they lock is seen here as
-the order of their events.
+`plain_commits.py` and `ask_commits`, and the tests of `test_pipeline.py` with its lines. That steps
+go in the order of what they lock is seen here as the order of their events.
 """
 
 from __future__ import annotations
@@ -42,31 +43,30 @@ OF_TURNS = (
     Mutation(
         name="what a refused verb did is committed with the others",
         file="hms_bridge/service/shared_writes.py",
-        old="                    parts.undo()\n",
-        new="                    pass\n",
+        old="                parts.undo()\n",
+        new="                pass\n",
         test=f"{_SHARED}test_one_that_is_refused_undoes_itself_and_nothing_else",
     ),
     Mutation(
         name="what a verb with a fault did is committed with the others",
         file="hms_bridge/service/shared_writes.py",
-        old="                    if not self.is_careful:\n",
-        new="                    if isinstance(error, KeyError):\n"
-        "                        continue\n"
-        "                    if not self.is_careful:\n",
+        old="            except Exception as error:\n                raise _UnsafeError",
+        new="            except KeyError:\n                self.kept += self._steps[:1]\n"
+        "            except Exception as error:\n                raise _UnsafeError",
         test=f"{_SHARED}test_a_fault_of_one_is_its_own",
     ),
     Mutation(
         name="a refusal is told although what it rests on did not happen",
         file="hms_bridge/service/shared_writes.py",
-        old="                        self.refused.append((group[0], error))\n",
-        new="                        group[0].refusal = error\n",
+        old="                    self.refused.append((step, error))\n",
+        new="                    step.refusal = error\n",
         test=f"{_SHARED}test_a_refusal_that_rests_on_what_did_not_happen_is_not_told",
     ),
     Mutation(
         name="verbs whose common commit may have happened are tried again",
         file="hms_bridge/service/shared_writes.py",
-        old="            for step in batch.kept if is_committing else ():\n",
-        new="            for step in ():\n",
+        old="            if isinstance(error, CommitUnknownError):\n",
+        new="            if False:\n",
         test=f"{_SHARED}test_a_commit_whose_answer_is_lost_is_told_to_all_and_never_tried_again",
     ),
     Mutation(

@@ -11,9 +11,15 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, event, literal, select
 
-from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXNS, WRITE_SET
+from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_QUEUE,
+    MIN_HISTORY_LEVEL,
+    TXNS,
+    WRITE_SET,
+)
+from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import TxnSettings
@@ -194,6 +200,24 @@ class TestOpenersInFlight:
             assert monotonic() - drawn < timeout_seconds, "too busy to tell anything"
         assert {unseen, later} <= listed
         assert watermark <= unseen
+
+    def test_who_waited_for_the_lock_is_not_late(self, world: World, txns: Txns) -> None:
+        """It had no id yet that others could count as dead."""
+        world.start(txn=TxnSettings(open_timeout_ms=400))
+
+        def open_one() -> int:
+            with world.engine.transaction(write=True) as connection:
+                return self._open(world, connection)
+
+        with ThreadPoolExecutor(1) as pool:
+            with world.engine.transaction(write=True) as held:
+                lock_txns(held, is_exclusive=True)
+                held.execute(select(literal(1)))
+                late = pool.submit(open_one)
+                sleep(0.8)
+            txn_id = late.result(30)
+        assert [row["TXN_ID"] for row in world.records(TXNS)][1:] == [txn_id]
+        assert [row["MHL_TXNID"] for row in world.records(MIN_HISTORY_LEVEL)] == [txn_id]
 
     @pytest.mark.parametrize("is_compaction", [True, False])
     def test_conflicting_commits_wait_for_them(

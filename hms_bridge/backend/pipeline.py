@@ -1,0 +1,237 @@
+"""A PostgreSQL connection that sends what nobody waits for together with what somebody waits for.
+
+A short verb is a handful of statements, and most of what it costs is going to and fro between two
+processes. Of many statements (BEGIN, a lock, rows to insert, COMMIT) the answer is of no interest
+until the next one is asked, or the transaction ends. They are held back until then, and go in one
+message, in their order (libpq's pipeline mode): the server does none of them after one that failed,
+so a COMMIT at their end commits all or nothing.
+
+What asks by a cursor, as all of SQLAlchemy does, is sent after what is held back; so nobody else
+has to know. Texts are prepared once a connection (unless it has ``prepare_threshold=None``, as
+behind some poolers), and go past the driver's cursors, which take longer than the server does.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg.adapt import PyFormat, Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+from hms_bridge.backend.prepared_text import PreparedText
+
+Row = tuple[Any, ...]
+
+_FAILED = (ExecStatus.FATAL_ERROR, ExecStatus.PIPELINE_ABORTED)
+_NO_SUCH_TEXT = "26000"
+
+
+class PipelineAnswer:
+    """What a statement gives; whoever looks makes the connection send what it holds back.
+
+    Raises psycopg's errors: its own, or that of one that went before it.
+    """
+
+    __slots__ = ("_connection", "_result", "_rows", "text", "values")
+
+    def __init__(
+        self, connection: PipelinedConnection, text: PreparedText, values: Sequence[Any]
+    ) -> None:
+        self._connection = connection
+        self._result: PGresult | None = None
+        self._rows: Sequence[Row] | None = None
+        self.text = text
+        self.values = values
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """Tuples in the order of the selected columns; empty for no row."""
+        if self._rows is None:
+            self._rows = self._connection.read(self._come())
+        return self._rows
+
+    @property
+    def count(self) -> int:
+        """How many rows were changed."""
+        return self._come().command_tuples or 0
+
+    def give(self, result: PGresult) -> None:
+        """The connection has it."""
+        self._result = result
+
+    def _come(self) -> PGresult:
+        if self._result is None:
+            self._connection.send_held()
+        if self._result is None:
+            raise psycopg.InternalError("the statement was undone before it was looked at")
+        return self._result
+
+
+_BEGIN = PreparedText("BEGIN ISOLATION LEVEL READ COMMITTED")
+_COMMIT = PreparedText("COMMIT")
+
+
+class PipelinedConnection(psycopg.Connection[Row]):
+    """As psycopg's, and :meth:`ask`. Used by one thread at a time."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._held_back: list[PipelineAnswer] = []
+        self._known_texts: set[PreparedText] = set()
+        self._text_codec: Any = None
+        self._arrivals = select.poll()
+        self._arrivals.register(self.pgconn.socket, select.POLLIN)
+
+    def ask(self, text: PreparedText, values: Sequence[Any] = ()) -> PipelineAnswer:
+        """A statement of the transaction, begun if there is none. It is sent when its answer, or
+        a later one, is looked at, at the latest by the commit; without transactions, at once."""
+        codec = self._text_codec
+        if codec is None:
+            codec = self._text_codec = Transformer(self)
+        answer = PipelineAnswer(
+            self, text, codec.dump_sequence(values, [PyFormat.TEXT] * len(values))
+        )
+        if self.autocommit:
+            self._held_back.append(answer)
+            self.send_held()
+            return answer
+        if not self._held_back and self.pgconn.transaction_status == TransactionStatus.IDLE:
+            self._held_back.append(PipelineAnswer(self, _BEGIN, ()))
+        self._held_back.append(answer)
+        return answer
+
+    def send_held(self) -> None:
+        """Send what is held back, and wait until all of it has been done.
+
+        Raises psycopg's error of the first that failed.
+        """
+        held, self._held_back = self._held_back, []
+        if not held:
+            return
+        try:
+            results = self._send_all(held)
+        except BaseException:
+            # Cut off between question and answer: what comes next would be taken for the answer.
+            self.pgconn.finish()
+            raise
+        for result in results:
+            if result.status in _FAILED:
+                error = error_from_result(result, encoding=self.info.encoding)
+                if error.sqlstate == _NO_SUCH_TEXT:
+                    self._known_texts.clear()
+                raise error
+        for answer, result in zip(held, results, strict=True):
+            answer.give(result)
+
+    def read(self, result: PGresult) -> Sequence[Row]:
+        """The rows of a result, as cursors read them."""
+        codec = self._text_codec
+        if codec is None or not result.ntuples:
+            return ()
+        codec.set_pgresult(result)
+        rows: Sequence[Row] = codec.load_rows(0, result.ntuples, tuple)
+        return rows
+
+    def cursor(self, *args: Any, **kwargs: Any) -> Any:
+        """What is held back goes first."""
+        self.send_held()
+        return super().cursor(*args, **kwargs)
+
+    def commit(self) -> None:
+        """With all that is held back, in one message."""
+        held = self._held_back
+        if len(held) == 1 and held[0].text is _BEGIN:
+            held.clear()
+        elif held or self.pgconn.transaction_status == TransactionStatus.INTRANS:
+            held.append(PipelineAnswer(self, _COMMIT, ()))
+            self._commit_held()
+        else:
+            super().commit()
+
+    def _commit_held(self) -> None:
+        try:
+            self.send_held()
+        except psycopg.Error:
+            # What failed was held back, and the commit not done. Nobody rolls back after a commit.
+            if self.pgconn.status == ConnStatus.OK:
+                self.rollback()
+            raise
+
+    def rollback(self) -> None:
+        """What is held back was never done."""
+        self._held_back.clear()
+        if self.pgconn.transaction_status != TransactionStatus.IDLE:
+            super().rollback()
+
+    def _deallocate(self, name: bytes | None) -> Any:
+        """The driver forgets all prepared statements after some rollbacks, also those of ours."""
+        if name is None:
+            self._known_texts.clear()
+        return super()._deallocate(name)
+
+    def _send_all(self, held: Sequence[PipelineAnswer]) -> list[PGresult]:
+        self._check_connection_ok()
+        is_prepared = self.prepare_threshold is not None
+        if is_prepared:
+            for answer in held:
+                if answer.text not in self._known_texts:
+                    failure = self._prepare_text(answer.text)
+                    if failure is not None:
+                        return [failure]
+        if len(held) > 1:
+            return self._send_together(held, is_prepared=is_prepared)
+        (answer,) = held
+        if is_prepared:
+            return [self.pgconn.exec_prepared(answer.text.name, answer.values)]
+        return [self.pgconn.exec_params(answer.text.sql, answer.values)]
+
+    def _prepare_text(self, text: PreparedText) -> PGresult | None:
+        """The failure, if it is no statement of this database."""
+        result = self.pgconn.prepare(text.name, text.sql)
+        if result.status == ExecStatus.FATAL_ERROR:
+            return result
+        self._known_texts.add(text)
+        return None
+
+    def _send_together(
+        self, held: Sequence[PipelineAnswer], *, is_prepared: bool
+    ) -> list[PGresult]:
+        pgconn = self.pgconn
+        pgconn.enter_pipeline_mode()
+        for answer in held:
+            if is_prepared:
+                pgconn.send_query_prepared(answer.text.name, answer.values)
+            else:
+                pgconn.send_query_params(answer.text.sql, answer.values)
+        pgconn.pipeline_sync()
+        self._flush_all()
+        results: list[PGresult] = []
+        while True:
+            while pgconn.is_busy():
+                self._arrivals.poll()
+                pgconn.consume_input()
+            result = pgconn.get_result()
+            if result is None:
+                if pgconn.status == ConnStatus.BAD:
+                    raise psycopg.OperationalError("the connection is lost")
+            elif result.status == ExecStatus.PIPELINE_SYNC:
+                pgconn.exit_pipeline_mode()
+                return results
+            else:
+                results.append(result)
+
+    def _flush_all(self) -> None:
+        """A server that is to read much may want its answers to be read meanwhile."""
+        while self.pgconn.flush():
+            self._arrivals.modify(self.pgconn.socket, select.POLLIN | select.POLLOUT)
+            try:
+                ((_, ready),) = self._arrivals.poll()
+            finally:
+                self._arrivals.modify(self.pgconn.socket, select.POLLIN)
+            if ready & ~select.POLLOUT:
+                self.pgconn.consume_input()

@@ -1,0 +1,253 @@
+"""A connection that holds statements back does them all, in their order, or none."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from psycopg import InternalError
+from sqlalchemy import BigInteger, Connection, bindparam, func, insert, literal, select, text
+from sqlalchemy.exc import IntegrityError
+
+from hms_bridge.backend.engine import Database, open_database
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, send
+from hms_bridge.backend.schema.txn_tables import AUX_TABLE
+from hms_bridge.errors import (
+    BackendError,
+    CommitUnknownError,
+    DatabaseGoneError,
+    MetaError,
+    RetryableBackendError,
+)
+from tests.support.databases import SERVER_URL
+
+pytestmark = pytest.mark.skipif(
+    not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
+)
+PUT = FixedInsert(AUX_TABLE)
+KEYS = FixedSql(select(AUX_TABLE.c.MT_KEY2).order_by(AUX_TABLE.c.MT_KEY2))
+ONE = FixedSql(select(literal(1)))
+FAULT = FixedSql(select(func.mod(literal(1), bindparam("by", type_=BigInteger), type_=BigInteger)))
+PID = FixedSql(text("SELECT pg_backend_pid()"))
+
+
+def put(connection: Connection, *keys: int) -> None:
+    PUT.put(connection, [{"MT_KEY1": "k", "MT_KEY2": key} for key in keys])
+
+
+def keys(database: Database) -> list[int]:
+    with database.transaction(write=False) as connection:
+        return [key for (key,) in KEYS.all(connection)]
+
+
+def connections_of(database: Database) -> list[Any]:
+    """Those of the driver that are idle."""
+    pooled = [database.engine.raw_connection() for _ in range(database.engine.pool.checkedin())]  # type: ignore[attr-defined]
+    try:
+        return [one.driver_connection for one in pooled]
+    finally:
+        for one in pooled:
+            one.close()
+
+
+class Watched:
+    """How often a connection sends something and waits."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from hms_bridge.backend.pipeline import PipelinedConnection
+
+        self.sent: list[int] = []
+        really = PipelinedConnection._send_all
+
+        def send_all(raw: Any, held: Any) -> Any:
+            self.sent.append(len(held))
+            return really(raw, held)
+
+        monkeypatch.setattr(PipelinedConnection, "_send_all", send_all)
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    return Watched(monkeypatch)
+
+
+def test_what_nobody_waits_for_goes_with_what_somebody_waits_for(
+    database: Database, watched: Watched
+) -> None:
+    with database.transaction(write=True) as connection:
+        put(connection, 1)
+        put(connection, 2, 3)
+        assert watched.sent == []
+        assert [key for (key,) in KEYS.all(connection)] == [1, 2, 3]
+        put(connection, 4)
+    assert watched.sent == [4, 2], "begin, two inserts, a question; an insert and the commit"
+    assert keys(database) == [1, 2, 3, 4]
+
+
+def test_a_transaction_without_statements_sends_none(database: Database, watched: Watched) -> None:
+    with database.transaction(write=True):
+        pass
+    assert watched.sent == []
+
+
+def test_a_cursor_comes_after_what_is_held_back(database: Database) -> None:
+    with database.transaction(write=True) as connection:
+        put(connection, 1)
+        assert list(connection.scalars(select(AUX_TABLE.c.MT_KEY2))) == [1]
+        connection.execute(insert(AUX_TABLE).values(MT_KEY1="k", MT_KEY2=2))
+        assert [key for (key,) in KEYS.all(connection)] == [1, 2]
+    assert keys(database) == [1, 2]
+
+
+def test_one_that_fails_behind_the_commit_undoes_all(database: Database) -> None:
+    with pytest.raises(RetryableBackendError), database.transaction(write=True) as connection:
+        put(connection, 1)
+        ONE.all(connection)
+        put(connection, 2)
+        put(connection, 1)
+        put(connection, 3)
+    assert keys(database) == []
+    with database.transaction(write=True) as connection:
+        put(connection, 4)
+    assert keys(database) == [4], "the connection is of use again"
+
+
+def test_a_refusal_at_the_commit_is_no_doubt_about_it(database: Database) -> None:
+    with pytest.raises(BackendError) as caught, database.transaction(write=True) as connection:
+        put(connection, 1)
+        FAULT.later(connection, by=0)
+    assert not isinstance(caught.value, CommitUnknownError)
+    assert keys(database) == []
+
+
+def test_a_connection_that_is_lost_while_committing_leaves_a_doubt(database: Database) -> None:
+    assert SERVER_URL is not None
+    other = open_database(SERVER_URL)
+    kill = FixedSql(select(text("pg_terminate_backend(:pid)")))
+    with pytest.raises(CommitUnknownError), database.transaction(write=True) as connection:
+        ((pid,),) = PID.all(connection)
+        put(connection, 1)
+        with other.transaction(write=False) as killing:
+            killing.execute(kill.statement, {"pid": pid})  # type: ignore[call-overload]
+        threading.Event().wait(0.3)
+    other.close()
+    assert keys(database) == [], "and the next transaction has another connection"
+
+
+def test_a_connection_that_is_lost_before_can_be_tried_again(database: Database) -> None:
+    assert SERVER_URL is not None
+    other = open_database(SERVER_URL)
+    with pytest.raises(DatabaseGoneError), database.transaction(write=True) as connection:
+        ((pid,),) = PID.all(connection)
+        with other.transaction(write=False) as killing:
+            killing.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        threading.Event().wait(0.3)
+        put(connection, 1)
+        ONE.all(connection)
+    other.close()
+    assert keys(database) == []
+
+
+def test_an_answer_that_was_undone_is_none(database: Database) -> None:
+    with pytest.raises(MetaError), database.transaction(write=True) as connection:
+        answer = ONE.later(connection)
+        raise MetaError("no")
+    with pytest.raises(InternalError, match="undone"):
+        _ = answer._answer.rows  # type: ignore[attr-defined]
+
+
+def test_an_error_of_a_statement_is_heard_by_who_asks_for_a_later_one(database: Database) -> None:
+    with database.transaction(write=True) as connection:
+        put(connection, 1)
+        send(connection, "SAVEPOINT here")
+        put(connection, 1)
+        with pytest.raises(IntegrityError):
+            ONE.all(connection)
+        send(connection, "ROLLBACK TO SAVEPOINT here")
+        put(connection, 2)
+    assert keys(database) == [1, 2]
+
+
+def test_texts_that_the_server_has_forgotten_are_prepared_again(database: Database) -> None:
+    with database.transaction(write=True) as connection:
+        put(connection, 1)
+    for raw in connections_of(database):
+        raw.execute("DEALLOCATE ALL")
+        raw.execute("COMMIT")
+    with pytest.raises(RetryableBackendError), database.transaction(write=True) as connection:
+        put(connection, 2)
+    with database.transaction(write=True) as connection:
+        put(connection, 3)
+    assert keys(database) == [1, 3]
+
+
+def test_rollbacks_of_the_driver_forget_no_text(database: Database) -> None:
+    """psycopg drops all prepared statements of a connection after a ROLLBACK, if it has some."""
+    often = select(AUX_TABLE.c.MT_KEY2)
+    for key in range(3):
+        with database.transaction(write=True) as connection:
+            for _ in range(7):
+                connection.execute(often)
+            put(connection, key)
+            savepoint = connection.begin_nested()
+            put(connection, 100 + key)
+            savepoint.rollback()
+            assert ONE.all(connection)
+    assert keys(database) == [0, 1, 2]
+
+
+def test_texts_need_not_be_prepared(watched: Watched) -> None:
+    """As behind a pooler that gives each transaction another connection of the server's."""
+    assert SERVER_URL is not None
+    database = open_database(SERVER_URL)
+    with database.transaction(write=True) as connection:
+        raw: Any = connection.connection.driver_connection
+        raw.prepare_threshold = None
+        connection.execute(text('DELETE FROM "AUX_TABLE"'))
+        put(connection, 1)
+        put(connection, 2)
+        assert [key for (key,) in KEYS.all(connection)] == [1, 2]
+        count = "SELECT count(*) FROM pg_prepared_statements"
+        assert connection.scalar(text(count)) == 0
+    database.close()
+
+
+@pytest.mark.parametrize("value", ["a\x00b", "\ud800"])
+def test_a_text_that_the_database_cannot_keep_is_refused_whole(
+    database: Database, value: str
+) -> None:
+    """A C library ends a text at a zero."""
+    with pytest.raises(BackendError), database.transaction(write=True) as connection:
+        PUT.put(connection, [{"MT_KEY1": value, "MT_KEY2": 1}])
+    assert keys(database) == []
+
+
+def test_much_goes_through_in_one_message(database: Database) -> None:
+    """More than both ends keep for a socket: who sends must read meanwhile."""
+    long = "x" * 4_000_000
+    echo = FixedSql(select(bindparam("text", type_=AUX_TABLE.c.MT_COMMENT.type)))
+    with database.transaction(write=True) as connection:
+        answers = [echo.later(connection, text=f"{number}{long}") for number in range(6)]
+        assert [answer.rows[0][0][:1] for answer in answers] == [*"012345"]
+
+
+def test_another_thread_runs_while_one_waits_for_the_server(database: Database) -> None:
+    slow = FixedSql(text("SELECT pg_sleep(1)"))
+    is_over = threading.Event()
+
+    def wait(how_many: int) -> None:
+        with database.transaction(write=True) as connection:
+            answers = [slow.later(connection) for _ in range(how_many)]
+            assert answers[-1].rows
+        is_over.set()
+
+    for how_many in (1, 2):
+        is_over.clear()
+        thread = threading.Thread(target=wait, args=(how_many,))
+        thread.start()
+        turns = 0
+        while not is_over.wait(0.01):
+            turns += 1
+        thread.join()
+        assert turns > 5
