@@ -4,6 +4,7 @@ same answers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -75,37 +76,35 @@ def _masked(value: Any, folder: Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def both(
-    workplace: Workplace, java_clients: JavaClients, hms401: JavaMetastore
-) -> Iterator[tuple[Conversation, Conversation]]:
-    """With Hive's metastore, and with ours."""
-    url = f"sqlite:///{workplace.folder('sqlite')}/metastore.db"
-    server = OurServer(workplace, url)
-    clients = java_clients.at(hms401.uri), java_clients.at(server.uri)
-    yield (
-        Conversation(clients[0], hms401.external_warehouse),
-        Conversation(clients[1], server.warehouse),
-    )
-    for client in clients:
-        client.close()
+def own(workplace: Workplace) -> Iterator[OurServer]:
+    server = OurServer(workplace, f"sqlite:///{workplace.folder('sqlite')}/metastore.db")
+    yield server
     server.stop()
 
 
-def _same(both: tuple[Conversation, Conversation], say: Callable[[Conversation], None]) -> None:
-    for conversation in both:
-        conversation.answers.clear()
-        conversation.apart.clear()
-        say(conversation)
-    theirs, ours = (conversation.answers for conversation in both)
-    assert [method for method, _ in ours] == [method for method, _ in theirs]
+def _same(
+    clients: JavaClients,
+    hive: JavaMetastore,
+    own: OurServer,
+    say: Callable[[Conversation], None],
+) -> None:
+    """Say it to Hive's metastore and to ours, and compare."""
+    theirs = Conversation(clients.at(hive.uri), hive.external_warehouse)
+    ours = Conversation(clients.at(own.uri), own.warehouse)
+    for conversation in (theirs, ours):
+        with closing(conversation.client):
+            say(conversation)
+    assert [method for method, _ in ours.answers] == [method for method, _ in theirs.answers]
     differing = [
         f"{method}: {our_answer}, theirs {their_answer}"
-        for (method, our_answer), (_, their_answer) in zip(ours, theirs, strict=True)
+        for (method, our_answer), (_, their_answer) in zip(
+            ours.answers, theirs.answers, strict=True
+        )
         if our_answer != their_answer
     ]
     assert not differing, "\n".join(differing)
-    for reason, answer in both[0].apart.items():
-        assert (answer, both[1].apart[reason]) == APART[reason], reason
+    for reason, answer in theirs.apart.items():
+        assert (answer, ours.apart[reason]) == APART[reason], reason
 
 
 def _columns(client: JavaClient, *names: str) -> list[Any]:
@@ -206,8 +205,10 @@ def _catalog(said: Conversation) -> None:
     said.ask("dropDatabase", "java_catalog", True, False, False)
 
 
-def test_databases_and_tables(both: tuple[Conversation, Conversation]) -> None:
-    _same(both, _catalog)
+def test_databases_and_tables(
+    java_clients: JavaClients, hms401: JavaMetastore, own: OurServer
+) -> None:
+    _same(java_clients, hms401, own, _catalog)
 
 
 def _partitions(said: Conversation) -> None:
@@ -245,8 +246,8 @@ def _partitions(said: Conversation) -> None:
     said.ask("dropDatabase", "java_parts", True, False, True)
 
 
-def test_partitions(both: tuple[Conversation, Conversation]) -> None:
-    _same(both, _partitions)
+def test_partitions(java_clients: JavaClients, hms401: JavaMetastore, own: OurServer) -> None:
+    _same(java_clients, hms401, own, _partitions)
 
 
 def _write(said: Conversation, txn_id: int, table: str, operation: str = "INSERT") -> Any:
@@ -307,8 +308,10 @@ def _transactions(said: Conversation) -> None:
     said.ask("dropDatabase", "java_txns", True, False, True)
 
 
-def test_transactions_locks_and_write_ids(both: tuple[Conversation, Conversation]) -> None:
-    _same(both, _transactions)
+def test_transactions_locks_and_write_ids(
+    java_clients: JavaClients, hms401: JavaMetastore, own: OurServer
+) -> None:
+    _same(java_clients, hms401, own, _transactions)
 
 
 def _compactions(said: Conversation) -> None:
@@ -334,8 +337,8 @@ def _compactions(said: Conversation) -> None:
     said.ask("dropDatabase", "java_compact", True, False, True)
 
 
-def test_compactions(both: tuple[Conversation, Conversation]) -> None:
-    _same(both, _compactions)
+def test_compactions(java_clients: JavaClients, hms401: JavaMetastore, own: OurServer) -> None:
+    _same(java_clients, hms401, own, _compactions)
 
 
 def _functions_and_roles(said: Conversation) -> None:
@@ -374,13 +377,15 @@ def _functions_and_roles(said: Conversation) -> None:
     said.ask("dropDatabase", "java_more", True, False, True)
 
 
-def test_functions_roles_and_the_rest(both: tuple[Conversation, Conversation]) -> None:
-    _same(both, _functions_and_roles)
+def test_functions_roles_and_the_rest(
+    java_clients: JavaClients, hms401: JavaMetastore, own: OurServer
+) -> None:
+    _same(java_clients, hms401, own, _functions_and_roles)
 
 
-def test_log_of_events(both: tuple[Conversation, Conversation]) -> None:
+def test_log_of_events(java_clients: JavaClients, own: OurServer) -> None:
     """Of ours alone, as that release logs events only by a jar that is not shipped with it."""
-    said = both[1]
+    said = Conversation(java_clients.at(own.uri), own.warehouse)
     before = said.quiet("getCurrentNotificationEventId")["eventId"]
     _make_database(said, "java_events")
     said.ask("createTable", _table(said, "java_events", "t"))
