@@ -17,6 +17,7 @@ from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.load.file_copy import CopyReport, FileCopy
+from hms_bridge.repl.load.large_files import LargeFiles
 
 CopyPlace = tuple[tuple[DumpedFile, ...], Location]
 """Files, and the directory of the table or partition below which they go."""
@@ -70,7 +71,11 @@ class Copier:
     ) -> None:
         self._before_each = before_each
         self._copy_file = FileCopy(
-            resolve=resolve, on_copied=on_copied, on_read=self._stop_if_told, pace=pace
+            resolve=resolve,
+            turn=LargeFiles().turn,
+            on_copied=on_copied,
+            on_read=self._stop_if_told,
+            pace=pace,
         )
         self._is_stopped = False
 

@@ -7,6 +7,7 @@ thrift.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -56,12 +57,14 @@ class CopyReport:
 class FileCopy:
     """Copies files whose directories are there.
 
+    ``turn`` is given a file's size and its place, and what is done in its block copies it.
     ``on_copied`` is given bytes as they are read or found there, and a negative number where a copy
     begins again. ``on_read`` is given each piece that was read, before ``on_copied``; what it
     raises stops the copy. ``pace`` is given it, too, and returns when more may be read.
     """
 
     resolve: Resolver
+    turn: Callable[[int, Location], AbstractContextManager[None]] = lambda *_: nullcontext()
     on_copied: Callable[[int], None] = lambda _: None
     on_read: Callable[[int], None] = lambda _: None
     pace: Callable[[int], None] = lambda _: None
@@ -84,7 +87,10 @@ class FileCopy:
                 )
             progress = _FileProgress(self)
             try:
-                copy_verified(located.location, target, file.checksum, _part_name, progress.read)
+                with self.turn(located.size_bytes or 0, target):
+                    copy_verified(
+                        located.location, target, file.checksum, _part_name, progress.read
+                    )
             # There already: of a load that lost its lease while it copied the same file.
             except (ChecksumMismatchError, FileNotFoundError, FileExistsError):
                 self.on_copied(-progress.bytes)
