@@ -234,7 +234,12 @@ class _Batch(Generic[S]):
     def _run_groups(self, connection: Connection, now_seconds: int) -> None:
         begun: list[Finish] = []
         is_in_turn = self.way is Way.IN_TURN
+        rank = None
         for first, *others in self._groups():
+            # A lock is there for others of the batch once the group that it is of is finished.
+            if rank is Rank.LOCK:
+                _finish_all(begun)
+            rank = _place(first).rank
             finish = None
             if first.kind is not None:
                 finish = first.ask_with(others, connection, now_seconds)
@@ -243,9 +248,7 @@ class _Batch(Generic[S]):
                     step.run(connection, now_seconds)
             elif not is_in_turn:
                 begun.append(finish)
-        for finish in begun:
-            if not finish(False):
-                raise _UnsafeError(Way.IN_TURN)
+        _finish_all(begun)
         self.kept += self._steps
 
     def _groups(self) -> Iterator[list[S]]:
@@ -255,6 +258,13 @@ class _Batch(Generic[S]):
                 yield from ([step] for step in steps)
             else:
                 yield list(steps)
+
+
+def _finish_all(begun: list[Finish]) -> None:
+    """And forget them."""
+    while begun:
+        if not begun.pop(0)(False):
+            raise _UnsafeError(Way.IN_TURN)
 
 
 def _place(step: Step) -> Place:

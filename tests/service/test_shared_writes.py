@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -319,6 +320,32 @@ def test_locks_that_come_together_are_granted_as_those_that_come_one_by_one(
 
     assert all_of("alone", is_together=False) == all_of("together", is_together=True)
     assert crowd.batches == [6]
+
+
+@pytest.mark.parametrize("tables", [(None,), ("t", "u")], ids=["database", "several tables"])
+def test_locks_of_other_scopes_that_come_together_see_each_other(
+    metastore: MetastoreService, crowd: Crowd, tables: tuple[str | None, ...]
+) -> None:
+    """A database, or several tables in one request, are asked for beside one of the tables."""
+    database = objects.new_database(metastore)
+    reading, alone = open_txn(metastore), open_txn(metastore)
+
+    def take(txn: TxnId, kind: LockType, *names: str | None) -> LockState:
+        parts = [
+            replace(
+                objects.component(database, "t", kind, DataOperation.NO_TXN),
+                scope=Scope(database, name),
+            )
+            for name in names
+        ]
+        return metastore.lock(objects.request(*parts, txn=txn)).state
+
+    outcomes = crowd.together(
+        lambda: take(reading, LockType.SHARED_READ, "t"),
+        lambda: take(alone, LockType.EXCLUSIVE, *tables),
+    )
+    assert outcomes == [LockState.ACQUIRED, LockState.WAITING]
+    assert crowd.batches == [2]
 
 
 @pytest.mark.parametrize("is_aborted", [False, True])
