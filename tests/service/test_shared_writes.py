@@ -7,7 +7,7 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -346,6 +346,39 @@ def test_locks_of_other_scopes_that_come_together_see_each_other(
     )
     assert outcomes == [LockState.ACQUIRED, LockState.WAITING]
     assert crowd.batches == [2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_locks_of_any_scopes_that_come_together_are_granted_as_one_by_one(
+    metastore: MetastoreService, crowd: Crowd, seed: int
+) -> None:
+    dice = random.Random(seed)
+    scopes = [((None, None),), (("t", None),), (("u", None),), (("t", "p=1"),),
+              (("t", None), ("u", None))]  # fmt: skip
+    wanted = [(dice.randrange(4), dice.choice(scopes), dice.choice(KINDS)) for _ in range(7)]
+
+    def all_in(database: str, *, is_together: bool) -> list[object]:
+        txns = [open_txn(metastore) for _ in range(4)]
+
+        def take(
+            owner: int,
+            places: Sequence[tuple[str | None, str | None]],
+            kind: tuple[LockType, DataOperation],
+        ) -> tuple[LockId, LockState]:
+            parts = [
+                replace(objects.component(database, "t", *kind), scope=Scope(database, *place))
+                for place in places
+            ]
+            taken = metastore.lock(objects.request(*parts, txn=txns[owner]))
+            return taken.lock_id, taken.state
+
+        calls = [partial(take, *each) for each in wanted]
+        answers = crowd.together(*calls) if is_together else [call() for call in calls]
+        first = min(lock_id for lock_id, _ in answers)
+        return [(lock_id - first, state) for lock_id, state in answers]
+
+    alone = all_in(objects.new_database(metastore), is_together=False)
+    assert all_in(objects.new_database(metastore), is_together=True) == alone
 
 
 @pytest.mark.parametrize("is_aborted", [False, True])
