@@ -283,7 +283,8 @@ def _transactions(said: Conversation) -> None:
     checked = said.quiet("checkLock", locks[0]["lockid"])
     said.answers.append(("checked", {"value": checked["state"]}))
     said.ask("heartbeat", first, locks[0]["lockid"])
-    said.ask("heartbeatTxnRange", second + 1000, second + 1000)
+    unknown = said.quiet("heartbeatTxnRange", second + 1000, second + 1000)
+    said.answers.append(("unknown", {"value": [len(ids) for ids in unknown.values()]}))
     said.ask("unlock", locks[0]["lockid"])
     said.ask("commitTxn", first)
     said.ask("commitTxn", second)
@@ -304,7 +305,8 @@ def _transactions(said: Conversation) -> None:
     said.ask_apart(
         "who updates what another one has updated meanwhile is refused", "commitTxn", updates[1]
     )
-    said.ask("getLatestTxnIdInConflict", third)
+    conflicting = said.quiet("getLatestTxnIdInConflict", third)
+    said.answers.append(("conflicting", {"value": conflicting and conflicting - first}))
     said.ask("dropDatabase", "java_txns", True, False, True)
 
 
