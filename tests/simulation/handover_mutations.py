@@ -495,8 +495,8 @@ HANDOVER = (
     Mutation(
         name="a replica that is ahead of its restored source is a copy to throw away",
         file="hms_bridge/repl/dump/origin.py",
-        old="            + _went_back(previous)\n",
-        new="            + 'To begin anew'\n",
+        old='                "restored from a backup. " + _went_back(previous)\n',
+        new='                "restored from a backup. To begin anew"\n',
         test="tests/repl/test_origin.py::test_a_source_that_was_restored_and_went_on_is_noticed",
     ),
     Mutation(

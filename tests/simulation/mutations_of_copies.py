@@ -13,8 +13,9 @@ OF_COPIES = (
     Mutation(
         name="a drill moves the pin that the next dump needs",
         file="hms_bridge/repl/pins.py",
-        old="        if self.manifest is not None and not self.is_apart:\n",
-        new="        if self.manifest is not None:\n",
+        old="        if self.manifest is None or self.is_apart:\n            return\n"
+        "        since_ms",
+        new="        if self.manifest is None:\n            return\n        since_ms",
         test=f"{_DRILL}test_a_bootstrap_is_made_where_the_chain_is_not_kept",
     ),
     Mutation(

@@ -61,6 +61,11 @@ class DyingDispatcher(HookDispatcher):
         super().__init__([], new_id=lambda: "nobody")
         self._kind = kind
 
+    @property
+    def has_hooks(self) -> bool:
+        """It is told of every commit."""
+        return True
+
     def committed(self, events: Sequence[NotificationEvent]) -> None:
         if self._kind in {event.type for event in events}:
             raise CrashError(self._kind)
