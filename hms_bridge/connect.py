@@ -287,7 +287,9 @@ def _require_file(url: str) -> None:
     if not url.startswith(_SQLITE) or not path or path.startswith((":", "file:")):
         return
     if not Path(path).is_file():
+        # A timer's shell has another directory, and not the environment that a person has.
+        where = "" if Path(path).is_absolute() else f" in {Path.cwd()}"
         raise ConfigError(
-            f"there is no database {path}; check the path, or make it with "
-            f"'hms-bridge schema init --database {url}'"
+            f"there is no database {path}{where}; name it by --metastore or HMS_BRIDGE_METASTORE, "
+            f"or make it with 'hms-bridge schema init --database {url}'"
         )

@@ -91,7 +91,8 @@ def test_the_program_as_a_process(program: Program) -> None:
     assert (listed.exit_code, listed.out, listed.err) == (0, "[]\n", "")
     failed = program.start("txns", "--database", "sqlite:///typo.db")
     assert (failed.exit_code, failed.out) == (1, "")
-    assert failed.err.startswith("error: there is no database typo.db")
+    assert failed.err.startswith("error: there is no database typo.db in /")
+    assert "by --metastore or HMS_BRIDGE_METASTORE" in failed.err
     assert "Traceback" not in failed.err
     told = program.start("txns", "--database", "sqlite:///typo.db", "--verbose")
     assert told.exit_code == 1
