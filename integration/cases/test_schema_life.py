@@ -18,14 +18,13 @@ from hive_metastore.ttypes import (
     GetTableRequest,
     OpenTxnRequest,
     Partition,
-    SerDeInfo,
-    StorageDescriptor,
     Table,
 )
 from sqlalchemy import event
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.upgrade import connections_of_others, upgrade_schema
+from integration.comparison.mixed_load import storage
 from integration.referees import install
 from integration.referees.errors import RefereeError
 from integration.referees.hive_schema import HiveSchemas, mysql_scripts
@@ -46,7 +45,6 @@ from integration.referees.processes import Workplace
 from integration.referees.schematool import VALID, SchemaTool
 
 PARTITIONS = ("2026-01-01", "2026-01-02")
-ORC = "org.apache.hadoop.hive.ql.io.orc"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,17 +56,6 @@ class Old:
     next_write_id: int
 
 
-def _storage(location: str) -> StorageDescriptor:
-    return StorageDescriptor(
-        cols=[FieldSchema(name="id", type="int", comment="")],
-        location=location,
-        inputFormat=f"{ORC}.OrcInputFormat",
-        outputFormat=f"{ORC}.OrcOutputFormat",
-        serdeInfo=SerDeInfo(serializationLib=f"{ORC}.OrcSerde", parameters={}),
-        numBuckets=-1, bucketCols=[], sortCols=[], parameters={},
-    )  # fmt: skip
-
-
 def _work_as_313(server: JavaMetastore) -> Old:
     """A database, a table with partitions, transactions that committed and left no row, one that
     aborted, one that is still open."""
@@ -78,7 +65,7 @@ def _work_as_313(server: JavaMetastore) -> Old:
         client.create_table(
             Table(
                 dbName="old", tableName="t", owner="u", createTime=1, lastAccessTime=1,
-                sd=_storage(f"{place}/t"), tableType="EXTERNAL_TABLE",
+                sd=storage(f"{place}/t"), tableType="EXTERNAL_TABLE",
                 partitionKeys=[FieldSchema(name="day", type="string", comment="")],
                 parameters={"EXTERNAL": "TRUE"},
             )
@@ -87,7 +74,7 @@ def _work_as_313(server: JavaMetastore) -> Old:
             client.add_partition(
                 Partition(
                     values=[day], dbName="old", tableName="t", createTime=1, lastAccessTime=1,
-                    sd=_storage(f"{place}/t/day={day}"), parameters={"k": "v"},
+                    sd=storage(f"{place}/t/day={day}"), parameters={"k": "v"},
                 )
             )  # fmt: skip
         txns = client.open_txns(OpenTxnRequest(num_txns=5, user="u", hostname="h")).txn_ids

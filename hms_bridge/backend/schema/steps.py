@@ -124,8 +124,8 @@ class AddColumn:
         table = _quoted(dialect, self.column.table.name)
         yield f"ALTER TABLE {table} ADD COLUMN {' '.join(words)}"
         if self.fill is not None:
-            name = _quoted(dialect, self.column.name)
-            yield f"UPDATE {table} SET {name} = {_text(self.fill)} WHERE {name} IS NULL"
+            filling = Fill(table=self.column.table.name, column=self.column.name, value=self.fill)
+            yield from filling.statements(dialect)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
