@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlalchemy import Connection, func, select
 
@@ -50,7 +51,7 @@ class LockedTxns:
     def __init__(self, connection: Connection, txn_ids: Sequence[TxnId]) -> None:
         self._connection, self._answer = connection, _LOCK.later(connection, txn_ids)
 
-    @property
+    @cached_property
     def rows(self) -> Mapping[TxnId, TxnRow]:
         """Those that have one."""
         return {
