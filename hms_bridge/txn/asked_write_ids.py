@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from sqlalchemy import (
@@ -147,7 +146,7 @@ class AskedWriteIds:
         """The write ids that some had."""
         return {TxnId(txn_id): WriteId(write_id) for txn_id, write_id in self._held.rows}
 
-    @cached_property
+    @property
     def given(self) -> tuple[TxnToWriteId, ...]:
         """New ones for all; empty if it was not as is likely, and nothing was done."""
         rows = () if self._given is None else sorted(self._given.rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from sqlalchemy import Connection, func, select
 
@@ -50,14 +49,17 @@ class LockedTxns:
 
     def __init__(self, connection: Connection, txn_ids: Sequence[TxnId]) -> None:
         self._connection, self._answer = connection, _LOCK.later(connection, txn_ids)
+        self._rows: Mapping[TxnId, TxnRow] | None = None
 
-    @cached_property
+    @property
     def rows(self) -> Mapping[TxnId, TxnRow]:
         """Those that have one."""
-        return {
-            TxnId(txn_id): TxnRow(TxnState(state), TxnType(kind or 0))
-            for txn_id, state, kind in self._answer.rows
-        }
+        if self._rows is None:
+            self._rows = {
+                TxnId(txn_id): TxnRow(TxnState(state), TxnType(kind or 0))
+                for txn_id, state, kind in self._answer.rows
+            }
+        return self._rows
 
     def require_open(self, txn_id: TxnId) -> TxnType:
         """The kind of one of them. Raises as :func:`lock_open_txn`."""
