@@ -29,6 +29,7 @@ _GIVEN_BACK_AT = "hms_bridge_given_back_at"
 _TRUSTED_SECONDS = 0.5
 """How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
 that is not fails its first statement, and the verb is tried again with another."""
+_NO_COMPILER = b"SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'jit'"
 _MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
 
 
@@ -217,7 +218,12 @@ def _pipeline(engine: Engine) -> None:
 
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: Any, _record: Any, arguments: Any, options: Any) -> Any:
-        return PipelinedConnection.connect(*arguments, **options)
+        connection = PipelinedConnection.connect(*arguments, **options)
+        # Before it has statistics, PostgreSQL takes a verb's few rows for millions, and compiles
+        # the statement for half a second, each time it runs. Not as an option of the connection:
+        # poolers refuse those. Servers before 11 do not know the setting.
+        connection.pgconn.exec_(_NO_COMPILER)
+        return connection
 
 
 def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:

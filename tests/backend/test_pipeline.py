@@ -232,6 +232,13 @@ def test_much_goes_through_in_one_message(database: Database) -> None:
         assert [answer.rows[0][0][:1] for answer in answers] == [*"012345"]
 
 
+def test_the_server_compiles_no_statement(database: Database) -> None:
+    setting = FixedSql(select(func.current_setting("jit")))
+    for write in (False, True):
+        with database.transaction(write=write) as connection:
+            assert list(setting.all(connection)) == [("off",)]
+
+
 def test_another_thread_runs_while_one_waits_for_the_server(database: Database) -> None:
     slow = FixedSql(text("SELECT pg_sleep(1)"))
     is_over = threading.Event()
