@@ -27,6 +27,7 @@ SUITES = {
     "transactions": ("tests/txn", "tests/backend"),
     "catalog": ("tests/conformance/test_metastore_service.py",),
     "service": (
+        "tests/service/test_deadlocks.py",
         "tests/service/test_drops.py",
         "tests/service/test_external_warehouse.py",
         "tests/service/test_file_statistics.py",
