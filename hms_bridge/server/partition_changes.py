@@ -167,7 +167,7 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
     def exchange_partition(self, args: Struct) -> Struct:
         """Move partitions to another table; the answer is empty, as Hive's."""
         self._exchange(args)
-        return hive.Partition()
+        return hive.Partition(createTime=0, lastAccessTime=0)
 
     @answers("exchange_partitions")
     def exchange_partitions(self, args: Struct) -> list[Struct]:

@@ -30,7 +30,7 @@ def _get_catalog(connection: Connection, name: str) -> Catalog:
 
 
 def _insert(unit: UnitOfWork, catalog: Catalog) -> None:
-    """With its default database, for which Hive logs no event."""
+    """With its default database, for which alone an event is logged."""
     if catalogs.find_catalog(unit.connection, catalog.name) is not None:
         raise _already_exists(catalog)
     catalogs.insert_catalog(unit.connection, replace(catalog, create_time=unit.now_seconds))
@@ -42,6 +42,7 @@ def _insert(unit: UnitOfWork, catalog: Catalog) -> None:
         create_time=unit.now_seconds,
     )
     databases.insert_database(unit.connection, default)
+    unit.events.append(events.database_created(default, unit.now_seconds))
 
 
 def _delete(unit: UnitOfWork, name: str) -> tuple[str, ...]:

@@ -45,6 +45,7 @@ from hms_bridge.wire.fields import (
     or_none,
     texts,
     truth,
+    zero,
 )
 from hms_bridge.wire.structs import Struct, hive
 
@@ -136,7 +137,7 @@ catalog_to_struct, catalog_from_struct = both_ways(
     name=filled("name"),
     description="description",
     location=or_else("locationUri", ""),
-    create_time="createTime",
+    create_time=zero("createTime"),
     error=InvalidObjectError,
 )
 _SKEW = both_ways(

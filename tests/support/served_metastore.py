@@ -39,8 +39,16 @@ class ServedMetastore:
 def served_metastore(folder: Path, clock: Clock | None = None) -> Iterator[ServedMetastore]:
     # Where the recorded Hive had its external tables.
     external = str(folder / "warehouse-ext")
-    world = Installation(folder, clock=clock or SystemClock(), deletion_roots=(external,))
-    config = {"hive.metastore.warehouse.dir": str(world.warehouse)}
+    world = Installation(
+        folder,
+        clock=clock or SystemClock(),
+        deletion_roots=(external,),
+        external_warehouse=external,
+    )
+    config = {
+        "hive.metastore.warehouse.dir": str(world.warehouse),
+        "hive.metastore.warehouse.external.dir": external,
+    }
     try:
         with MetastoreServer(0, world.metastore, config=config) as server:
             address = (Address("127.0.0.1", server.port),)
