@@ -122,10 +122,11 @@ def _copyable(volume: Volume, task: BucketTask, split: ReadSplit) -> tuple[CopyS
     change. Not worth it for small stripes, which make the result slow to read."""
     if task.is_delete_applied or any(file.raw or file.side_file for file in split.files):
         return ()
-    sources = in_key_order([load_copy_source(volume, file.path) for file in split.files])
-    stripes = [stripe for source in sources for stripe in source.tail.stripes]
-    if sum(stripe.row_count for stripe in stripes) < len(stripes) * _COPIED_STRIPE_ROWS_MIN:
+    tails = [read_tail(volume, file.path) for file in split.files]
+    stripe_count = sum(len(tail.stripes) for tail in tails)
+    if sum(tail.row_count for tail in tails) < stripe_count * _COPIED_STRIPE_ROWS_MIN:
         return ()
+    sources = in_key_order([load_copy_source(volume, file.path) for file in split.files])
     return () if copy_refusal(sources, task.write_ids) else sources
 
 
@@ -169,7 +170,8 @@ def _key_range(
         if not opened.tail.row_count:
             return None, nothing
         full = [at for at, stripe in enumerate(opened.tail.stripes) if stripe.row_count]
-        first, last = opened.read_keys(full[0]), opened.read_keys(full[-1])
+        first = opened.read_keys(full[0])
+        last = first if len(full) == 1 else opened.read_keys(full[-1])
     return _key_at(first, 0), _key_at(last, last.num_rows - 1)
 
 
