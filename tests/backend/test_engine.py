@@ -77,6 +77,34 @@ def test_a_commit_that_fails_is_never_tried_again() -> None:
     assert type(translate(answer, "d", is_committing=False)) is DatabaseGoneError
 
 
+def test_a_full_disk_is_told_as_such() -> None:
+    """SQLite says so in the transaction or at its end, where it has done nothing either."""
+    cause = sqlite3.OperationalError("database or disk is full")
+    cause.sqlite_errorcode = sqlite3.SQLITE_FULL
+    told = translate(OperationalError(None, None, cause), "d", is_committing=True)
+    assert type(told) is BackendError
+    assert "make room" in str(told)
+    unsure = translate(
+        OperationalError("x", None, Exception(1114, "full")), "d", is_committing=True
+    )
+    assert type(unsure) is CommitUnknownError, "MariaDB may have"
+
+
+@sqlite_only
+def test_a_full_file_takes_nothing_and_goes_on_later(database: Database) -> None:
+    with database.transaction(write=True) as connection:
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(BackendError, match="make room"), database.transaction(write=True) as full:
+        for key in range(100_000):
+            _put(full, key)
+    assert _count(database) == 0
+    with database.transaction(write=True) as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+        _put(connection, 1)
+    assert _count(database) == 1
+
+
 _VALUE = FixedSql(select(literal(1)))
 
 
