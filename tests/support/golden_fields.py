@@ -13,9 +13,12 @@ TIMES = frozenset({
     "acquiredat", "startedTime", "lastHeartbeatTime", "materializationTime", "timestamp",
 })  # fmt: skip
 IDS = frozenset({"id", "tableId"})
+_SOURCE = "16.rec.7.lst.1.rec"
+"""A table that a materialized view reads."""
+_TABLE = ("4", "25", "16.rec.6", f"{_SOURCE}.4", f"{_SOURCE}.25")
 _IN_JSON = {"dbJson": ("9",), "dbObjBeforeJson": ("9",), "dbObjAfterJson": ("9",),
-    "tableObjJson": ("4", "25"), "tableObjBeforeJson": ("4", "25"),
-    "tableObjAfterJson": ("4", "25"), "partitionListJson": ("4",),
+    "tableObj": _TABLE, "tableObjJson": _TABLE, "tableObjBeforeJson": _TABLE,
+    "tableObjAfterJson": _TABLE, "partitionListJson": ("4",),
     "partitionObjBeforeJson": ("4",), "partitionObjAfterJson": ("4",),
     "functionObjJson": ("6",), "colStatsJson": ("1.rec.5",),
 }  # fmt: skip
@@ -49,6 +52,8 @@ def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, list | tuple):
         items = [_plain(item) for item in value]
         return sorted(items, key=_order) if all(map(_is_named, items)) else items
+    if name in _IN_JSON and isinstance(value, str):
+        return _opened(value, _IN_JSON[name])
     if name in TIMES and value not in (0, "0", None):
         return "a time"
     if name in IDS and isinstance(value, int) and value > 0:
