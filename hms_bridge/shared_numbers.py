@@ -7,7 +7,7 @@ import mmap
 _BYTES = 8
 
 
-def shared_numbers(count: int) -> memoryview:
+def shared_numbers(count: int) -> memoryview[float]:
     """So many numbers, 0 at first: what a process writes there, all others read, and it outlives
     the one that wrote it. Each number has one writer at a time; no lock is held over them, which a
     process that is killed would never give back."""

@@ -41,7 +41,9 @@ _WITHOUT_EFFECT = frozenset({"metastore.try.direct.sql", "metastore.try.direct.s
 class ServiceCalls:
     """fb303's calls, settings, identities."""
 
-    def __init__(self, config: Mapping[str, str], database_uuid: str | None, since_seconds: int) -> None:
+    def __init__(
+        self, config: Mapping[str, str], database_uuid: str | None, since_seconds: int
+    ) -> None:
         self._config = config
         self._database_uuid = database_uuid
         self._started_seconds = since_seconds
