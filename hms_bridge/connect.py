@@ -44,7 +44,7 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessPlace:
     """What a process that serves a metastore does and has of it: it keeps ``pool_size`` connections
-    to the database, and tells hooks, or leaves that to another process of the same server."""
+    to the database, and calls hooks of events, or leaves that to another process of the server."""
 
     pool_size: int = POOL_SIZE
     tells_hooks: bool = True

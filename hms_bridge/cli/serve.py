@@ -14,7 +14,7 @@ from hms_bridge.cli.output import say
 from hms_bridge.cli.serve_daemons import AskedDaemons, start_daemons
 from hms_bridge.cli.serve_metrics import SharedMetrics, metrics_served
 from hms_bridge.cli.serve_parts import (
-    Asked,
+    ServeRequest,
     counted_calls,
     make_server,
     prepare_archive,
@@ -84,7 +84,7 @@ def serve(
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
         settings = replace(settings, warehouse=place)
-    asked = Asked(
+    request = ServeRequest(
         metastore_url=metastore_url,
         settings=settings,
         host=host,
@@ -100,33 +100,33 @@ def serve(
     )
     count = settings.server.processes if processes is None else processes
     if count == 1:
-        _serve_alone(asked)
+        _serve_alone(request)
         return
     from hms_bridge.cli.serve_processes import serve_in_processes
 
-    serve_in_processes(asked, count, click.get_current_context().find_root().obj["ending"].run)
+    serve_in_processes(request, count, click.get_current_context().find_root().obj["ending"].run)
 
 
-def _serve_alone(asked: Asked) -> None:
+def _serve_alone(request: ServeRequest) -> None:
     from hms_bridge.connect import connected_locally
 
     with ExitStack() as stack:
-        store = stack.enter_context(connected_locally(asked.metastore_url, asked.settings))
+        store = stack.enter_context(connected_locally(request.metastore_url, request.settings))
         prepare_archive(store)
-        calls = counted_calls(asked)
-        server = make_server(asked, store, None if calls is None else calls.counter())
+        calls = counted_calls(request)
+        server = make_server(request, store, None if calls is None else calls.counter())
         # Whatever a second signal cuts off can be gone on with, as after a kill.
         requests = StopRequests(on_second=lambda: os._exit(1))
         requests.listen()
         server.start()
         stack.callback(server.stop)
-        start_daemons(store, stack, asked.daemons, asked.spark)
+        start_daemons(store, stack, request.daemons, request.spark)
         metrics = SharedMetrics.listening(
-            asked.settings.metrics, asked.metrics_port, calls, is_alone=True
+            request.settings.metrics, request.metrics_port, calls, is_alone=True
         )
         stack.enter_context(metrics_served(store, metrics))
         requests.listen()  # Spark's session takes Ctrl-C for itself
         spare_garbage_collections()
-        say_ready(asked, server.port)
+        say_ready(request, server.port)
         requests.wait()
         say("stopping")

@@ -25,7 +25,7 @@ _ROLES = ("background", "clients")
 
 @dataclass(frozen=True, slots=True)
 class SharedMetrics:
-    """The port of a page of metrics (none without one), and what outlives the process that tells
+    """The port of a page of metrics (none without one), and what outlives the process that serves
     it: calls, failures of figures, and how often processes were started again."""
 
     listener: socket.socket | None
@@ -53,7 +53,7 @@ class SharedMetrics:
         self.restarts[_ROLES.index(role)] += 1
 
     def figures(self) -> list[Figure]:
-        """What is told besides what the database knows."""
+        """Those that the database does not know."""
         from hms_bridge.metrics.collector import Figure
 
         figures = [] if self.calls is None else [Figure("calls", self.calls.samples)]

@@ -29,7 +29,7 @@ _GARBAGE_THRESHOLD = 20_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
+class ServeRequest:
     """What the command line asks for."""
 
     metastore_url: str
@@ -51,7 +51,7 @@ def spare_garbage_collections() -> None:
 
 
 def make_server(
-    asked: Asked,
+    request: ServeRequest,
     store: LocalStore,
     watch: CallWatch | None,
     entrance: Entrance | None = None,
@@ -60,9 +60,9 @@ def make_server(
     from hms_bridge.server.serve import MetastoreServer
 
     return MetastoreServer(
-        asked.port,
+        request.port,
         store.metastore,
-        host=asked.host,
+        host=request.host,
         config=_client_config(store.settings),
         limits=store.settings.server,
         watch=watch,
@@ -70,9 +70,9 @@ def make_server(
     )
 
 
-def counted_calls(asked: Asked, processes: int = 1) -> CallTimes | None:
+def counted_calls(request: ServeRequest, processes: int = 1) -> CallTimes | None:
     """What counts the calls of a server; None where nobody would read it."""
-    if asked.metrics_port is None:
+    if request.metrics_port is None:
         return None
     from hms_bridge.metrics.call_times import CallTimes
     from hms_bridge.server.serve import offered_names
@@ -93,17 +93,19 @@ def prepare_archive(store: LocalStore) -> None:
     archive.prepare()
 
 
-def say_ready(asked: Asked, port: int) -> None:
+def say_ready(request: ServeRequest, port: int) -> None:
     """The line that whoever starts a server waits for. A path without scheme means another place
     where Hadoop's configuration is not found."""
     from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, archive_root
 
-    settings = asked.settings
+    settings = request.settings
     warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
     archive = archive_root(settings) if settings.archive.is_enabled else "off"
     say(f"warehouse {warehouse}, archive {archive}")
-    say(f"serving thrift://{asked.host}:{port} over {url_without_password(asked.metastore_url)}")
+    say(
+        f"serving thrift://{request.host}:{port} over {url_without_password(request.metastore_url)}"
+    )
 
 
 def _client_config(settings: Settings) -> dict[str, str]:

@@ -21,7 +21,7 @@ from hms_bridge.cli.output import say
 from hms_bridge.cli.serve_daemons import start_daemons
 from hms_bridge.cli.serve_metrics import SharedMetrics, metrics_served
 from hms_bridge.cli.serve_parts import (
-    Asked,
+    ServeRequest,
     counted_calls,
     make_server,
     prepare_archive,
@@ -45,14 +45,14 @@ _FIRST, _THEN = 0, 1
 class _Shared:
     """What was there before the processes were, and belongs to all of them."""
 
-    asked: Asked
+    request: ServeRequest
     entrances: tuple[Entrance, ...]
     metrics: SharedMetrics
 
     @property
     def settings(self) -> Settings:
         """Those of one process."""
-        whole = self.asked.settings
+        whole = self.request.settings
         return replace(whole, server=part_of_limits(whole.server, len(self.entrances)))
 
     def place(self, *, tells_hooks: bool) -> ProcessPlace:
@@ -62,25 +62,27 @@ class _Shared:
 
 
 def serve_in_processes(
-    asked: Asked, processes: int, enter: Callable[[Callable[[], object]], NoReturn]
+    request: ServeRequest, processes: int, enter: Callable[[Callable[[], object]], NoReturn]
 ) -> None:
     """Serve until it is asked to stop; ``enter`` is how a process that is forked does its work and
     ends. Raises ConfigError for ports and databases that cannot be used so."""
-    require_shareable(asked.metastore_url)
+    require_shareable(request.metastore_url)
     if not hasattr(os, "fork"):
         raise ConfigError("several processes need a system that forks them; serve by one process")
-    if asked.metastore_url.startswith("sqlite:"):
+    if request.metastore_url.startswith("sqlite:"):
         say(
             "SQLite has one writer at a time: several processes answer more questions at once, and "
             "write no more than one; a database server has no such limit"
         )
     with ExitStack() as stack:
-        listener = stack.enter_context(listen(asked.host, asked.port))
-        shared = _Shared(asked, _entrances(listener, processes), _shared_metrics(asked, processes))
+        listener = stack.enter_context(listen(request.host, request.port))
+        shared = _Shared(
+            request, _entrances(listener, processes), _shared_metrics(request, processes)
+        )
         if shared.metrics.listener is not None:
             stack.enter_context(shared.metrics.listener)
         port = listener.getsockname()[1]
-        Supervisor(_members(shared), enter).run(partial(say_ready, asked, port))
+        Supervisor(_members(shared), enter).run(partial(say_ready, request, port))
         say("stopping")
 
 
@@ -89,10 +91,10 @@ def _entrances(listener: socket.socket, processes: int) -> tuple[Entrance, ...]:
     return tuple(Entrance(listener, peers, n, since_seconds) for n in range(processes))
 
 
-def _shared_metrics(asked: Asked, processes: int) -> SharedMetrics:
-    calls = counted_calls(asked, processes)
-    metrics = asked.settings.metrics
-    return SharedMetrics.listening(metrics, asked.metrics_port, calls, is_alone=False)
+def _shared_metrics(request: ServeRequest, processes: int) -> SharedMetrics:
+    calls = counted_calls(request, processes)
+    metrics = request.settings.metrics
+    return SharedMetrics.listening(metrics, request.metrics_port, calls, is_alone=False)
 
 
 def _members(shared: _Shared) -> list[Member]:
@@ -123,13 +125,13 @@ def _members(shared: _Shared) -> list[Member]:
 
 
 def _work_in_background(shared: _Shared, life: Life) -> None:
-    asked, place = shared.asked, shared.place(tells_hooks=True)
+    request, place = shared.request, shared.place(tells_hooks=True)
     with ExitStack() as stack:
         store = stack.enter_context(
-            connected_locally(asked.metastore_url, shared.settings, place=place)
+            connected_locally(request.metastore_url, shared.settings, place=place)
         )
         prepare_archive(store)
-        start_daemons(store, stack, asked.daemons, asked.spark)
+        start_daemons(store, stack, request.daemons, request.spark)
         stack.enter_context(metrics_served(store, shared.metrics))
         life.listen()  # Spark's session takes Ctrl-C for itself
         spare_garbage_collections()
@@ -137,14 +139,14 @@ def _work_in_background(shared: _Shared, life: Life) -> None:
 
 
 def _answer_clients(shared: _Shared, entrance: Entrance, life: Life) -> None:
-    asked, place = shared.asked, shared.place(tells_hooks=False)
+    request, place = shared.request, shared.place(tells_hooks=False)
     with ExitStack() as stack:
         store = stack.enter_context(
-            connected_locally(asked.metastore_url, shared.settings, place=place)
+            connected_locally(request.metastore_url, shared.settings, place=place)
         )
         calls = shared.metrics.calls
         watch = None if calls is None else calls.counter(entrance.number)
-        server = make_server(asked, store, watch, entrance)
+        server = make_server(request, store, watch, entrance)
         server.start()
         stack.callback(server.stop)
         spare_garbage_collections()

@@ -1,7 +1,7 @@
 """How long a server's calls took. The one figure that is kept and not asked for: by this server,
 of its own clients, since it began.
 
-It is kept in memory that the server's processes share. So each of them tells the calls of all, and
+It is kept in memory that the server's processes share. So each of them knows the calls of all, and
 what a process counted stays when that process is gone: a sum that fell because one of several
 began anew would look to a monitor like thousands of calls that never were.
 """
@@ -62,8 +62,8 @@ class CallTimes:
     def samples(self) -> Sequence[Sample]:
         """One for each method and outcome that there was, in that order, of all processes; later
         calls change none."""
-        found = ((key, self._spread(self._places[key])) for key in self._keys)
-        return [CALL_DURATION.at(spread, *key) for key, spread in found if any(spread.counts)]
+        spreads = ((key, self._spread(self._places[key])) for key in self._keys)
+        return [CALL_DURATION.at(spread, *key) for key, spread in spreads if any(spread.counts)]
 
     def _spread(self, place: int) -> Spread:
         rows = [page[place : place + _WIDTH].tolist() for page in self._pages]

@@ -52,7 +52,7 @@ class FigureCollector(Collector):
 
     A scrape ends after ``timeout_ms``. What has not answered by then is left out of it, and is not
     asked again before it has answered: each figure has one thread at most. ``failures``: how often
-    each failed for whoever told them before, at least as many numbers as there are figures.
+    each has failed in an earlier process, at least as many numbers as there are figures.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class Door:
         self._listener.close()
 
     def note(self, connections: int) -> None:
-        """Tell the other processes how many this one has."""
+        """Let the other processes know how many this one has."""
         if self._entrance is not None:
             self._entrance.peers.note(self._entrance.number, connections)
 

@@ -46,7 +46,7 @@ class Life:
         self._requests.listen()
 
     def begin(self) -> None:
-        """Tell the supervisor that the work has begun, and wait until it shall end."""
+        """Say to the supervisor that the work has begun, and wait until it shall end."""
         with suppress(OSError):  # it is gone, which is seen next
             self._ready.send_bytes(b"ready")
         if not self._requests.wait(also=[self._lifeline]):
@@ -119,16 +119,16 @@ class Supervisor:
 
     def _start_all(self) -> None:
         for _, group in groupby(self._kept, key=lambda kept: kept.member.stage):
-            kept = list(group)
-            for one in kept:
-                self._start(one)
-            while not all(one.is_ready for one in kept):
+            stage = list(group)
+            for kept in stage:
+                self._start(kept)
+            while not all(kept.is_ready for kept in stage):
                 if self._requests.wait(_POLL_SECONDS, self._sentinels()):
                     return
-                for one in kept:
-                    self._note_ready(one)
-                    if not one.is_alive:
-                        self._give_up(one)
+                for kept in stage:
+                    self._note_ready(kept)
+                    if not kept.is_alive:
+                        self._give_up(kept)
 
     def _give_up(self, kept: _Kept) -> NoReturn:
         assert kept.process is not None
@@ -139,11 +139,11 @@ class Supervisor:
         sys.exit(1)
 
     def _start(self, kept: _Kept) -> None:
-        kept.ready, told = _FORK.Pipe(duplex=False)
+        kept.ready, begun = _FORK.Pipe(duplex=False)
         kept.is_ready = False
         kept.started_at = time.monotonic()
         kept.process = _FORK.Process(
-            target=self._be, args=(kept.member, told), name=kept.member.name
+            target=self._be, args=(kept.member, begun), name=kept.member.name
         )
         # Until the new process has handlers of its own, it has those of this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
@@ -151,7 +151,7 @@ class Supervisor:
             kept.process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        told.close()
+        begun.close()
 
     def _be(self, member: Member, ready: Connection) -> None:
         os.close(self._life)
@@ -198,7 +198,7 @@ class Supervisor:
         kept.member.on_end()
 
     def _stop_all(self) -> None:
-        """Those that answer clients first: what they did is told by others."""
+        """Those that answer clients first: what they did is for others to say to hooks."""
         for _, group in groupby(reversed(self._kept), key=lambda kept: kept.member.stage):
             living = [kept for kept in group if kept.is_alive]
             for kept in living:

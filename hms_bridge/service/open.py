@@ -67,8 +67,8 @@ def open_local_metastore(
     if warehouse is not None:
         chosen = replace(chosen, warehouse=warehouse)
     roots = _roots(chosen)
-    told = event_hooks(chosen, hooks) if tells_hooks else ()
-    dispatcher = HookDispatcher(told, new_id=make_token)
+    hooks_of_events = event_hooks(chosen, hooks) if tells_hooks else ()
+    dispatcher = HookDispatcher(hooks_of_events, new_id=make_token)
     inner = inner_hooks(chosen)
     message_format = _message_format(chosen)
     database = open_url(url)
