@@ -17,9 +17,12 @@ from hms_bridge.client.caller import CallSettings
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.errors import AlreadyExistsError, MetastoreUnavailableError
 from hms_bridge.model.catalog import Database
+from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxnsRequest, TxnState
 from hms_bridge.wire.convert_catalog import database_to_struct
+from tests.conformance.objects import new_table
 from tests.support.openmetrics import scrape
 from tests.support.program import Program, Server, serving
 from tests.support.raw_thrift import RawClient, call
@@ -198,7 +201,7 @@ HOOK = """
 class Remember:
     def on_event(self, event):
         with open("heard", "a") as heard:
-            heard.write(f"{event.id}\\n")
+            heard.write(f"{event.key} {event.type}\\n")
 """
 
 
@@ -207,10 +210,14 @@ def test_the_background_process_is_followed_by_another(program: Program) -> None
     (program.folder / "remember.py").write_text(HOOK)
     hooks = ("--set", "hms.bridge.event.hooks=remember:Remember")
     times = ("--set", "metastore.txn.timeout=20s", "--metrics-port", "0")
-    heard = program.folder / "heard"
+    file = program.folder / "heard"
 
-    def heard_until(last: int) -> None:
-        until(lambda: heard.exists() and str(last) in heard.read_text().split())
+    def heard() -> list[tuple[str, str]]:
+        lines = file.read_text().splitlines() if file.exists() else []
+        return [(key, kind) for key, _, kind in (line.partition(" ") for line in lines)]
+
+    def heard_until(key: int) -> None:
+        until(lambda: str(key) in dict(heard()))
 
     with serving(program, *TWO, *hooks, *times) as server:
         with ThriftMetastoreClient(server.wait_until_ready()) as client:
@@ -223,9 +230,13 @@ def test_the_background_process_is_followed_by_another(program: Program) -> None
             until(lambda: background_of(server) != first)
             last = client.get_current_event_id()
             heard_until(last)
+            new_table(client, "before")
+            client.compact(CompactionRequest(Target("before", "t"), CompactionType.MAJOR))
+            assert client.find_next_compaction("w", "4.2") is not None
+            until(lambda: "START_COMPACTION" in dict(heard()).values())
             until(lambda: txn not in open_now(client))
-        ids = [int(line) for line in heard.read_text().split()]
-        assert sorted(set(ids)) == list(range(1, max(ids) + 1))
+        ids = {int(key) for key, _ in heard() if "." not in key}
+        assert sorted(ids) == list(range(1, max(ids) + 1))
         url = _scrape_url(server)
         assert scrape(url).of(RESTARTS) == {("background",): 1, ("clients",): 0}
         assert scrape(url).one("hms_bridge_hook_told", "remember:Remember") == 1
