@@ -44,16 +44,18 @@ def test_who_has_more_lets_the_other_go_first(listener: socket.socket, doors: li
     with ThreadPoolExecutor(2) as pool, _connect(listener):
         crowded = pool.submit(first.next_client)
         time.sleep(0.01)
-        client = pool.submit(second.next_client).result(10)
+        emptier = pool.submit(second.next_client)
+        try:
+            client = emptier.result(10)
+        finally:
+            first.close()
+            second.close()
         assert client is not None
         client[0].close()
-        first.close()
         assert crowded.result(10) is None
 
 
-def test_a_client_waits_for_nobody_who_does_not_come(
-    listener: socket.socket, doors: list[Door]
-) -> None:
+def test_nobody_is_waited_for_who_does_not_come(listener: socket.socket, doors: list[Door]) -> None:
     """As one that is stopped, or busy."""
     first, second = doors
     first.note(3)

@@ -48,7 +48,7 @@ OF_PROCESSES = (
         file="hms_bridge/server/door.py",
         old="        self._listener.close()\n",
         new="        self._listener.shutdown(socket.SHUT_RDWR)\n        self._listener.close()\n",
-        test="tests/server/test_door.py::test_the_port_stays_when_a_door_closes",
+        test="tests/server/test_door.py::test_a_door_that_closes_leaves_the_port_to_the_others",
     ),
     Mutation(
         name="whoever comes is let in by whoever is quickest",
