@@ -81,6 +81,12 @@ class _Kept:
     def is_alive(self) -> bool:
         return self.process is not None and self.process.is_alive()
 
+    def wait(self, now: float) -> float:
+        """Until when it is not started again; how long that is, in seconds."""
+        restart = restart_after(self.failures, now - self.started_at)
+        self.failures, self.due_at = restart.failures, now + restart.wait_seconds
+        return restart.wait_seconds
+
     def ended(self) -> str:
         """How, for people; the process is no more."""
         assert self.process is not None
@@ -139,19 +145,18 @@ class Supervisor:
         sys.exit(1)
 
     def _start(self, kept: _Kept) -> None:
-        kept.ready, begun = _FORK.Pipe(duplex=False)
-        kept.is_ready = False
         kept.started_at = time.monotonic()
-        kept.process = _FORK.Process(
-            target=self._be, args=(kept.member, begun), name=kept.member.name
-        )
+        ready, begun = _FORK.Pipe(duplex=False)
+        name = kept.member.name
+        process = _FORK.Process(target=self._be, args=(kept.member, begun), name=name)
         # Until the new process has handlers of its own, it has those of this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         try:
-            kept.process.start()
+            process.start()
+            kept.process, kept.ready, kept.is_ready = process, ready, False
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        begun.close()
+            begun.close()
 
     def _be(self, member: Member, ready: Connection) -> None:
         os.close(self._life)
@@ -182,19 +187,21 @@ class Supervisor:
         for kept in self._kept:
             self._note_ready(kept)
             if kept.process is None and now >= kept.due_at:
-                self._start(kept)
+                self._start_again(kept, now)
             elif kept.process is not None and not kept.is_alive:
                 self._note_end(kept, now)
 
+    def _start_again(self, kept: _Kept, now: float) -> None:
+        try:
+            self._start(kept)
+        except OSError as error:  # no memory for another process: there may be some later
+            seconds = kept.wait(now)
+            _LOG.error("%s cannot start: %s; again in %g s", kept.member.name, error, seconds)
+
     def _note_end(self, kept: _Kept, now: float) -> None:
-        restart = restart_after(kept.failures, now - kept.started_at)
-        kept.failures, kept.due_at = restart.failures, now + restart.wait_seconds
-        _LOG.error(
-            "%s ended %s; it is started again in %g s",
-            kept.member.name,
-            kept.ended(),
-            restart.wait_seconds,
-        )
+        seconds = kept.wait(now)
+        name, how = kept.member.name, kept.ended()
+        _LOG.error("%s ended %s; it is started again in %g s", name, how, seconds)
         kept.member.on_end()
 
     def _stop_all(self) -> None:

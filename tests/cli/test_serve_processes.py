@@ -23,6 +23,7 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxnsRequest, TxnState
 from hms_bridge.wire.convert_catalog import database_to_struct
 from tests.conformance.objects import new_table
+from tests.support.busy_metastore import copy_golden
 from tests.support.openmetrics import scrape
 from tests.support.program import Program, Server, serving
 from tests.support.raw_thrift import RawClient, call
@@ -298,3 +299,17 @@ def test_the_setting_says_so_too(program: Program) -> None:
         assert server.stop() == 0
     answer = program.run("serve", "--port", "0", "--set", "hms.bridge.server.processes=0")
     assert (answer.exit_code, "hms.bridge.server.processes" in answer.err) == (1, True)
+
+
+@pytest.mark.golden
+def test_compactions_run_beside_the_client_processes(program: Program) -> None:
+    directory = copy_golden("g02_iud/01-before-minor", program.warehouse / "sales.db" / "orders")
+    with serving(program, *TWO, "--worker") as server:
+        remote = ("--metastore", server.wait_until_ready())
+        program.ok("table", "adopt", str(directory), "--name", "sales.orders", *remote)
+        done = program.start(
+            "compact", "sales.orders", "major", "--wait", *remote, "--format", "json"
+        )
+        assert (done.exit_code, done.json["state"]) == (0, "ready for cleaning"), done.err
+        assert server.stop() == 0
+    assert len(list(directory.glob("base_*"))) == 1
