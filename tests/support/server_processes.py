@@ -18,8 +18,9 @@ def processes(server: Server) -> dict[str, int]:
 
 
 def clients_of(server: Server) -> list[int]:
-    """The numbers of those that answer clients."""
-    return [number for name, number in processes(server).items() if name.startswith("client")]
+    """The numbers of those that answer clients, in the order of their names."""
+    found = sorted(processes(server).items())
+    return [number for name, number in found if name.startswith("client")]
 
 
 def background_of(server: Server) -> int:
