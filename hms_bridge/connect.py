@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from changemanager.archive import ChangeManager
@@ -22,7 +23,7 @@ from changemanager.delete_protocol import DeleteProtocol
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
-from hms_bridge.backend.engine import Database, open_database
+from hms_bridge.backend.engine import POOL_SIZE, Database, is_in_memory, open_database
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import Clock, SystemClock
@@ -38,6 +39,18 @@ from hms_bridge.service.open import new_token, open_local_metastore
 _SQLITE = "sqlite:///"
 _THRIFT = "thrift://"
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProcessPlace:
+    """What a process that serves a metastore does and has of it: it keeps ``pool_size`` connections
+    to the database, and calls hooks of events, or leaves that to another process of the server."""
+
+    pool_size: int = POOL_SIZE
+    tells_hooks: bool = True
+
+
+_ALONE = ProcessPlace()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,19 +109,25 @@ def open_local(
     clock: Clock | None = None,
     *,
     is_created: bool = True,
+    place: ProcessPlace = _ALONE,
 ) -> LocalStore:
     """A metastore over its own database. Tables that are missing are made in a SQLite file, unless
     ``is_created`` is false; in a server's database only by :func:`install_schema`: a mistyped URL
-    must not look like an empty metastore.
+    must not look like an empty metastore. ``place``: of a process that is one of several.
 
     Raises ConfigError for a thrift address or another text that is no database URL, and for a
     database that is not there; BackendError for one without the metastore's tables.
     """
-    return _open(url, settings, clock, is_created=is_created and _is_sqlite(url))
+    return _open(url, settings, clock, is_created=is_created and _is_sqlite(url), place=place)
 
 
 def _open(
-    url: str, settings: Settings | None, clock: Clock | None, *, is_created: bool
+    url: str,
+    settings: Settings | None,
+    clock: Clock | None,
+    *,
+    is_created: bool,
+    place: ProcessPlace = _ALONE,
 ) -> LocalStore:
     _require_database(url)
     if not is_created:
@@ -122,6 +141,8 @@ def _open(
         clock=time,
         resolve=resolver,
         create_schema=is_created,
+        open_url=partial(open_database, pool_size=place.pool_size),
+        tells_hooks=place.tells_hooks,
     )
     return LocalStore(
         metastore=service,
@@ -151,9 +172,10 @@ def connected_locally(
     clock: Clock | None = None,
     *,
     is_created: bool = True,
+    place: ProcessPlace = _ALONE,
 ) -> Iterator[LocalStore]:
     """A metastore's own database for the length of a block. Raises as :func:`open_local`."""
-    store = open_local(url, settings, clock, is_created=is_created)
+    store = open_local(url, settings, clock, is_created=is_created, place=place)
     try:
         yield store
     finally:
@@ -176,6 +198,16 @@ def archive_root(settings: Settings) -> str:
     if root in ("/", "file:", "file:/", "file://"):
         raise ConfigError(f"{CM_ROOT.name} is '{root}', a whole file system; name a directory")
     return root
+
+
+def require_shareable(url: str) -> None:
+    """Raises ConfigError for a database that other processes would not see, or each another."""
+    _require_database(url)
+    if is_in_memory(url):
+        raise ConfigError(
+            f"'{url}' is a database in the memory of one process: others would not see it; name a "
+            "file, as sqlite:///metastore.db, or serve it by one process"
+        )
 
 
 def absolute_location(text: str, hadoop: HadoopConfig | None = None, *, key: str = "") -> str:

@@ -24,6 +24,8 @@ from hms_bridge.errors import BackendError, ConfigError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
 _CONNECT_SECONDS = 10
+POOL_SIZE = 16
+"""Connections that are kept; in need, there are as many more."""
 _WRITES = "hms_bridge_writes"
 _GIVEN_BACK_AT = "hms_bridge_given_back_at"
 _TRUSTED_SECONDS = 0.5
@@ -121,7 +123,9 @@ class Database:
             self._writer.release()
 
 
-def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: int = 16) -> Database:
+def open_database(
+    url: str, *, busy_timeout_seconds: float = 30.0, pool_size: int = POOL_SIZE
+) -> Database:
     """Open ``sqlite:///file``, ``sqlite://`` (memory), ``postgresql://…``, ``mysql://…`` or
     ``mariadb://…``. Nothing is connected yet, except that a SQLite file's folder must exist.
 
@@ -157,6 +161,15 @@ def open_database(url: str, *, busy_timeout_seconds: float = 30.0, pool_size: in
     if engine.dialect.driver == "psycopg":
         _pipeline(engine)
     return Database(engine, busy_timeout_seconds=busy_timeout_seconds)
+
+
+def is_in_memory(url: str) -> bool:
+    """Whether it names a SQLite database without a file. Raises ConfigError for no database URL."""
+    parsed = _parse(url)
+    name = parsed.database or ":memory:"
+    is_named_so = ":memory:" in name or "mode=memory" in name
+    is_asked_so = "memory" in parsed.normalized_query.get("mode", ())
+    return parsed.get_backend_name() == "sqlite" and (is_named_so or is_asked_so)
 
 
 def _parse(url: str) -> URL:

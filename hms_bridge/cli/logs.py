@@ -35,6 +35,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if _is_forked(record):
+            line["process"] = record.processName
         deed = getattr(record, "deed", None)
         if deed is not None:
             line |= {"deed": deed, **getattr(record, "facts", {})}
@@ -58,7 +60,14 @@ class TextFormatter(logging.Formatter):
             else character.encode("unicode_escape").decode("ascii")
             for character in record.message
         )
+        if _is_forked(record):
+            record.message = f"{record.processName}: {record.message}"
         return super().formatMessage(record)
+
+
+def _is_forked(record: logging.LogRecord) -> bool:
+    """Whether a server's lines come from several processes."""
+    return record.processName not in (None, "MainProcess")
 
 
 def logging_options(command: Callable[..., object]) -> Callable[..., object]:

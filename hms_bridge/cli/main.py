@@ -7,15 +7,13 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.metadata import entry_points
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
-from changemanager.errors import ChangeManagerError
-from hms_bridge.errors import HmsBridgeError
+from hms_bridge.cli.ending import JsonEnding, TextEnding
 
 _VERBS = {
     "serve": "hms_bridge.cli.serve:serve",
@@ -86,7 +84,7 @@ _SUMMARIES = {
 
 
 class Program(LazyGroup):
-    """The program: the last border, where errors become a message and an exit code."""
+    """The program, from its words to its exit code."""
 
     def main(
         self,
@@ -99,26 +97,10 @@ class Program(LazyGroup):
     ) -> Any:
         """Run, and end the process: 0 ok, 1 failed, 2 usage. ``--verbose`` may stand anywhere."""
         words, is_verbose = _without_verbose(sys.argv[1:] if args is None else args)
-        ending = _JsonEnding(is_verbose) if _is_log_json(words) else _TextEnding(is_verbose)
-        try:
-            super().main(words, prog_name, complete_var, standalone_mode=False, **extra)
-        except click.ClickException as error:
-            ending.misused(error)
-            sys.exit(error.exit_code)
-        except click.exceptions.Exit as leaving:
-            sys.exit(leaving.exit_code)
-        except (click.Abort, KeyboardInterrupt):
-            ending.write_line("stopped")
-            sys.exit(1)
-        except BrokenPipeError:
-            _leave_closed_pipe()
-        except (HmsBridgeError, ChangeManagerError) as error:
-            ending.failed(str(error), error)
-        except OSError as error:  # a file system's refusal says itself what to do
-            ending.failed(_refusal_text(error), error)
-        except Exception as error:  # the last border: a person never sees a traceback unasked
-            ending.failed(f"unexpected {type(error).__name__}: {error}", error)
-        sys.exit(0)
+        ending = JsonEnding(is_verbose) if _is_log_json(words) else TextEnding(is_verbose)
+        run = super().main
+        extra = {"standalone_mode": False, "obj": {"ending": ending}, **extra}
+        ending.run(lambda: run(words, prog_name, complete_var, **extra))
 
 
 @click.command("hms-bridge", cls=Program, context_settings=_CONTEXT)
@@ -132,7 +114,7 @@ def cli(ctx: click.Context, verbose: bool) -> None:
     Example:
       hms-bridge sql --metastore sqlite:///metastore.db -e "SELECT * FROM db.t"
     """
-    ctx.obj = {"verbose": verbose}
+    ctx.obj = {**(ctx.obj or {}), "verbose": verbose}
     if verbose:
         os.environ.setdefault("HMS_BRIDGE_SPARK_LOG", "warn")  # read by spark/log4j2.properties
     level = logging.DEBUG if verbose else logging.WARNING
@@ -175,72 +157,9 @@ def _without_verbose(words: Sequence[str]) -> tuple[list[str], bool]:
     return ["--verbose", *kept, *words[end:]], True
 
 
-def _refusal_text(error: OSError) -> str:
-    """Without the number that Python puts before it."""
-    if error.strerror is None:
-        return str(error) or type(error).__name__
-    return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-
-
-class _TextEnding:
-    """How the program's end is shown to a person."""
-
-    def __init__(self, is_verbose: bool) -> None:
-        self._is_verbose = is_verbose
-
-    def misused(self, error: click.ClickException) -> None:
-        """Words that cannot be understood, and how to ask for help."""
-        error.show()
-
-    def write_line(self, text: str) -> None:
-        """What is said on the way out, as that the program was interrupted."""
-        click.echo(text, err=True)
-
-    def failed(self, text: str, error: BaseException) -> NoReturn:
-        """An error, with its traceback if that was asked for."""
-        self.write_line(f"error: {text}")
-        if self._is_verbose:
-            raise error
-        if not isinstance(error, HmsBridgeError | ChangeManagerError):
-            self.write_line("run again with --verbose to see where it came from")
-        sys.exit(1)
-
-
-class _JsonEnding(_TextEnding):
-    """How it is written for a program that reads ``--log-format json``: in one such line."""
-
-    def misused(self, error: click.ClickException) -> None:
-        """At the level of an error, without the usage."""
-        self._log(logging.ERROR, f"error: {error.format_message()}")
-
-    def write_line(self, text: str) -> None:
-        """At the level of information."""
-        self._log(logging.INFO, text)
-
-    def failed(self, text: str, error: BaseException) -> NoReturn:
-        """An error; the traceback, if that was asked for, stands in the line."""
-        self._log(logging.ERROR, f"error: {text}", error if self._is_verbose else None)
-        sys.exit(1)
-
-    def _log(self, level: int, text: str, error: BaseException | None = None) -> None:
-        from hms_bridge.cli.logs import JsonFormatter
-
-        trace = (type(error), error, error.__traceback__) if error is not None else None
-        fields = {"name": "hms_bridge", "levelno": level, "msg": text, "exc_info": trace}
-        record = logging.makeLogRecord({**fields, "levelname": logging.getLevelName(level)})
-        click.echo(JsonFormatter().format(record), err=True)
-
-
 def _is_log_json(words: Sequence[str]) -> bool:
     """Asked before the words are understood, for what cannot be understood is answered so, too."""
     return "--log-format=json" in words or ("--log-format", "json") in pairwise(words)
-
-
-def _leave_closed_pipe() -> NoReturn:
-    """Who read our output has gone (``| head``): what Python still holds of it goes nowhere."""
-    with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(1)
 
 
 if __name__ == "__main__":

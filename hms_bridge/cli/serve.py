@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import signal
-import threading
 from contextlib import ExitStack
 from dataclasses import replace
-from types import FrameType
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,24 +12,19 @@ from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
 from hms_bridge.cli.serve_daemons import AskedDaemons, start_daemons
-from hms_bridge.cli.serve_metrics import counted_calls, metrics_served
-from hms_bridge.cli.spark_options import spark_options
-from hms_bridge.config.settings import (
-    EXTERNAL_WAREHOUSE,
-    MAX_MESSAGE_SIZE,
-    MAX_OPEN_BATCH,
-    TXN_TIMEOUT,
-    WAREHOUSE,
-    Settings,
+from hms_bridge.cli.serve_metrics import SharedMetrics, metrics_served
+from hms_bridge.cli.serve_parts import (
+    ServeRequest,
+    counted_calls,
+    make_server,
+    prepare_archive,
+    say_ready,
+    spare_garbage_collections,
 )
+from hms_bridge.cli.spark_options import spark_options
+from hms_bridge.config.settings import Settings
+from hms_bridge.server.stop_requests import StopRequests
 from hms_bridge.spark.request import SparkRequest
-
-if TYPE_CHECKING:
-    from hms_bridge.connect import LocalStore
-    from hms_bridge.server.dispatch import CallWatch
-    from hms_bridge.server.serve import MetastoreServer
-
-_GARBAGE_THRESHOLD = 20_000
 
 
 @click.command()
@@ -44,6 +34,12 @@ _GARBAGE_THRESHOLD = 20_000
     "--metrics-port",
     type=click.IntRange(0, 65535),
     help="Tell metrics over HTTP there, at /metrics; 0 picks a free one.  [default: setting, off]",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 64),
+    help="How many answer clients; with more than one, another one does all else.  "
+    "[default: setting, 1]",
 )
 @click.option("--warehouse", metavar="DIR", help="Where managed tables live.")
 @click.option(
@@ -60,6 +56,7 @@ def serve(
     port: int | None,
     host: str,
     metrics_port: int | None,
+    processes: int | None,
     warehouse: str | None,
     is_worker: bool,
     pool_name: str | None,
@@ -80,120 +77,56 @@ def serve(
     Examples:
       hms-bridge serve --database sqlite:///metastore.db --warehouse ./warehouse --port 9083
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
-      hms-bridge serve --metrics-port 9464
+      hms-bridge serve --metrics-port 9464 --processes 4
     """
-    from hms_bridge.config.jdbc import url_without_password
-    from hms_bridge.connect import absolute_location, connected_locally
+    from hms_bridge.connect import absolute_location
 
-    asked = AskedDaemons(
-        is_worker=is_worker,
-        is_initiator=is_initiator,
-        is_cleaner=is_cleaner,
-        pool_name=pool_name,
-    )
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
         settings = replace(settings, warehouse=place)
+    request = ServeRequest(
+        metastore_url=metastore_url,
+        settings=settings,
+        host=host,
+        port=settings.server.port if port is None else port,
+        metrics_port=settings.metrics.port if metrics_port is None else metrics_port,
+        daemons=AskedDaemons(
+            is_worker=is_worker,
+            is_initiator=is_initiator,
+            is_cleaner=is_cleaner,
+            pool_name=pool_name,
+        ),
+        spark=spark,
+    )
+    count = settings.server.processes if processes is None else processes
+    if count == 1:
+        _serve_alone(request)
+        return
+    from hms_bridge.cli.serve_processes import serve_in_processes
+
+    serve_in_processes(request, count, click.get_current_context().find_root().obj["ending"].run)
+
+
+def _serve_alone(request: ServeRequest) -> None:
+    from hms_bridge.connect import connected_locally
+
     with ExitStack() as stack:
-        store = stack.enter_context(connected_locally(metastore_url, settings))
-        if settings.archive.is_enabled:
-            _prepare_archive(store)
-        calls = counted_calls(settings.metrics, metrics_port)
-        server = _server(store, host=host, port=port, watch=None if calls is None else calls.note)
-        stopping = threading.Event()
-        _stop_on_signals(stopping)
+        store = stack.enter_context(connected_locally(request.metastore_url, request.settings))
+        prepare_archive(store)
+        calls = counted_calls(request)
+        server = make_server(request, store, None if calls is None else calls.counter())
+        # Whatever a second signal cuts off can be gone on with, as after a kill.
+        requests = StopRequests(on_second=lambda: os._exit(1))
+        requests.listen()
         server.start()
         stack.callback(server.stop)
-        start_daemons(store, stack, asked, spark)
-        stack.enter_context(metrics_served(store, metrics_port, calls))
-        _stop_on_signals(stopping)  # Spark's session takes Ctrl-C for itself
-        _spare_garbage_collections()
-        _say_places(settings)
-        say(f"serving thrift://{host}:{server.port} over {url_without_password(metastore_url)}")
-        while not stopping.wait(0.5):
-            pass
+        start_daemons(store, stack, request.daemons, request.spark)
+        metrics = SharedMetrics.listening(
+            request.settings.metrics, request.metrics_port, calls, is_alone=True
+        )
+        stack.enter_context(metrics_served(store, metrics))
+        requests.listen()  # Spark's session takes Ctrl-C for itself
+        spare_garbage_collections()
+        say_ready(request, server.port)
+        requests.wait()
         say("stopping")
-
-
-def _spare_garbage_collections() -> None:
-    """What is loaded by now stays. Else each full collection goes through all of it again, and the
-    answer with a thousand partitions is reason enough for one: tens of thousands of objects, none
-    of which is garbage yet."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GARBAGE_THRESHOLD)
-
-
-def _server(
-    store: LocalStore, *, host: str, port: int | None, watch: CallWatch | None
-) -> MetastoreServer:
-    from hms_bridge.server.serve import MetastoreServer
-
-    settings = store.settings
-    return MetastoreServer(
-        settings.server.port if port is None else port,
-        store.metastore,
-        host=host,
-        config=_client_config(settings),
-        limits=settings.server,
-        watch=watch,
-    )
-
-
-def _prepare_archive(store: LocalStore) -> None:
-    """As Hive's metastore does at its start. Raises ChangeManagerError, ConfigError."""
-    from hms_bridge.connect import absolute_location
-
-    settings = store.settings
-    archive = store.archive()
-    warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
-    archive.require_beside(store.resolver(warehouse))
-    archive.prepare()
-
-
-def _say_places(settings: Settings) -> None:
-    """A path without scheme means another place where Hadoop's configuration is not found."""
-    from hms_bridge.connect import absolute_location, archive_root
-
-    warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
-    archive = archive_root(settings) if settings.archive.is_enabled else "off"
-    say(f"warehouse {warehouse}, archive {archive}")
-
-
-def _client_config(settings: Settings) -> dict[str, str]:
-    """What get_config_value answers, by every name that Hive has for it.
-
-    Hive's session asks for the warehouse, Trino for the time after which a transaction without
-    a heartbeat ends, HCatalog for the name of a partition whose column is null.
-    """
-    from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE
-    from hms_bridge.service.locations import warehouse_uri
-
-    default_fs = settings.hadoop.default_prefix
-    answers = {
-        WAREHOUSE: warehouse_uri(settings.warehouse, default_fs),
-        EXTERNAL_WAREHOUSE: warehouse_uri(
-            settings.external_warehouse or settings.warehouse, default_fs
-        ),
-        TXN_TIMEOUT: f"{settings.txn.timeout_ms}ms",
-        MAX_OPEN_BATCH: str(settings.txn.open_batch_max),
-        MAX_MESSAGE_SIZE: str(settings.server.message_size_bytes_max),
-    }
-    return {
-        "metastore.default.partition.name": DEFAULT_PARTITION_VALUE,
-        "hive.exec.default.partition.name": DEFAULT_PARTITION_VALUE,
-        **{name: text for key, text in answers.items() for name in key.names},
-    }
-
-
-def _stop_on_signals(stopping: threading.Event) -> None:
-    """The first one stops in order; a second one, at once: whatever is cut off can be gone on
-    with, as after a kill."""
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        if stopping.is_set():
-            os._exit(1)
-        stopping.set()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)

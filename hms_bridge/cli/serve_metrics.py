@@ -2,51 +2,86 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hms_bridge.cli.output import say
 from hms_bridge.config.settings import MetricsSettings
+from hms_bridge.shared_numbers import shared_numbers
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
     from hms_bridge.metrics.call_times import CallTimes
     from hms_bridge.metrics.collector import Figure
+    from hms_bridge.metrics.metric import Sample
     from hms_bridge.metrics.store_figures import WatchedArchive
 
+_FIGURES_MAX = 32
+_ROLES = ("background", "clients")
 
-def counted_calls(settings: MetricsSettings, given_port: int | None) -> CallTimes | None:
-    """What counts the calls of a server; None where nobody would read it."""
-    if _port(settings, given_port) is None:
-        return None
-    from hms_bridge.metrics.call_times import CallTimes
 
-    return CallTimes()
+@dataclass(frozen=True, slots=True)
+class SharedMetrics:
+    """The port of a page of metrics (none without one), and what outlives the process that serves
+    it: calls, failures of figures, and how often processes were started again."""
+
+    listener: socket.socket | None
+    calls: CallTimes | None
+    failures: memoryview[float]
+    restarts: memoryview[float] | None
+
+    @staticmethod
+    def listening(
+        settings: MetricsSettings, port: int | None, calls: CallTimes | None, *, is_alone: bool
+    ) -> SharedMetrics:
+        """At a port, if there is one, for one process alone or for several. Raises ConfigError for
+        an address that cannot be used."""
+        listener = None
+        if port is not None:
+            from hms_bridge.metrics.endpoint import listen_for_scrapes
+
+            listener = listen_for_scrapes(settings.host, port)
+        restarts = None if is_alone else shared_numbers(len(_ROLES))
+        return SharedMetrics(listener, calls, shared_numbers(_FIGURES_MAX), restarts)
+
+    def note_restart(self, role: str) -> None:
+        """Of a process of several has one of a role ended, and is started again."""
+        assert self.restarts is not None
+        self.restarts[_ROLES.index(role)] += 1
+
+    def figures(self) -> list[Figure]:
+        """Those that the database does not know."""
+        from hms_bridge.metrics.collector import Figure
+
+        figures = [] if self.calls is None else [Figure("calls", self.calls.samples)]
+        if self.restarts is not None:
+            figures.append(Figure("processes", self._restart_samples))
+        return figures
+
+    def _restart_samples(self) -> Sequence[Sample]:
+        from hms_bridge.metrics.store_metrics import PROCESS_RESTARTS
+
+        counts = [] if self.restarts is None else self.restarts.tolist()
+        pairs = zip(_ROLES, counts, strict=False)
+        return [PROCESS_RESTARTS.at(int(count), role) for role, count in pairs]
 
 
 @contextmanager
-def metrics_served(
-    store: LocalStore, given_port: int | None, calls: CallTimes | None
-) -> Iterator[None]:
-    """Metrics of a metastore over HTTP for the length of a block, if a port is given or set.
-
-    Raises ConfigError for an address that cannot be used.
-    """
-    settings = store.settings.metrics
-    port = _port(settings, given_port)
-    if port is None:
+def metrics_served(store: LocalStore, shared: SharedMetrics) -> Iterator[None]:
+    """Metrics of a metastore over HTTP for the length of a block, if a port is given or set."""
+    if shared.listener is None:
         yield
         return
-    from hms_bridge.metrics.collector import Figure
     from hms_bridge.metrics.store_figures import store_figures
 
     metastore = store.metastore
     hook_lags = metastore.hook_positions.lags if metastore.is_heard else None
     figures = store_figures(metastore, store.clock, _watched_archive(store), hook_lags)
-    if calls is not None:
-        figures.append(Figure("calls", calls.samples))
-    with figures_served(figures, settings, port):
+    figures += shared.figures()
+    with _told(figures, store.settings.metrics, shared.listener, shared.failures):
         yield
 
 
@@ -54,22 +89,31 @@ def metrics_served(
 def figures_served(
     figures: Sequence[Figure], settings: MetricsSettings, port: int
 ) -> Iterator[None]:
-    """Any figures, in the same way."""
+    """Any figures, in the same way. Raises ConfigError for an address that cannot be used."""
+    from hms_bridge.metrics.endpoint import listen_for_scrapes
+
+    with _told(figures, settings, listen_for_scrapes(settings.host, port), None):
+        yield
+
+
+@contextmanager
+def _told(
+    figures: Sequence[Figure],
+    settings: MetricsSettings,
+    listener: socket.socket,
+    failures: memoryview[float] | None,
+) -> Iterator[None]:
     from hms_bridge.metrics.collector import FigureCollector
     from hms_bridge.metrics.endpoint import MetricsEndpoint
 
-    collector = FigureCollector(figures, timeout_ms=settings.timeout_ms)
-    endpoint = MetricsEndpoint(collector, host=settings.host, port=port)
+    collector = FigureCollector(figures, timeout_ms=settings.timeout_ms, failures=failures)
+    endpoint = MetricsEndpoint(collector, host=settings.host, listener=listener)
     endpoint.start()
     say(f"metrics at {endpoint.url}")
     try:
         yield
     finally:
         endpoint.stop()
-
-
-def _port(settings: MetricsSettings, given_port: int | None) -> int | None:
-    return settings.port if given_port is None else given_port
 
 
 def _watched_archive(store: LocalStore) -> WatchedArchive | None:

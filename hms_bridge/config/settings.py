@@ -40,6 +40,10 @@ class ServerSettings:
         "5000000",
         "The most fields and entries of lists, sets and maps that a message may hold. Each takes "
         "about 150 bytes of memory.", low=1024)
+    processes: int = setting(Given.number, "hms.bridge.server.processes", "1",
+        "How many processes answer clients. With more than one, another one does what is done in "
+        "the background, and the limits on connections and on the memory of messages are divided.",
+        low=1, high=64)
     container_length_max: int = setting(Given.number, "hms.bridge.server.max.container.length",
         "1000000",
         "The most entries that one list, set or map of a message may hold.", low=1024)

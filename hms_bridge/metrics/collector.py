@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from hms_bridge.metrics.metric import Sample, families
 from hms_bridge.metrics.store_metrics import FIGURE_FAILURES
+from hms_bridge.shared_numbers import shared_numbers
 
 _LOG = logging.getLogger(__name__)
 
@@ -50,13 +51,21 @@ class FigureCollector(Collector):
     """Figures, and how often each could not be read.
 
     A scrape ends after ``timeout_ms``. What has not answered by then is left out of it, and is not
-    asked again before it has answered: each figure has one thread at most.
+    asked again before it has answered: each figure has one thread at most. ``failures``: how often
+    each has failed in an earlier process, at least as many numbers as there are figures.
     """
 
-    def __init__(self, figures: Sequence[Figure], *, timeout_ms: int) -> None:
+    def __init__(
+        self,
+        figures: Sequence[Figure],
+        *,
+        timeout_ms: int,
+        failures: memoryview[float] | None = None,
+    ) -> None:
         self._figures = figures
         self._timeout_seconds = timeout_ms / 1000
-        self._failures = {figure.name: 0 for figure in figures}
+        self._places = {figure.name: number for number, figure in enumerate(figures)}
+        self._failures = shared_numbers(len(figures)) if failures is None else failures
         self._is_failing: set[str] = set()
         self._slow: dict[str, _Inquiry] = {}
         self._lock = threading.Lock()
@@ -76,7 +85,8 @@ class FigureCollector(Collector):
             else:
                 inquiry.thread.join(max(0.0, deadline - time.monotonic()))
                 samples += self._answer(inquiry)
-        return samples + [FIGURE_FAILURES.at(n, name) for name, n in self._failures.items()]
+        failures = [(name, int(self._failures[place])) for name, place in self._places.items()]
+        return samples + [FIGURE_FAILURES.at(count, name) for name, count in failures]
 
     def _asked(self, figure: Figure) -> _Inquiry | None:
         slow = self._slow.pop(figure.name, None)
@@ -98,7 +108,7 @@ class FigureCollector(Collector):
         return inquiry.answer
 
     def _failed(self, name: str, why: str) -> Sequence[Sample]:
-        self._failures[name] += 1
+        self._failures[self._places[name]] += 1
         if name not in self._is_failing:  # once, not with every scrape
             _LOG.warning("metrics: the figures of %s cannot be read: %s", name, why)
         self._is_failing.add(name)

@@ -9,7 +9,6 @@ import threading
 import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socketserver import TCPServer
 from typing import Any
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
@@ -27,21 +26,19 @@ _STOP_SECONDS = 10.0
 
 
 class MetricsEndpoint:
-    """One port, one page. ``port`` 0 takes a free one, which ``url`` then has. A request must
-    come whole within ``request_seconds_max``."""
+    """One page, at a socket that listens, which it closes when it stops. A request must come whole
+    within ``request_seconds_max``."""
 
     def __init__(
         self,
         collector: Collector,
         *,
         host: str,
-        port: int,
+        listener: socket.socket,
         request_seconds_max: float = _REQUEST_SECONDS_MAX,
     ) -> None:
-        self._address = (host, port)
-        self._collector = collector
-        self._request_seconds_max = request_seconds_max
-        self._server: _Server | None = None
+        self._address = (host, listener.getsockname()[1])
+        self._server = _Server(listener, collector, request_seconds_max)
         self._thread: threading.Thread | None = None
 
     @property
@@ -51,17 +48,7 @@ class MetricsEndpoint:
         return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
 
     def start(self) -> None:
-        """Listen, and answer in threads of its own. Raises ConfigError for an address that cannot
-        be used."""
-        host, port = self._address
-        try:
-            self._server = _Server(self._address, self._collector, self._request_seconds_max)
-        except (OSError, OverflowError) as error:
-            raise ConfigError(
-                f"metrics cannot be served on {host} port {port}: {error}; name another port "
-                "(0 takes a free one), or see hms.bridge.metrics.host"
-            ) from error
-        self._address = (host, self._server.server_address[1])
+        """Answer in threads of its own."""
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="metrics-accept", daemon=True
         )
@@ -69,28 +56,41 @@ class MetricsEndpoint:
 
     def stop(self) -> None:
         """Close the port; a scrape under way is not waited for."""
-        if self._server is None or self._thread is None:
+        if self._thread is None:
             return
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(_STOP_SECONDS)
 
 
+def listen_for_scrapes(host: str, port: int) -> socket.socket:
+    """Raises ConfigError for an address that cannot be used."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(_CONNECTIONS_MAX)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise ConfigError(
+            f"metrics cannot be served on {host} port {port}: {error}; name another port "
+            "(0 takes a free one), or see hms.bridge.metrics.host"
+        ) from error
+    return listener
+
+
 class _Server(ThreadingHTTPServer):
     """Threads are bounded, because a client may be slow for as long as it likes."""
 
     def __init__(
-        self, address: tuple[str, int], collector: Collector, request_seconds_max: float
+        self, listener: socket.socket, collector: Collector, request_seconds_max: float
     ) -> None:
         self.collector = collector
         self.request_seconds_max = request_seconds_max
         self._room = threading.BoundedSemaphore(_CONNECTIONS_MAX)
-        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        super().__init__(address, _Handler)
-
-    def server_bind(self) -> None:
-        """Without asking the name service for the host's name, which may take long."""
-        TCPServer.server_bind(self)
+        super().__init__(listener.getsockname(), _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listener
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """On a thread of its own; a client for which there is no room is sent away."""

@@ -5,9 +5,8 @@ Every metric is a gauge, unless its name ends in ``_total``, or it has buckets.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -50,26 +49,14 @@ class Metric:
         return Sample(self, value, labels)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Spread:
-    """How values are spread over buckets: ``counts`` has one number more, of what is above."""
+    """How values are spread over buckets: each counts in the lowest whose limit it does not exceed;
+    ``counts`` has one number more, of what is above."""
 
     buckets: tuple[float, ...]
-    counts: list[int] = field(default_factory=list)
-    sum: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not self.counts:
-            self.counts = [0] * (len(self.buckets) + 1)
-
-    def add(self, value: float) -> None:
-        """Counts in the lowest bucket whose limit it does not exceed."""
-        self.counts[bisect_left(self.buckets, value)] += 1
-        self.sum += value
-
-    def copy(self) -> Spread:
-        """Values that are added later change only one of both."""
-        return Spread(self.buckets, list(self.counts), self.sum)
+    counts: tuple[int, ...]
+    sum: float
 
     @property
     def series(self) -> list[tuple[str, float]]:

@@ -93,12 +93,18 @@ FIGURE_FAILURES = Metric(
     "How often figures could not be told to a scrape, or not in time.",
     ("figure",),
 )
+PROCESS_RESTARTS = Metric(
+    "hms_bridge_process_restarts_total",
+    "How often processes of this server ended and were started again, of those that answer clients "
+    "and of the one in the background; absent where one process is all (serve --processes).",
+    ("process",),
+)
 
 STORE_METRICS = (
     OPEN_TXNS, OLDEST_OPEN_TXN_AGE, ABORTED_TXNS, LOCKS, COMPACTIONS, OLDEST_INITIATED_AGE,
     NEWEST_EVENT, EVENTS, OLDEST_EVENT_AGE, ARCHIVE_FILES, ARCHIVE_BYTES, PURGE_DUE, PINS, GIVEN_UP,
     INTENTS, OLDEST_INTENT_AGE, HOOK_BEHIND, HOOK_OLDEST_AGE, HOOK_TOLD, CALL_DURATION,
-    FIGURE_FAILURES,
+    FIGURE_FAILURES, PROCESS_RESTARTS,
 )  # fmt: skip
 """Everything that a scrape of a server may hold."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import logging
 import socket
 import threading
@@ -14,7 +13,6 @@ from types import TracebackType
 
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.settings import ServerSettings
-from hms_bridge.errors import ConfigError
 from hms_bridge.server.answers import Answer, answered_names, collect_answers
 from hms_bridge.server.catalog_calls import CatalogCalls
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
@@ -22,6 +20,7 @@ from hms_bridge.server.connector_calls import ConnectorCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import CallWatch, Dispatcher
+from hms_bridge.server.door import Door, Entrance, listen
 from hms_bridge.server.function_calls import FunctionCalls
 from hms_bridge.server.mark_calls import MarkCalls
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
@@ -47,7 +46,6 @@ _log = logging.getLogger(__name__)
 
 _CAPABILITY_CHECK = "metastore.client.capability.check"
 _DEFAULT_LIMITS = ServerSettings()
-_BACKLOG = 128
 _STOP_SECONDS = 10.0
 
 
@@ -58,7 +56,7 @@ class _Given:
     metastore: ServedMetastore
     config: Mapping[str, str]
     database_uuid: str | None
-    clock: Clock
+    since_seconds: int
 
     @property
     def is_capability_checked(self) -> bool:
@@ -89,7 +87,9 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
 }
 """Who answers, under which heading of the page: a new class of answers is a line here."""
 _MADE_OTHERWISE: Mapping[type, Callable[[_Given], object]] = {
-    ServiceCalls: lambda given: ServiceCalls(given.config, given.database_uuid, given.clock),
+    ServiceCalls: lambda given: ServiceCalls(
+        given.config, given.database_uuid, given.since_seconds
+    ),
     TableCalls: lambda given: TableCalls(given.metastore, given.is_capability_checked),
 }
 """Those that do not answer from the metastore alone."""
@@ -112,14 +112,15 @@ def answers_of(
     metastore: ServedMetastore,
     config: Mapping[str, str] | None = None,
     database_uuid: str | None = None,
-    clock: Clock | None = None,
+    since_seconds: int | None = None,
 ) -> dict[str, Answer]:
-    """What answers each thrift method, over a metastore."""
+    """What answers each thrift method, over a metastore; ``since_seconds``: since when the service
+    is there, if not from now on."""
     given = _Given(
         metastore=metastore,
         config=config or {},
         database_uuid=database_uuid,
-        clock=clock or SystemClock(),
+        since_seconds=_seconds(SystemClock()) if since_seconds is None else since_seconds,
     )
     return collect_answers(
         _MADE_OTHERWISE[calls](given) if calls in _MADE_OTHERWISE else calls(metastore)
@@ -135,10 +136,17 @@ def dispatcher_of(
     limits: ServerSettings = _DEFAULT_LIMITS,
     clock: Clock | None = None,
     watch: CallWatch | None = None,
+    since_seconds: int | None = None,
 ) -> Dispatcher:
     """Everything that the server answers, over a metastore."""
     clock = clock or SystemClock()
-    return Dispatcher(answers_of(metastore, config, database_uuid, clock), limits, clock, watch)
+    since_seconds = _seconds(clock) if since_seconds is None else since_seconds
+    answers = answers_of(metastore, config, database_uuid, since_seconds)
+    return Dispatcher(answers, limits, clock, watch)
+
+
+def _seconds(clock: Clock) -> int:
+    return clock.now_ms() // 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +160,8 @@ class MetastoreServer:
 
     ``port`` 0 takes a free one, which ``port`` then has. ``config`` is what get_config_value
     shows, ``watch`` hears of each call. The metastore is used by many threads at once; it stays
-    open when the server stops.
+    open when the server stops. With an ``entrance`` clients come in there: at a port that other
+    processes serve, too.
     """
 
     def __init__(
@@ -166,14 +175,22 @@ class MetastoreServer:
         limits: ServerSettings = _DEFAULT_LIMITS,
         clock: Clock | None = None,
         watch: CallWatch | None = None,
+        entrance: Entrance | None = None,
     ) -> None:
         self._address = (host, port)
+        self._entrance = entrance
         self._limits = limits
         self._clock = clock or SystemClock()
         self._dispatcher = dispatcher_of(
-            metastore, config, database_uuid, limits, self._clock, watch
+            metastore,
+            config,
+            database_uuid,
+            limits,
+            self._clock,
+            watch,
+            None if entrance is None else entrance.since_seconds,
         )
-        self._listener: socket.socket | None = None
+        self._door: Door | None = None
         self._acceptor: threading.Thread | None = None
         self._connections: dict[socket.socket, _Connection] = {}
         self._lock = threading.Lock()
@@ -189,10 +206,12 @@ class MetastoreServer:
 
         Raises ConfigError if the port cannot be used.
         """
-        self._listener = _listen(self._address)
-        self._address = (self._address[0], self._listener.getsockname()[1])
+        listener = listen(*self._address) if self._entrance is None else self._entrance.listener
+        self._address = (self._address[0], listener.getsockname()[1])
+        self._door = Door(listener, self._entrance)
+        self._door.note(0)
         self._acceptor = threading.Thread(
-            target=self._accept, args=(self._listener,), name="thrift-accept", daemon=True
+            target=self._accept, args=(self._door,), name="thrift-accept", daemon=True
         )
         self._acceptor.start()
         if on_ready is not None:
@@ -205,11 +224,11 @@ class MetastoreServer:
     def stop(self) -> None:
         """Close the port and every connection; calls under way end with their connection."""
         self._stopped.set()
-        if self._listener is not None:
-            _wake(self._listener)
-            self._listener.close()
-        if self._acceptor is not None:
+        door, self._door = self._door, None
+        if door is not None and self._acceptor is not None:
+            door.close()
             self._acceptor.join(_STOP_SECONDS)
+            door.release()
         with self._lock:
             open_connections = dict(self._connections)
         for client in open_connections:
@@ -231,19 +250,19 @@ class MetastoreServer:
     ) -> None:
         self.stop()
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _accept(self, door: Door) -> None:
         while not self._stopped.is_set():
             try:
-                client, address = listener.accept()
+                client = door.next_client()
             except OSError:
-                if self._stopped.is_set():
-                    return
                 _log.exception("a connection could not be accepted")
                 self._stopped.wait(1.0)  # e.g. out of file descriptors: others may close theirs
                 continue
-            self._admit(client, address)
+            if client is None:
+                return
+            self._admit(door, *client)
 
-    def _admit(self, client: socket.socket, address: object) -> None:
+    def _admit(self, door: Door, client: socket.socket, address: object) -> None:
         with self._lock:
             if self._stopped.is_set() or not self._has_room():
                 _log.warning("refused %s: %d connections are open", address, len(self._connections))
@@ -253,7 +272,7 @@ class MetastoreServer:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             turns = Turns(self._clock)
             thread = threading.Thread(
-                target=self._serve, args=(client, turns), name="thrift-client", daemon=True
+                target=self._serve, args=(door, client, turns), name="thrift-client", daemon=True
             )
             try:
                 thread.start()
@@ -262,6 +281,7 @@ class MetastoreServer:
                 client.close()
                 return
             self._connections[client] = _Connection(thread, turns)
+            door.note(len(self._connections))
 
     def _has_room(self) -> bool:
         """For one more; the one that has been idle longest makes room, if it has been for long."""
@@ -274,7 +294,7 @@ class MetastoreServer:
         _wake(idlest)
         return True
 
-    def _serve(self, client: socket.socket, turns: Turns) -> None:
+    def _serve(self, door: Door, client: socket.socket, turns: Turns) -> None:
         try:
             self._dispatcher.serve(client, turns)
         finally:
@@ -282,32 +302,7 @@ class MetastoreServer:
             client.close()
             with self._lock:
                 self._connections.pop(client, None)
-
-
-def _listen(address: tuple[str, int]) -> socket.socket:
-    host, port = address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind(address)
-        listener.listen(_BACKLOG)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise ConfigError(_why_not(host, port, error)) from error
-    return listener
-
-
-def _why_not(host: str, port: int, error: Exception) -> str:
-    number = error.errno if isinstance(error, OSError) else None
-    if number == errno.EADDRINUSE:
-        return (
-            f"port {port} on {host} is in use by another program; stop that program, or serve "
-            "on another port (0 takes a free one)"
-        )
-    if number == errno.EACCES:
-        return f"port {port} on {host} may not be used by this user; take one above 1023"
-    return f"cannot listen on {host} port {port}: {error}; check the address and the port"
+                door.note(len(self._connections))
 
 
 def _wake(client: socket.socket) -> None:

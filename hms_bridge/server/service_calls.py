@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hms_bridge.clock import Clock
 from hms_bridge.errors import MetaError
 from hms_bridge.server.answers import answers
 from hms_bridge.wire.structs import Struct
@@ -42,10 +41,12 @@ _WITHOUT_EFFECT = frozenset({"metastore.try.direct.sql", "metastore.try.direct.s
 class ServiceCalls:
     """fb303's calls, settings, identities."""
 
-    def __init__(self, config: Mapping[str, str], database_uuid: str | None, clock: Clock) -> None:
+    def __init__(
+        self, config: Mapping[str, str], database_uuid: str | None, since_seconds: int
+    ) -> None:
         self._config = config
         self._database_uuid = database_uuid
-        self._started_seconds = clock.now_ms() // 1000
+        self._started_seconds = since_seconds
 
     @answers("getName")
     def name(self, _: Struct) -> str:

@@ -52,20 +52,23 @@ def open_local_metastore(
     retry: RetrySettings | None = None,
     open_url: Callable[[str], Database] = open_database,
     shares_turns: bool = True,
+    tells_hooks: bool = True,
 ) -> MetastoreService:
     """Open ``sqlite:///FILE``, ``postgresql://…`` or ``mysql://…`` as a metastore.
 
     ``warehouse`` goes before the setting of that name. ``hooks`` are called besides those that
     the settings name. With ``create_schema`` what is missing of the schema is made, and the
     database ``default``. ``make_token`` gives texts that nobody else has. With ``shares_turns``
-    verbs of transactions that come at the same time share a commit. Raises ConfigError,
-    BackendError.
+    verbs of transactions that come at the same time share a commit. Without ``tells_hooks`` hooks
+    that hear after the commit are another process's affair; it must have registered them before.
+    Raises ConfigError, BackendError.
     """
     chosen = settings or Settings()
     if warehouse is not None:
         chosen = replace(chosen, warehouse=warehouse)
     roots = _roots(chosen)
-    dispatcher = HookDispatcher(event_hooks(chosen, hooks), new_id=make_token)
+    hooks_of_events = event_hooks(chosen, hooks) if tells_hooks else ()
+    dispatcher = HookDispatcher(hooks_of_events, new_id=make_token)
     inner = inner_hooks(chosen)
     message_format = _message_format(chosen)
     database = open_url(url)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cleaner.cli import cleaner
-from hms_bridge.cli.main import _TextEnding
+from hms_bridge.cli.ending import TextEnding
 from hms_bridge.errors import ConfigError, HmsBridgeError
 from tests.support.cleaning_world import CleaningWorld
 
@@ -95,7 +95,7 @@ def test_a_pass_that_could_not_clean_everything_fails(world: CleaningWorld) -> N
     )
     assert json.loads(result.stdout)[0]["state"] == "postponed"
     with pytest.raises(SystemExit) as ended:
-        _TextEnding(is_verbose=False).failed(str(result.exception), result.exception)
+        TextEnding(is_verbose=False).failed(str(result.exception), result.exception)
     assert ended.value.code == 1
 
 

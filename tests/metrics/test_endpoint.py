@@ -11,7 +11,7 @@ import pytest
 
 from hms_bridge.errors import ConfigError
 from hms_bridge.metrics.collector import Figure, FigureCollector
-from hms_bridge.metrics.endpoint import MetricsEndpoint
+from hms_bridge.metrics.endpoint import MetricsEndpoint, listen_for_scrapes
 from hms_bridge.metrics.store_metrics import PINS
 from tests.support.openmetrics import get, scrape
 
@@ -21,7 +21,8 @@ def _served(
     host: str = "127.0.0.1", port: int = 0, seconds: float = 10
 ) -> Iterator[MetricsEndpoint]:
     collector = FigureCollector([Figure("pins", lambda: [PINS.at(3)])], timeout_ms=5_000)
-    endpoint = MetricsEndpoint(collector, host=host, port=port, request_seconds_max=seconds)
+    listener = listen_for_scrapes(host, port)
+    endpoint = MetricsEndpoint(collector, host=host, listener=listener, request_seconds_max=seconds)
     endpoint.start()
     try:
         yield endpoint
@@ -52,7 +53,7 @@ def test_a_stopped_one_gives_its_port_back() -> None:
 @pytest.mark.parametrize(("host", "port"), [("192.0.2.1", 0), ("127.0.0.1", 70_000)])
 def test_an_address_that_cannot_be_used_is_refused_by_name(host: str, port: int) -> None:
     with pytest.raises(ConfigError, match=f"metrics cannot be served on {host} port {port}"):
-        MetricsEndpoint(FigureCollector([], timeout_ms=1), host=host, port=port).start()
+        listen_for_scrapes(host, port)
 
 
 def test_a_busy_port_is_refused() -> None:

@@ -4,7 +4,8 @@ A value of a table is kept here, by write id, as files would be: who commits has
 one that its snapshot shows, and writes it plus one.
 
 HMS_BRIDGE_HISTORY_OPERATIONS (0) is how many calls of the metastore there are at least: one short
-history after the other, each on tables of its own (`make histories`).
+history after the other, each on tables of its own (`make histories`). HMS_BRIDGE_TEST_METASTORES
+(thrift://HOST:PORT, with blanks between them) names servers whose clients do the same.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from typing import Any, cast
 
 import pytest
 
+from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.errors import TxnAbortedError
-from hms_bridge.metastore import LocalMetastore
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import (
@@ -58,8 +60,15 @@ TABLES = ("a", "b")
 PATIENCE_SECONDS = 60
 
 
-@pytest.fixture(params=["sqlite", *OTHER_URLS])
-def metastore(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalMetastore]:
+SERVERS = os.environ.get("HMS_BRIDGE_TEST_METASTORES", "").split()
+
+
+@pytest.fixture(params=["sqlite", *OTHER_URLS, *SERVERS])
+def metastore(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Metastore]:
+    if request.param in SERVERS:
+        with ThriftMetastoreClient(request.param) as client:
+            yield client
+        return
     url = f"sqlite:///{tmp_path}/metastore.db" if request.param == "sqlite" else request.param
     service = open_local_metastore(url, warehouse=str(tmp_path / "warehouse"))
     yield service
@@ -69,7 +78,7 @@ def metastore(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalM
 class Counted:
     """A metastore that counts how often it is called."""
 
-    def __init__(self, metastore: LocalMetastore) -> None:
+    def __init__(self, metastore: Metastore) -> None:
         self._metastore = metastore
         self._numbers = itertools.count(1)
         self.calls = 0
@@ -82,7 +91,7 @@ class Counted:
 class History:
     """What the clients did, as they were answered."""
 
-    def __init__(self, metastore: LocalMetastore) -> None:
+    def __init__(self, metastore: Metastore) -> None:
         self._metastore = metastore
         self.database = new_database(metastore)
         for table in TABLES:
@@ -147,9 +156,7 @@ class History:
             answer = self._metastore.check_lock(LockId(answer.lock_id))
 
 
-def follow(
-    metastore: LocalMetastore, last: int, is_over: threading.Event
-) -> list[NotificationEvent]:
+def follow(metastore: Metastore, last: int, is_over: threading.Event) -> list[NotificationEvent]:
     """All events up to the end, by the pages that a follower gets meanwhile."""
     seen: list[NotificationEvent] = []
     while not is_over.is_set() or metastore.get_current_event_id() > last:
@@ -160,19 +167,19 @@ def follow(
     return seen
 
 
-def test_a_history_of_many_clients_is_one_of_a_single_one(metastore: LocalMetastore) -> None:
+def test_a_history_of_many_clients_is_one_of_a_single_one(metastore: Metastore) -> None:
     counted = Counted(metastore)
     seed = 0
     while seed == 0 or counted.calls < OPERATIONS:
         seen = counted.calls
-        one_history(metastore, History(cast("LocalMetastore", counted)), seed)
+        one_history(metastore, History(cast("Metastore", counted)), seed)
         seed += THREADS
         assert counted.calls > seen
         sys.stdout.write(f"{counted.calls} calls in {seed // THREADS} histories\n")
         sys.stdout.flush()
 
 
-def one_history(metastore: LocalMetastore, history: History, seed: int) -> None:
+def one_history(metastore: Metastore, history: History, seed: int) -> None:
     """All clients at once, on tables of their own, and what they leave."""
     first = metastore.get_current_event_id()
     is_over = threading.Event()

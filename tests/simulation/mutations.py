@@ -15,6 +15,7 @@ from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_policies import OF_POLICIES
+from tests.simulation.mutations_of_processes import OF_PROCESSES
 from tests.simulation.mutations_of_removals import OF_REMOVALS
 from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_schemas import OF_SCHEMAS
@@ -50,6 +51,7 @@ MUTATIONS = (
     *OF_TURNS,
     *OF_LOADS,
     *OF_POLICIES,
+    *OF_PROCESSES,
     *OF_RIGHTS,
     *OF_SCHEMAS,
     *OF_REMOVALS,

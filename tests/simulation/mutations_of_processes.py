@@ -1,0 +1,74 @@
+"""Protective lines of servers of several processes; see :mod:`tests.simulation.mutations`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_SERVE = "tests/cli/test_serve_processes.py::"
+_SUPERVISOR = "hms_bridge/server/supervisor.py"
+
+OF_PROCESSES = (
+    Mutation(
+        name="what a process counted is gone with it",
+        file="hms_bridge/shared_numbers.py",
+        old="memoryview(mmap.mmap(-1, max(1, count) * _BYTES))",
+        new="memoryview(bytearray(max(1, count) * _BYTES))",
+        test="tests/metrics/test_call_times.py::test_counts_of_killed_processes_stay_and_go_on",
+    ),
+    Mutation(
+        name="processes live on when the first is gone",
+        file=_SUPERVISOR,
+        old="        os.close(self._life)\n",
+        new="",
+        test=f"{_SERVE}test_none_lives_on_without_the_first_process",
+    ),
+    Mutation(
+        name="a stop that is sent to all processes cuts calls off",
+        file=_SUPERVISOR,
+        old="StopRequests(lambda: None, (signal.SIGTERM,))",
+        new="StopRequests(lambda: os._exit(1), (signal.SIGTERM,))",
+        test=f"{_SERVE}test_a_stop_lets_what_began_come_to_its_end",
+    ),
+    Mutation(
+        name="a process that ended is not started again",
+        file=_SUPERVISOR,
+        old="            if kept.process is None and now >= kept.due_at:\n",
+        new="            if kept.process is None and now < kept.started_at:\n",
+        test=f"{_SERVE}test_connections_are_spread_evenly_and_to_who_has_fewest",
+    ),
+    Mutation(
+        name="each process has a database in memory of its own",
+        file="hms_bridge/connect.py",
+        old="    if is_in_memory(url):\n",
+        new="    if is_in_memory(url) and False:\n",
+        test=f"{_SERVE}test_a_database_in_memory_has_one_process",
+    ),
+    Mutation(
+        name="who closes a shared port closes it for all",
+        file="hms_bridge/server/door.py",
+        old="        self._listener.close()\n",
+        new="        self._listener.shutdown(socket.SHUT_RDWR)\n        self._listener.close()\n",
+        test="tests/server/test_door.py::test_a_door_that_closes_leaves_the_port_to_the_others",
+    ),
+    Mutation(
+        name="whoever comes is let in by whoever is quickest",
+        file="hms_bridge/server/door.py",
+        old="            entrance.peers.is_another_emptier(entrance.number)\n",
+        new="            entrance.peers is None\n",
+        test="tests/server/test_door.py::test_who_has_more_lets_the_other_go_first",
+    ),
+    Mutation(
+        name="each process takes what the limits allow to all",
+        file="hms_bridge/server/process_plan.py",
+        old="messages_memory_bytes_max=whole.messages_memory_bytes_max // processes",
+        new="messages_memory_bytes_max=whole.messages_memory_bytes_max",
+        test="tests/server/test_process_plan.py::test_limits_of_all_are_those_of_one",
+    ),
+    Mutation(
+        name="client processes write no points for hooks that another process calls",
+        file="hms_bridge/service/unit_of_work.py",
+        old="self._is_heard = self._is_heard or self.read(hook_points.has_hooks)",
+        new="self._is_heard = self._is_heard and self.read(hook_points.has_hooks)",
+        test=f"{_SERVE}test_the_background_process_is_followed_by_another",
+    ),
+)
