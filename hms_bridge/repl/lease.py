@@ -43,8 +43,8 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.target import Scope
-from hms_bridge.repl.holding_process import has_ended, with_own_process, without_mark
 from hms_bridge.session.heartbeat import Heartbeat, heartbeat_interval_seconds
+from hms_bridge.session.holding_process import has_ended, with_own_process, without_mark
 
 _LOG = logging.getLogger(__name__)
 

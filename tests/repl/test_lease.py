@@ -21,10 +21,10 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import OpenTxnsRequest
-from hms_bridge.repl.holding_process import with_own_process
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.repl.load.replica import Replica
+from hms_bridge.session.holding_process import with_own_process
 from tests.conformance import objects
 from tests.support.served_metastore import served_metastore
 

@@ -3,7 +3,7 @@ can know at once that it has ended, and need not wait for its silence.
 
 A process id says nothing elsewhere, nor in another container of the machine, and is given again.
 So beside it stand which machine it is (of one boot, and one space of process ids) and when the
-process began. Where a system does not tell that, as outside of Linux, nobody knows, and waits.
+process began. Where a system does not say that, as outside of Linux, nobody knows, and waits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def with_own_process(agent: str) -> str:
 
 def has_ended(agent: str | None) -> bool:
     """Whether the process that an agent names was one of this machine, and is there no more. False
-    where nobody can tell."""
+    where nobody can know."""
     match = _MARK.search(agent or "")
     if match is None or match["machine"] is None or match["machine"] != _machine():
         return False

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from hms_bridge.repl.holding_process import has_ended, with_own_process, without_mark
+from hms_bridge.session.holding_process import has_ended, with_own_process, without_mark
 
 TELLS = (
-    "from hms_bridge.repl.holding_process import with_own_process\n"
+    "from hms_bridge.session.holding_process import with_own_process\n"
     "print(with_own_process('repl run'), flush=True); input()"
 )
 
