@@ -206,6 +206,20 @@ def held_lease(metastore: Metastore, clock: Clock, request: LeaseRequest) -> Ite
         _give_back(metastore, lock_id)
 
 
+def lease_holder(metastore: Metastore, request: LeaseRequest) -> str | None:
+    """Who has the lease that is asked for now, as a sentence; None if nobody, or a process that is
+    known to have ended. Whether that one lives shows only to who waits for it."""
+    listed = metastore.show_locks(LockFilter(scope=request.scope))
+    held = [lock for lock in listed if not has_ended(lock.agent)]
+    if not held:
+        return None
+    holder = min(held, key=lambda lock: lock.lock_id)
+    return (
+        f"another {request.kind.verb} of {request.name} has begun and not ended: {_who(holder)}. "
+        "If it lives, this is refused; if it was killed, this waits for its lease"
+    )
+
+
 @dataclass(kw_only=True, slots=True)
 class _Watch:
     """How long a holder was watched without a heartbeat. Times are of the steady clock."""
