@@ -295,8 +295,45 @@ def test_how_far_each_policy_is(replication: Replication, tmp_path: Path) -> Non
     replication.ok("policy", "remove", "gone")
     _, row = replication.ok("lag", "--all").table
     assert [cell.strip() for cell in row[:2]] == ["sales", "sales"]
-    for words in (("lag",), ("lag", "sales"), ("lag", "sales", "--all")):
-        assert "name databases, with --source, or give --all" in replication.run(*words).err
+    for words in (("lag",), ("lag", "sales", "--all")):
+        assert "name policies, or databases with --source, or give --all" in (
+            replication.run(*words).err
+        )
+
+
+def test_a_policy_says_where_its_replica_and_dumps_are(
+    replication: Replication, tmp_path: Path
+) -> None:
+    """`repl status` looked below the root of the settings, and said nothing of the source."""
+    root = f"{tmp_path}/elsewhere"
+    change = ("policy", "add", "sales", "--replace", "--root", root)
+    replication.ok(*change)
+    replication.end_writers()
+    replication.ok("run", "sales")
+    replication.program.ok("sql", "-e", "CREATE TABLE sales.more (a INT)")
+    source = ("--source", replication.program.url)
+    for words in (("sales",), ("sales", *source), ("sales", "--into", "sales")):
+        told = replication.ok("status", *words, "--format", "json").json
+        assert told["newest_dump"].startswith(f"file:{root}")
+        assert (told["newest_dump_state"], told["changes_behind"]) == ("loaded", 1)
+    for words in (("sales",), ("sales", *source)):
+        (row,) = replication.ok("lag", *words, "--format", "jsonl").json_lines
+        assert row["last_loaded"] is not None
+        assert row["changes_behind"] == 1
+    unknown = replication.run("lag", "sale", "--format", "jsonl")
+    assert unknown.exit_code == 3
+    assert "there is no policy sale; there are: sales" in unknown.json_lines[0]["why"]
+
+
+def test_the_status_of_a_policy_whose_source_is_lost_says_what_its_replica_shows(
+    replication: Replication,
+) -> None:
+    replication.ok("run", "sales")
+    (replication.program.folder / "metastore.db").rename(replication.program.folder / "away.db")
+    answer = replication.ok("status", "sales", "--format", "json")
+    assert answer.json["newest_dump_state"] == "loaded"
+    assert answer.json["source_event_id"] is None
+    assert "the source of policy sales cannot be asked" in answer.err
 
 
 def test_a_monitor_hears_of_cycles(replication: Replication, tmp_path: Path) -> None:

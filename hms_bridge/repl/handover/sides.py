@@ -102,11 +102,11 @@ class OpenSides:
         name = self.target.database_name
         looked_at = [(self.keeper, LeaseKind.RUN, self.policy.name)]
         looked_at += [(self.target.metastore, LeaseKind.LOAD, name)] if is_loading else []
-        found = (
+        texts = (
             lease_holder(metastore, LeaseRequest.of(self, kind, about, self.say))
             for metastore, kind, about in looked_at
         )
-        return tuple(text for text in found if text is not None)
+        return tuple(text for text in texts if text is not None)
 
     def replicate(
         self, policy: ReplicationPolicy, work: Callable[[OpenCycle], CycleResult]
