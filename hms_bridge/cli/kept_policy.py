@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hms_bridge.cli.output import say
 from hms_bridge.cli.repl_options import Call
@@ -10,16 +11,32 @@ from hms_bridge.cli.sides import side_settings
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import is_set_up, shareable_url
 from hms_bridge.errors import ConfigError
-from hms_bridge.model.replication import ReplicationPolicy
+from hms_bridge.model.replication import PolicyTotals, ReplicationPolicy
 
 
-def kept_policies(call: Call) -> tuple[ReplicationPolicy, ...]:
-    """Those that ``--metastore`` keeps; a server, and a file that is not there, keep none."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptPolicies:
+    """What a metastore's own database knows of replications."""
+
+    policies: tuple[ReplicationPolicy, ...] = ()
+    totals: tuple[PolicyTotals, ...] = ()
+
+    def last_success_ms(self, policy: ReplicationPolicy) -> int | None:
+        """When a cycle of a policy last brought its replica to the source's state."""
+        return next(
+            (sums.last_success_ms for sums in self.totals if sums.policy == policy.name), None
+        )
+
+
+def kept_policies(call: Call) -> KeptPolicies:
+    """What ``--metastore`` keeps; a server, and a file that is not there, keep nothing."""
     url = call.metastore_url
     if url.startswith("thrift://") or not is_set_up(url):
-        return ()
+        return KeptPolicies()
     with call.store() as store:
-        return store.policies.get_policies()
+        return KeptPolicies(
+            policies=store.policies.get_policies(), totals=store.policies.get_totals()
+        )
 
 
 def policy_of(

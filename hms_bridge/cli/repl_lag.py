@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.kept_policy import kept_policies, policy_of, settings_of_source
+from hms_bridge.cli.kept_policy import (
+    KeptPolicies,
+    kept_policies,
+    policy_of,
+    settings_of_source,
+)
 from hms_bridge.cli.lag_verdict import (
     LagLimits,
     State,
@@ -146,9 +151,9 @@ class _Monitor:
             for name in dict.fromkeys(name.lower() for name in names)
         ]
         try:
-            policies = kept_policies(self.call)
+            kept = kept_policies(self.call)
             with both_sides(url, source_url, settings) as looker:
-                return [self._database(looker, replica, policies) for replica in watched]
+                return [self._database(looker, replica, kept) for replica in watched]
         except HmsBridgeError as error:
             return [self._out_of_reach(replica, source_url, str(error)) for replica in watched]
 
@@ -161,32 +166,35 @@ class _Monitor:
         ]
         try:
             with self.call.store() as store:
-                policies = store.policies.get_policies()
+                kept = KeptPolicies(
+                    policies=store.policies.get_policies(), totals=store.policies.get_totals()
+                )
         except HmsBridgeError as error:
             return [nothing.unknown(str(error)) for nothing in watched]
-        if not policies:
+        if not kept.policies:
             why = "no policy is kept there: see repl policy add"
             return [nothing.unknown(why) for nothing in watched]
         if not names:
-            return [self._policy(policy, url) for policy in policies]
-        return [self._named(nothing, policies) for nothing in watched]
+            return [self._policy(policy, kept) for policy in kept.policies]
+        return [self._named(nothing, kept) for nothing in watched]
 
-    def _named(self, watched: Watched, policies: Sequence[ReplicationPolicy]) -> Verdict:
-        url, name = self.call.metastore_url, watched.database
-        policy = policy_of(policies, name, url)
+    def _named(self, watched: Watched, kept: KeptPolicies) -> Verdict:
+        name = watched.database
+        policy = policy_of(kept.policies, name, self.call.metastore_url)
         if policy is not None:
-            return self._policy(policy, url)
-        known = ", ".join(policy.name for policy in policies)
+            return self._policy(policy, kept)
+        known = ", ".join(policy.name for policy in kept.policies)
         return watched.unknown(
             f"there is no policy {name}; there are: {known}. With --source it is a database"
         )
 
     def _database(
-        self, looker: ReplStatus, replica: Watched, policies: Sequence[ReplicationPolicy] = ()
+        self, looker: ReplStatus, replica: Watched, kept: KeptPolicies | None = None
     ) -> Verdict:
         try:
             name, settings = replica.database, self.call.settings
-            policy = policy_of(policies, name, self.call.metastore_url, is_database=True)
+            kept = kept or KeptPolicies()
+            policy = policy_of(kept.policies, name, self.call.metastore_url, is_database=True)
             if policy is not None:
                 settings = settings_of_source(policy, settings)
             request = status_request(
@@ -194,6 +202,7 @@ class _Monitor:
                 settings,
                 given_root=self.given_root or (None if policy is None else policy.root),
                 target_database=None if policy is None else policy.target.database,
+                last_success_ms=None if policy is None else kept.last_success_ms(policy),
                 are_bytes_counted=self.are_bytes_counted,
             )
             return self.limits.judge(replica, looker.look(request))
@@ -212,8 +221,8 @@ class _Monitor:
             return replace(replica.unknown(why), report=seen.report)
         return replace(seen, why=f"{seen.why}; and {why}")
 
-    def _policy(self, policy: ReplicationPolicy, store_url: str) -> Verdict:
-        target = policy.target
+    def _policy(self, policy: ReplicationPolicy, kept: KeptPolicies) -> Verdict:
+        target, store_url = policy.target, self.call.metastore_url
         replica = Watched(
             database=target.database,
             metastore=url_without_password(target.metastore or store_url),
@@ -226,6 +235,7 @@ class _Monitor:
                 settings,
                 given_root=policy.root,
                 target_database=target.database,
+                last_success_ms=kept.last_success_ms(policy),
                 are_bytes_counted=self.are_bytes_counted,
             )
             urls = side_url(target, store_url), side_url(policy.source, store_url)

@@ -71,6 +71,7 @@ def status(
         given_root=given_root or place.root,
         target_database=place.target_database,
         are_bytes_counted=are_bytes_counted,
+        last_success_ms=place.last_success_ms,
     )
     with both_sides(place.metastore_url, place.source_url, place.settings) as looker:
         report = looker.look(request)
@@ -91,6 +92,7 @@ class _Place:
     target_database: str | None
     root: str | None
     settings: Settings
+    last_success_ms: int | None = None
 
 
 def _place(name: str, source_url: str | None, target_database: str | None, call: Call) -> _Place:
@@ -98,8 +100,9 @@ def _place(name: str, source_url: str | None, target_database: str | None, call:
     be asked is left out, with a note: the replica shows something without it."""
     from hms_bridge.cli.kept_policy import kept_policies, policy_of, settings_of_source
 
+    kept = kept_policies(call)
     policy = policy_of(
-        kept_policies(call),
+        kept.policies,
         name,
         call.metastore_url,
         target_database=target_database,
@@ -122,6 +125,7 @@ def _place(name: str, source_url: str | None, target_database: str | None, call:
         target_database=policy.target.database,
         root=policy.root,
         settings=settings,
+        last_success_ms=kept.last_success_ms(policy),
     )
 
 
@@ -146,6 +150,7 @@ def status_request(
     given_root: str | None,
     target_database: str | None = None,
     are_bytes_counted: bool = False,
+    last_success_ms: int | None = None,
 ) -> StatusRequest:
     """Whose status, with what the settings say of event log and archive."""
     from hms_bridge.cli.repl_requests import dump_rules, repl_root
@@ -163,6 +168,7 @@ def status_request(
         archive_budget=settings.archive.budget,
         own_archive=archive_root(settings),
         are_bytes_counted=are_bytes_counted,
+        last_success_ms=last_success_ms,
         rules=dump_rules(settings),
     )
 
@@ -196,7 +202,9 @@ def both_sides(
 
 def _notes(report: StatusReport, root: str) -> Iterator[str]:
     """What no figure shows: that there is nothing yet, or that it was looked for elsewhere."""
-    if report.last_event_id is None and not report.troubles:
+    if report.unfinished_load is not None:
+        yield f"note: {report.unfinished_load}"
+    elif report.last_event_id is None and not report.troubles:
         yield "note: nothing was loaded yet"
     if not report.dumps:
         yield (
@@ -221,6 +229,7 @@ def _record(report: StatusReport) -> dict[str, object]:
         "newest_dump_state": newest.state.value if newest else None,
         "finished": time_text(newest.finished_ms) if newest else None,
         "loaded": time_text(newest.loaded_ms) if newest else None,
+        "last_loaded": time_text(report.last_loaded_ms),
         "headroom_seconds": headroom.seconds if headroom else None,
         "headroom_limit": headroom.limit if headroom else None,
         "events_expire_in_seconds": report.events_expire_in_seconds,
@@ -230,6 +239,7 @@ def _record(report: StatusReport) -> dict[str, object]:
         "missing_files": report.missing_files,
         "is_first_incremental_pending": report.is_first_incremental_pending,
         "is_incompatible": report.is_incompatible,
+        "unfinished_load": report.unfinished_load,
         "troubles": list(report.troubles),
     }
 
@@ -249,6 +259,7 @@ def _shown(report: StatusReport) -> dict[str, object]:
         "its state": newest.state.value if newest else None,
         "finished": time_text(newest.finished_ms) if newest else None,
         "loaded": time_text(newest.loaded_ms) if newest else None,
+        "last loaded": time_text(report.last_loaded_ms),
         "events expire in": duration_text(report.events_expire_in_seconds),
         "archive expires in": duration_text(report.archive_expires_in_seconds),
         "archive's budget ends in": duration_text(report.budget_ends_in_seconds),

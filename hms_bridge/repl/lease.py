@@ -206,18 +206,26 @@ def held_lease(metastore: Metastore, clock: Clock, request: LeaseRequest) -> Ite
         _give_back(metastore, lock_id)
 
 
-def lease_holder(metastore: Metastore, request: LeaseRequest) -> str | None:
-    """Who has the lease that is asked for now, as a sentence; None if nobody, or a process that is
-    known to have ended. Whether that one lives shows only to who waits for it."""
-    listed = metastore.show_locks(LockFilter(scope=request.scope))
-    held = [lock for lock in listed if not has_ended(lock.agent)]
-    if not held:
-        return None
-    holder = min(held, key=lambda lock: lock.lock_id)
-    return (
-        f"another {request.kind.verb} of {request.name} has begun and not ended: {_who(holder)}. "
-        "If it lives, this is refused; if it was killed, this waits for its lease"
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeaseSeen:
+    """A lease that somebody has. ``who``: for people; ``has_ended``: its process was one of this
+    machine, and is gone. Whether any other holder lives shows only to who waits for it."""
+
+    who: str
+    has_ended: bool
+
+
+def lease_seen(metastore: Metastore, kind: LeaseKind, name: str) -> LeaseSeen | None:
+    """Who has a lease on a database or policy now; None if nobody. Changes nothing."""
+    scope = Scope(name.lower(), kind.value)
+    holder = min(
+        metastore.show_locks(LockFilter(scope=scope)),
+        key=lambda lock: lock.lock_id,
+        default=None,
     )
+    if holder is None:
+        return None
+    return LeaseSeen(who=_who(holder), has_ended=has_ended(holder.agent))
 
 
 @dataclass(kw_only=True, slots=True)

@@ -93,6 +93,13 @@ def test_a_policy_whose_cycle_was_killed_here_is_removed_soon(replication: Repli
         time.sleep(0.1)
     process.kill()
     process.wait()
+    for verb in ("status", "lag"):
+        answer = replication.run(verb, "sales")
+        text = answer.err if verb == "status" else answer.out
+        assert "a load into sales was killed (" in text
+        assert f"process {process.pid})" in text
+        assert "that process is gone" in text
+        assert "nothing was loaded yet" not in text
     assert f"process {process.pid}" in held["repl-run"]
     told = replication.ok("policy", "remove", "sales", "--set", "hive.txn.timeout=6s").err
     assert "another repl run of policy sales was killed" in told

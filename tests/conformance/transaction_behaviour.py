@@ -56,9 +56,6 @@ class TransactionBehaviour:
         assert metastore.get_open_txns().high_watermark >= later
         metastore.abort_txns([*ids, later])
 
-    def test_ours_heeds_fences(self, metastore: Metastore) -> None:
-        assert metastore.heeds_fences()
-
     def test_a_committed_transaction_is_not_listed(self, metastore: Metastore) -> None:
         txn = open_txn(metastore)
         assert state_of(metastore, txn) is TxnState.OPEN

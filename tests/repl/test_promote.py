@@ -438,8 +438,8 @@ def test_a_dry_run_says_who_is_at_work(sites: Sites) -> None:
     with other.alone_with_policy(), other.alone_with_loads(other.target):
         plan = Promotion(found).plan(PromoteRequest(policy=sites.policy))
     run, load = plan.notes[-2:]
-    assert "another repl run of policy sales has begun" in run
-    assert "another repl load of database sales has begun" in load
+    assert "another repl run of sales has begun" in run
+    assert "another repl load of sales has begun" in load
     assert "@elsewhere" in load
     assert Promotion(found).plan(PromoteRequest(policy=sites.policy)).notes == ()
 

@@ -18,14 +18,7 @@ from hms_bridge.model.txn import AbortReason, AllocateWriteIdsRequest
 from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.handover.own_part import open_rebalances, open_writers
-from hms_bridge.repl.lease import (
-    Lease,
-    LeaseKind,
-    LeaseRequest,
-    LeaseRules,
-    held_lease,
-    lease_holder,
-)
+from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease, lease_seen
 from hms_bridge.repl.lookup import all_tables, if_there
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.successor import Successor
@@ -102,11 +95,15 @@ class OpenSides:
         name = self.target.database_name
         looked_at = [(self.keeper, LeaseKind.RUN, self.policy.name)]
         looked_at += [(self.target.metastore, LeaseKind.LOAD, name)] if is_loading else []
-        texts = (
-            lease_holder(metastore, LeaseRequest.of(self, kind, about, self.say))
-            for metastore, kind, about in looked_at
-        )
-        return tuple(text for text in texts if text is not None)
+        texts = []
+        for metastore, kind, about in looked_at:
+            seen = lease_seen(metastore, kind, about)
+            if seen is not None and not seen.has_ended:
+                texts.append(
+                    f"another {kind.verb} of {about} has begun and not ended: {seen.who}. If it "
+                    "lives, this is refused; if it was killed, this waits for its lease"
+                )
+        return tuple(texts)
 
     def replicate(
         self, policy: ReplicationPolicy, work: Callable[[OpenCycle], CycleResult]
