@@ -221,18 +221,14 @@ class ReplStatus:
             is_pinned=is_pinned,
             unfinished_load=self._unfinished_load(request, parameters or {}, waiting),
             last_success_ms=request.last_success_ms,
-            troubles=tuple(
-                trouble
-                for trouble in (
-                    gap,
-                    self._not_there(request, dumps),
-                    None if has_taken_over(parameters or {}) else self._successor(source),
-                    _marked(dumps),
-                    _lost_files(missing),
-                    *(given_up_text(pin, source) for pin in own_pins),
-                    _not_compatible(source, is_incompatible),
-                )
-                if trouble
+            troubles=_without_empty(
+                gap,
+                self._not_there(request, dumps),
+                None if has_taken_over(parameters or {}) else self._successor(source),
+                _marked(dumps),
+                _lost_files(missing),
+                *(given_up_text(pin, source) for pin in own_pins),
+                _not_compatible(source, is_incompatible),
             ),
         )
 
@@ -418,6 +414,10 @@ class ReplStatus:
             finished_ms=None if dump.metadata is None else dump.time_ms,
             loaded_ms=None if loaded is None else loaded.mtime_ms,
         )
+
+
+def _without_empty(*texts: str | None) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
 
 
 def _reached_text(parameters: Mapping[str, str], waiting: DumpDirectory | None) -> str | None:
