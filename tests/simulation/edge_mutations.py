@@ -23,7 +23,7 @@ EDGES = (
     Mutation(
         name="loaded dumps hide that the replica is not there",
         file="hms_bridge/repl/status.py",
-        old="                    self._not_there(request, dumps),\n",
+        old="                self._not_there(request, dumps),\n",
         new="",
         test=f"{_NAMES}test_a_replica_that_is_looked_for_in_the_wrong_place",
     ),
