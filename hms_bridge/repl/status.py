@@ -22,7 +22,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
 from hms_bridge.model.event_block import budget_ends_seconds
 from hms_bridge.model.ids import EventId
-from hms_bridge.model.properties import CHECKPOINT, FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
+from hms_bridge.model.properties import CHECKPOINT, FIRST_INCREMENTAL_PENDING, INCOMPATIBLE, is_true
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.backlog import Backlog, bytes_to_copy, find_backlog
 from hms_bridge.repl.dump.event_source import EventRange, next_event
@@ -198,7 +198,7 @@ class ReplStatus:
             if has_taken_over(parameters or {})
             else self._backlog(scope, loaded, dumps, current)
         )
-        is_incompatible = _is_true(parameters, INCOMPATIBLE)
+        is_incompatible = is_true(parameters or {}, INCOMPATIBLE)
         return StatusReport(
             source_database=source,
             target_database=request.target_database,
@@ -208,7 +208,7 @@ class ReplStatus:
             rpo_seconds=None if backlog is None else self._age_seconds(backlog.oldest_ms),
             bytes_to_copy=self._bytes_to_copy(request, scope, backlog),
             scope=scope,
-            is_first_incremental_pending=_is_true(parameters, FIRST_INCREMENTAL_PENDING),
+            is_first_incremental_pending=is_true(parameters or {}, FIRST_INCREMENTAL_PENDING),
             is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
             events_expire_in_seconds=self._seconds_until(
@@ -477,10 +477,6 @@ def _not_compatible(database: str, is_incompatible: bool) -> str | None:
     if not is_incompatible:
         return None
     return f"{database} is marked {INCOMPATIBLE}. {begin_anew(database)}"
-
-
-def _is_true(parameters: dict[str, str] | None, key: str) -> bool:
-    return (parameters or {}).get(key, "").lower() == "true"
 
 
 def _sum(time_ms: int | None, more_ms: int) -> int | None:

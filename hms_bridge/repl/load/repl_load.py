@@ -24,6 +24,7 @@ from hms_bridge.model.properties import (
     INCOMPATIBLE,
     LAST_EVENT,
     TARGET_LAST_EVENT,
+    is_true,
 )
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.layout import database_directory
@@ -330,7 +331,7 @@ class ReplLoad:
                 f"database {target} was not bootstrapped, but {reader.paths.root} is an "
                 "incremental dump; load a bootstrap dump first"
             )
-        if database.parameters.get(INCOMPATIBLE, "").lower() == "true":
+        if is_true(database.parameters, INCOMPATIBLE):
             raise IncompatibleError(
                 f"database {target} is marked {INCOMPATIBLE}: a replayed transaction was aborted "
                 "there, so later events do not fit. "

@@ -15,7 +15,7 @@ from changemanager.location import Resolver
 from hms_bridge.errors import EventGapError, MarkedError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.model.properties import CHECKPOINT, INCOMPATIBLE
+from hms_bridge.model.properties import CHECKPOINT, INCOMPATIBLE, is_true
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
 from hms_bridge.repl.compare.repl_compare import ReplCompare
 from hms_bridge.repl.compare.table_comparison import CompareRequest, Depth
@@ -239,7 +239,7 @@ class RepairLooking:
             is_there=True,
             stands_at=last_event_of(parameters),
             begun=parameters.get(CHECKPOINT),
-            is_incompatible=parameters.get(INCOMPATIBLE, "").lower() == "true",
+            is_incompatible=is_true(parameters, INCOMPATIBLE),
             table_count=len(self._sides.target.get_tables(name)),
         )
 
