@@ -9,7 +9,6 @@ from hms_bridge.cli.output import say
 from hms_bridge.cli.repl_options import Call
 from hms_bridge.cli.sides import side_settings
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import is_set_up, shareable_url
 from hms_bridge.errors import ConfigError
 from hms_bridge.model.replication import PolicyTotals, ReplicationPolicy
 
@@ -30,6 +29,8 @@ class KeptPolicies:
 
 def kept_policies(call: Call) -> KeptPolicies:
     """What ``--metastore`` keeps; a server, and a file that is not there, keep nothing."""
+    from hms_bridge.connect import is_set_up
+
     url = call.metastore_url
     if url.startswith("thrift://") or not is_set_up(url):
         return KeptPolicies()
@@ -49,6 +50,8 @@ def policy_of(
 ) -> ReplicationPolicy | None:
     """The policy called ``name``, unless that ``is_database``; else the one that replicates a
     database of that name into the metastore, if there is only one. ``target_database``: into it."""
+    from hms_bridge.connect import shareable_url
+
     wanted = [
         policy
         for policy in policies
