@@ -256,6 +256,10 @@ class TransactionStore(Protocol):
     def get_txn_timeout_ms(self) -> int:
         """After how long without a heartbeat it ends a transaction or lock: hive.txn.timeout."""
 
+    def heeds_fences(self) -> bool:
+        """Whether it gives no write ids of a source that is handed over to its replica: one of ours
+        does not, a Hive's does."""
+
     def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
         """Keep a range alive; never raises for one of them."""
 

@@ -18,6 +18,11 @@ class PolicyStore(Protocol):
         if another one of a name is there and is not to be replaced, and for two with the same
         target, or with the same dumps."""
 
+    def changed_by(
+        self, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False
+    ) -> tuple[ReplicationPolicy, ...]:
+        """Which of them ``add_policies`` would write. Raises what that does."""
+
     def get_policy(self, name: str) -> ReplicationPolicy:
         """Raises NoSuchObjectError."""
 

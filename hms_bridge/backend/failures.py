@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from sqlalchemy.exc import (
+    DataError,
     DBAPIError,
     IntegrityError,
     OperationalError,
@@ -18,6 +19,8 @@ from hms_bridge.errors import (
     BackendError,
     CommitUnknownError,
     DatabaseGoneError,
+    HmsBridgeError,
+    InvalidObjectError,
     RetryableBackendError,
     RowTakenError,
 )
@@ -32,21 +35,29 @@ _POSTGRESQL_FULL = "53100"
 _MYSQL_FULL = frozenset({(1021,), (1114,)})
 _MYSQL_CODES = frozenset({1020, 1205, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
+_TOO_LONG_STATES = frozenset({"22001"})
+_TOO_LONG_CODES = frozenset({1406})
+_NO_TEXT_STATES = frozenset({"22021", "22P05"})
+_NO_TEXT_CODES = frozenset({1366})
+_NO_TEXT_WORDS = ("NUL (0x00)",)
 _CUT_OFF = "8s2b"
 """SQLAlchemy's code for a statement of a transaction whose connection is gone."""
 
 
 def translate(
     error: SQLAlchemyError, database: str, *, is_committing: bool, has_answered: bool = True
-) -> BackendError:
+) -> HmsBridgeError:
     """The error of ours for one of SQLAlchemy's; the text leaves out statement and parameters.
 
+    A BackendError; InvalidObjectError for a text that no column takes: that is the caller's.
     A connection that is lost while committing is not retryable: the commit may have happened.
     ``has_answered``: the database was reached before, so that a refusal now is an outage and not
     a mistyped URL.
     """
     cause = error.orig if isinstance(error, StatementError) and error.orig else error
     reason = " ".join(str(cause).split())
+    if isinstance(error, DataError) and (why := _unfit(error)):
+        return InvalidObjectError(f"{why}: {reason}")
     if isinstance(error, IntegrityError):
         return _broken_rule(error, f"{database}: {reason}")
     if isinstance(error, DBAPIError) and _is(
@@ -75,6 +86,15 @@ def translate(
             "try again"
         )
     return (CommitUnknownError if is_unknown else BackendError)(f"{database}: {reason}")
+
+
+def _unfit(error: DataError) -> str:
+    """What is wrong with a text that a column does not take; empty for what is no text."""
+    if _is(error, _TOO_LONG_STATES, _TOO_LONG_CODES, ()):
+        return "a text is longer than its column in the metastore's database; send a shorter one"
+    if _is(error, _NO_TEXT_STATES, _NO_TEXT_CODES, _NO_TEXT_WORDS):
+        return "a text has a character that the metastore's database does not hold; leave it out"
+    return ""
 
 
 def _is_refusal(cause: BaseException) -> bool:

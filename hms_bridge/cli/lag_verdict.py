@@ -133,6 +133,8 @@ def _ends_text(headroom: Headroom) -> str:
 
 
 def _why_unknown(report: StatusReport) -> str:
+    if report.last_event_id is None and report.unfinished_load is not None:
+        return report.unfinished_load
     if report.last_event_id is None:
         return "nothing was loaded yet: 'repl run', or 'repl load' after 'repl dump'"
     return "the log has no longer what the waiting dump holds: load it"

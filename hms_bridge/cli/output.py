@@ -20,7 +20,9 @@ FORMATS = ("table", "json", "jsonl")
 _UNLIMITED_WIDTH = 10_000
 _SHORT_WIDTH = 30
 _LONG_WIDTH_MIN = 16
-_GAP = 2
+_GAPS = (2, 1)
+_NOTHING = "-"
+"""Stands in a table where there is no value."""
 
 Row = Mapping[str, object]
 
@@ -31,12 +33,14 @@ def print_rows(
     output_format: str,
     *,
     shown: Sequence[str] | None = None,
-    null: str = "-",
+    null: str = _NOTHING,
 ) -> None:
     """Print ``rows``; ``columns`` are the keys to show, in order, also where there are no rows.
 
     ``shown``: the columns of the table that a person sees, if others; those in which no row has a
-    value are left out. ``null`` stands for no value there. JSON lines are printed as rows come.
+    value are left out. ``null`` stands for no value there; unless it is a word of its own, such as
+    NULL, a terminal that is too narrow leaves out columns without any value, too. JSON lines are
+    printed as rows come.
     """
     if output_format == "jsonl":
         for row in rows:
@@ -54,11 +58,9 @@ def print_rows(
 def print_record(record: Row, output_format: str) -> None:
     """Print one record: a table of two columns without what is empty, or one JSON object."""
     if output_format == "table":
-        pairs = [
-            (key, _cell(_listed(value), "-"))
-            for key, value in record.items()
-            if not _is_empty(value)
-        ]
+        shown = {key: value for key, value in record.items() if not _is_empty(value)}
+        width = _console().width - max(map(cell_len, shown), default=0) - _GAPS[0]
+        pairs = [(key, _record_cell(value, width)) for key, value in shown.items()]
         _print_pairs(pairs)
     elif output_format == "json":
         click.echo(json.dumps(_plain(record, tuple(record)), indent=2))
@@ -161,6 +163,16 @@ def _text(value: object) -> str:
     return str(value)
 
 
+def _record_cell(value: object, width: int) -> Text:
+    """A value of a record; of a list that is too long for a line, each part on one of its own."""
+    whole = _cell(_listed(value), _NOTHING)
+    if cell_len(whole.plain) <= width or not isinstance(value, list | tuple | Mapping):
+        return whole
+    parts = value.items() if isinstance(value, Mapping) else value
+    texts = (_listed(dict([part]) if isinstance(value, Mapping) else part) for part in parts)
+    return Text("\n").join(_cell(text, _NOTHING) for text in texts)
+
+
 def _listed(value: object) -> object:
     """``a, b`` for a list of plain values, ``a 1, b 2`` for a mapping."""
     if isinstance(value, Mapping):
@@ -194,53 +206,58 @@ def _printable(text: str) -> str:
 
 
 def _print_table(rows: Sequence[Row], columns: Sequence[str], null: str) -> None:
-    cells = [[_cell(row.get(column), null) for column in columns] for row in rows]
-    widths = [
-        max([cell_len(column), *(cell_len(line[index].plain) for line in cells)])
-        for index, column in enumerate(columns)
-    ]
-    if rows and not _fits(widths, _console().width):
-        _print_blocks(cells, columns)
+    width, gap = _console().width, _gap_of(rows, columns, null, _console().width)
+    if rows and gap is None and null == _NOTHING:
+        columns = [name for name in columns if any(row.get(name) is not None for row in rows)]
+        gap = _gap_of(rows, columns, null, width)
+    if rows and gap is None:
+        _print_blocks(rows, columns, null)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0))
-    for column, width in zip(columns, widths, strict=True):
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, gap or 1, 0, 0))
+    for column in columns:
         is_number = any(_is_number(row.get(column)) for row in rows)
         table.add_column(
             column,
             justify="right" if is_number else "left",
             overflow="fold",
-            no_wrap=width <= _SHORT_WIDTH,
+            no_wrap=_width_of(rows, column, null) <= _SHORT_WIDTH,
         )
-    for line in cells:
-        table.add_row(*line)
+    for row in rows:
+        table.add_row(*(_cell(row.get(column), null) for column in columns))
     _show(table)
     if not rows:
         # To standard error: a program that reads the rows must not take it for one.
         say("(none)")
 
 
-def _print_blocks(cells: Sequence[Sequence[Text]], columns: Sequence[str]) -> None:
-    """A row that is wider than the terminal reads better from top to bottom."""
-    for number, line in enumerate(cells, start=1):
+def _gap_of(rows: Sequence[Row], columns: Sequence[str], null: str, width: int) -> int | None:
+    """Blanks between columns with which a table fits; None if it is too wide with one. Long columns
+    may be folded, down to a width that can still be read; short ones never."""
+    widths = [_width_of(rows, column, null) for column in columns]
+    needed = sum(long if long <= _SHORT_WIDTH else _LONG_WIDTH_MIN for long in widths)
+    return next((gap for gap in _GAPS if needed + gap * (len(widths) - 1) <= width), None)
+
+
+def _width_of(rows: Sequence[Row], column: str, null: str) -> int:
+    return max(cell_len(column), *(cell_len(_cell(row.get(column), null).plain) for row in rows), 0)
+
+
+def _print_blocks(rows: Sequence[Row], columns: Sequence[str], null: str) -> None:
+    """A row that is wider than the terminal reads better from top to bottom, without what it has
+    not."""
+    for number, row in enumerate(rows, start=1):
         _show(Text(f"-- {number}", style="dim"))
-        _print_pairs(list(zip(columns, line, strict=True)))
+        names = [name for name in columns if null != _NOTHING or row.get(name) is not None]
+        _print_pairs([(name, _cell(row.get(name), null)) for name in names])
 
 
 def _print_pairs(pairs: Sequence[tuple[str, Text]]) -> None:
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, _GAP, 0, 0))
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, _GAPS[0], 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
         table.add_row(Text(name), value)
     _show(table)
-
-
-def _fits(widths: Sequence[int], width: int) -> bool:
-    """Long columns may be folded, down to a width that can still be read; short ones never."""
-    needed = [
-        column_width if column_width <= _SHORT_WIDTH else _LONG_WIDTH_MIN for column_width in widths
-    ]
-    return sum(needed) + _GAP * (len(needed) - 1) <= width
 
 
 def _is_number(value: object) -> bool:

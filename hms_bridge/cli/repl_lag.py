@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.kept_policy import (
+    KeptPolicies,
+    kept_policies,
+    policy_of,
+    settings_of_source,
+)
 from hms_bridge.cli.lag_verdict import (
     LagLimits,
     State,
@@ -33,8 +39,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("databases", metavar="[DATABASE]...", nargs=-1)
-@click.option("--source", "source_url", metavar="URL", help="The source's metastore.")
+@click.argument("names", metavar="[POLICY|DATABASE]...", nargs=-1)
+@click.option(
+    "--source",
+    "source_url",
+    metavar="URL",
+    help="The source's metastore; what is named are databases of it then.",
+)
 @click.option(
     "--all", "are_all", is_flag=True, help="Of every policy that --metastore keeps, instead."
 )
@@ -72,7 +83,7 @@ if TYPE_CHECKING:
 )
 @called()
 def lag(
-    databases: tuple[str, ...],
+    names: tuple[str, ...],
     source_url: str | None,
     are_all: bool,
     given_root: str | None,
@@ -83,14 +94,17 @@ def lag(
     metrics_file: Path | None,
     call: Call,
 ) -> None:
-    """How far the replicas of DATABASE... are behind, and whether that is too far.
+    """How far replicas are behind, and whether that is too far.
 
-    --metastore is the replica's, or keeps the policies of which --all looks at each, paused or not.
-    Counted are commits to the database, and what else changes in it; what other databases do is no
-    lag. Exit codes are those of Nagios plugins: 0 all is well, 1 warning, 2 critical, 3 unknown.
+    --metastore is the replica's. It keeps the policies that are named, or of which --all looks at
+    each, paused or not; with --source databases are named, and --root and what the source keeps
+    for how long are as a policy says that replicates them. Counted are commits to the database, and
+    what else changes in it; what other databases do is no lag. Exit codes are those of Nagios
+    plugins: 0 all is well, 1 warning, 2 critical, 3 unknown.
 
     \b
     Examples:
+      hms-bridge repl lag sales --metastore sqlite:///replica.db
       hms-bridge repl lag sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl lag sales shop --critical 2h --metastore thrift://r:9083 --source thrift://s:9083
       hms-bridge repl lag --all --metastore postgresql+psycopg://hive@db.dr/metastore
@@ -103,13 +117,13 @@ def lag(
     )
     if limits.critical < limits.warning:
         raise click.UsageError("--critical is less than --warn")
-    if are_all == bool(databases) or (databases and source_url is None):
-        raise click.UsageError("name databases, with --source, or give --all")
+    if are_all == bool(names) or (are_all and source_url is not None):
+        raise click.UsageError("name policies, or databases with --source, or give --all")
     monitor = _Monitor(limits, call, given_root, are_bytes_counted)
     if source_url is None:
-        verdicts = monitor.policies()
+        verdicts = monitor.policies(names)
     else:
-        verdicts = monitor.databases(databases, source_url)
+        verdicts = monitor.databases(names, source_url)
     record = shown_verdict if call.output_format == "table" else verdict_record
     rows = [record(verdict) for verdict in verdicts]
     print_rows(rows, tuple(rows[0]), call.output_format)
@@ -137,29 +151,58 @@ class _Monitor:
             for name in dict.fromkeys(name.lower() for name in names)
         ]
         try:
+            kept = kept_policies(self.call)
             with both_sides(url, source_url, settings) as looker:
-                return [self._database(looker, replica) for replica in watched]
+                return [self._database(looker, replica, kept) for replica in watched]
         except HmsBridgeError as error:
             return [self._out_of_reach(replica, source_url, str(error)) for replica in watched]
 
-    def policies(self) -> list[Verdict]:
-        """The replicas of all policies that the database keeps."""
+    def policies(self, names: Sequence[str]) -> list[Verdict]:
+        """The replicas of policies that the database keeps: those that are named, else all."""
         url = self.call.metastore_url
-        nothing = Watched(database="-", metastore=url_without_password(url))
+        watched = [
+            Watched(database=name, metastore=url_without_password(url))
+            for name in dict.fromkeys(names) or ("-",)
+        ]
         try:
             with self.call.store() as store:
-                policies = store.policies.get_policies()
+                kept = KeptPolicies(
+                    policies=store.policies.get_policies(), totals=store.policies.get_totals()
+                )
         except HmsBridgeError as error:
-            return [nothing.unknown(str(error))]
-        verdicts = [self._policy(policy, url) for policy in policies]
-        return verdicts or [nothing.unknown("no policy is kept there: see repl policy add")]
+            return [nothing.unknown(str(error)) for nothing in watched]
+        if not kept.policies:
+            why = "no policy is kept there: see repl policy add"
+            return [nothing.unknown(why) for nothing in watched]
+        if not names:
+            return [self._policy(policy, kept) for policy in kept.policies]
+        return [self._named(nothing, kept) for nothing in watched]
 
-    def _database(self, looker: ReplStatus, replica: Watched) -> Verdict:
+    def _named(self, watched: Watched, kept: KeptPolicies) -> Verdict:
+        name = watched.database
+        policy = policy_of(kept.policies, name, self.call.metastore_url)
+        if policy is not None:
+            return self._policy(policy, kept)
+        known = ", ".join(policy.name for policy in kept.policies)
+        return watched.unknown(
+            f"there is no policy {name}; there are: {known}. With --source it is a database"
+        )
+
+    def _database(
+        self, looker: ReplStatus, replica: Watched, kept: KeptPolicies | None = None
+    ) -> Verdict:
         try:
+            name, settings = replica.database, self.call.settings
+            kept = kept or KeptPolicies()
+            policy = policy_of(kept.policies, name, self.call.metastore_url, is_database=True)
+            if policy is not None:
+                settings = settings_of_source(policy, settings)
             request = status_request(
-                replica.database,
-                self.call.settings,
-                given_root=self.given_root,
+                name,
+                settings,
+                given_root=self.given_root or (None if policy is None else policy.root),
+                target_database=None if policy is None else policy.target.database,
+                last_success_ms=None if policy is None else kept.last_success_ms(policy),
                 are_bytes_counted=self.are_bytes_counted,
             )
             return self.limits.judge(replica, looker.look(request))
@@ -178,8 +221,8 @@ class _Monitor:
             return replace(replica.unknown(why), report=seen.report)
         return replace(seen, why=f"{seen.why}; and {why}")
 
-    def _policy(self, policy: ReplicationPolicy, store_url: str) -> Verdict:
-        target = policy.target
+    def _policy(self, policy: ReplicationPolicy, kept: KeptPolicies) -> Verdict:
+        target, store_url = policy.target, self.call.metastore_url
         replica = Watched(
             database=target.database,
             metastore=url_without_password(target.metastore or store_url),
@@ -192,6 +235,7 @@ class _Monitor:
                 settings,
                 given_root=policy.root,
                 target_database=target.database,
+                last_success_ms=kept.last_success_ms(policy),
                 are_bytes_counted=self.are_bytes_counted,
             )
             urls = side_url(target, store_url), side_url(policy.source, store_url)

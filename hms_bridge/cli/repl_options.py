@@ -101,13 +101,6 @@ def into_option(command: Command) -> Command:
     )(command)
 
 
-def source_option(command: Command) -> Command:
-    """``--source URL``, which must be given: the verb gets ``source_url``."""
-    return click.option(
-        "--source", "source_url", metavar="URL", required=True, help="The source's metastore."
-    )(command)
-
-
 def source_of_database_option(command: Command) -> Command:
     """``--source URL``, without which the verb is of a policy: the verb gets ``source_url``."""
     return click.option(

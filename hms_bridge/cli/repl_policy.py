@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.options import refuse_unknown_settings, split_assignment
+from hms_bridge.cli.options import refuse_unknown_settings
 from hms_bridge.cli.output import print_rows, say
-from hms_bridge.cli.repl_options import (
-    Call,
-    called,
-    dumps_root_option,
-    into_option,
-    source_option,
-)
+from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_source
+from hms_bridge.cli.repl_options import Call, called
 from hms_bridge.model.counted import counted
-from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 
 if TYPE_CHECKING:
@@ -43,51 +37,30 @@ def policy() -> None:
 
 
 @policy.command()
-@click.argument("name")
-@click.argument("source_database", metavar="[DATABASE]", required=False)
-@source_option
-@into_option
+@given_policy
 @click.option(
-    "--target",
-    "target_url",
-    metavar="URL",
-    help="The replica's metastore.  [default: the one that keeps the policy]",
-)
-@dumps_root_option
-@click.option(
-    "--source-set",
-    "source_settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A setting of the source's side alone, as its archive. May be repeated.",
+    "--replace",
+    "is_replacing",
+    is_flag=True,
+    help="Change the policy of that name: what is not given stays as it is.",
 )
 @click.option(
-    "--target-set",
-    "target_settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A setting of the replica's side alone. May be repeated.",
+    "--source-later",
+    "is_source_later",
+    is_flag=True,
+    help="The source, or its database, need not be there yet.",
 )
-@click.option("--replace", "is_replacing", is_flag=True, help="In place of the one of that name.")
 @called(has_plan=True, needs_database=True, has_output=False)
-def add(
-    name: str,
-    source_database: str | None,
-    source_url: str,
-    target_database: str | None,
-    target_url: str | None,
-    given_root: str | None,
-    source_settings: tuple[str, ...],
-    target_settings: tuple[str, ...],
-    is_replacing: bool,
-    call: Call,
-) -> None:
+def add(given: GivenPolicy, is_replacing: bool, is_source_later: bool, call: Call) -> None:
     """Keep a policy NAME: that DATABASE (else the one called NAME) of a source is replicated.
 
     DATABASE may be Hive's "db.'include'.'exclude'": only tables whose whole names the first
-    regular expression fits and the second does not. With --replace the tables of a policy change:
-    its next cycle brings those whole that are new, and drops those that are not meant any more.
-    Give all other options again: nothing of the old policy stays, and what differs is shown.
+    regular expression fits and the second does not. Its source must have it (--source-later).
+
+    With --replace what is given of a policy changes, everything else stays: a setting that is
+    given beside those that are there, too (--source-unset and --target-unset take one away). A
+    DATABASE is given with its patterns: without them all tables are meant. The next cycle brings
+    those whole that are new, and drops those that are not meant any more. What differs is shown.
     A policy that is kept just so already may be added again.
 
     No password stands in a policy: write ${NAME} in its place, which 'repl run' takes from the
@@ -99,30 +72,18 @@ def add(
       hms-bridge repl policy add orders "sales.'orders_.*'" --source thrift://source:9083
       hms-bridge repl policy add sales-dr sales --into sales_dr --source thrift://source:9083 \\
           --root hdfs://dr:8020/dumps --source-set hive.repl.cmrootdir=hdfs://source:8020/cmroot
+      hms-bridge repl policy add sales --replace --source-set hive.repl.cm.retain=20d
     """
-    from hms_bridge.cli.repl_requests import repl_root
     from hms_bridge.repl.cycles.policy_text import checked
 
-    scope = ReplScope.parse(source_database or name)
-    database = scope.database_name
-    made = checked(
-        ReplicationPolicy(
-            name=name,
-            root=repl_root(given_root, call.settings),
-            source=PolicySide(
-                database=database,
-                metastore=source_url,
-                settings=_assigned("--source-set", source_settings),
-            ),
-            target=PolicySide(
-                database=target_database or database,
-                metastore=target_url,
-                settings=_assigned("--target-set", target_settings),
-            ),
-            included_tables=scope.included_pattern,
-            excluded_tables=scope.excluded_pattern,
-        )
-    )
+    if given.has_unset and not is_replacing:
+        raise click.UsageError("--source-unset and --target-unset are for --replace")
+    before = _kept(call).get(given.name) if is_replacing else None
+    made = given.made(call.settings) if before is None else given.changed(before, call.settings)
+    made = _anywhere(checked(made))
+    _require_known_settings(made)
+    if not is_source_later and (before is None or made.source != before.source):
+        require_source(made, call.metastore_url)
     _keep([made], call, is_replacing=is_replacing)
 
 
@@ -289,13 +250,16 @@ def import_policies(file: IO[str], is_replacing: bool, call: Call) -> None:
 
 def _keep(policies: Sequence[ReplicationPolicy], call: Call, *, is_replacing: bool) -> None:
     from hms_bridge.cli.policy_pins import still_held
+    from hms_bridge.connect import is_set_up
     from hms_bridge.repl.cycles.policy_text import format_policies
 
     policies = [_anywhere(made) for made in policies]
     for made in policies:
-        for side in (made.source, made.target):
-            refuse_unknown_settings(side.settings, f"policy {made.name}")
+        _require_known_settings(made)
     if call.is_dry_run:
+        if is_set_up(call.metastore_url):
+            with call.store() as store:
+                store.policies.changed_by(policies, is_replacing=is_replacing)
         click.echo(format_policies(policies), nl=False)
         return
     with call.store(is_created=True) as store:
@@ -308,6 +272,22 @@ def _keep(policies: Sequence[ReplicationPolicy], call: Call, *, is_replacing: bo
         left = None if before_it is None else still_held(before_it, made)
         if left is not None:
             say(f"note: policy {made.name}: {left}")
+
+
+def _kept(call: Call) -> dict[str, ReplicationPolicy]:
+    """Policies by name; none where nothing keeps any yet, as before the first is added."""
+    from hms_bridge.connect import is_set_up
+
+    if not is_set_up(call.metastore_url):
+        return {}
+    with call.store() as store:
+        return {kept.name: kept for kept in store.policies.get_policies()}
+
+
+def _require_known_settings(policy: ReplicationPolicy) -> None:
+    """Raises ConfigError for one that is mistyped."""
+    for side in (policy.source, policy.target):
+        refuse_unknown_settings(side.settings, f"policy {policy.name}")
 
 
 def _anywhere(policy: ReplicationPolicy) -> ReplicationPolicy:
@@ -348,10 +328,6 @@ def _set_paused(name: str, call: Call, *, is_paused: bool) -> None:
     with call.store() as store:
         store.policies.set_paused(name, is_paused=is_paused)
     say(f"policy {name} is {'paused' if is_paused else 'resumed'}")
-
-
-def _assigned(option: str, texts: Iterable[str]) -> dict[str, str]:
-    return dict(split_assignment(option, text) for text in texts)
 
 
 def _row(policy: ReplicationPolicy) -> dict[str, object]:

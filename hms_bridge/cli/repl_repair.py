@@ -117,13 +117,12 @@ def repair(
     from hms_bridge.repl.repair.looking import RepairRequest
 
     request = RepairRequest(
-        tables=(*tables, *map(_table_of, partitions)),
+        tables=tables,
         patterns=patterns,
+        partitions=tuple(map(_table_and_name, partitions)),
         is_bootstrap_allowed=is_bootstrap_allowed,
         depth=depth,
     )
-    for named in partitions:
-        say(f"{named}: its table comes whole, as dumps bring no partitions")
     if source_url is None:
         if target_database is not None or given_root is not None:
             raise click.UsageError("a policy has its own database and root; give neither")
@@ -185,6 +184,8 @@ def _without_policy(
 
 def _repair(work: _Work, request: RepairRequest) -> None:
     request = replace(request, last_failure=_last_failure(work))
+    for table, name in request.partitions:
+        say(f"{table}/{name}: its table comes whole, as dumps bring no partitions")
     if work.call.is_dry_run:
         with work.opened() as repairs:
             plan = repairs.plan(request)
@@ -282,11 +283,11 @@ def _last_failure(work: _Work) -> LastFailure | None:
     return None
 
 
-def _table_of(partition: str) -> str:
+def _table_and_name(partition: str) -> tuple[str, str]:
     table, separator, name = partition.partition("/")
     if not separator or "=" not in name:
         raise click.UsageError(f"--partition {partition}: write TABLE/KEY=VALUE")
-    return table
+    return table, name
 
 
 def _say(text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -11,11 +12,13 @@ import click
 from changemanager.clock import span_text
 from hms_bridge.cli.output import say, size_text, time_text
 from hms_bridge.cli.repl_options import Call, called, dumps_root_option, into_option
-from hms_bridge.cli.sides import source_with_figures
+from hms_bridge.cli.sides import side_url, source_with_figures
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
+from hms_bridge.errors import HmsBridgeError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
+from hms_bridge.model.replication import ReplicationPolicy
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.backlog import Backlog
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source_database", metavar="DATABASE")
+@click.argument("name", metavar="POLICY|DATABASE")
 @into_option
 @dumps_root_option
 @click.option(
@@ -40,38 +43,104 @@ if TYPE_CHECKING:
 )
 @called()
 def status(
-    source_database: str,
+    name: str,
     target_database: str | None,
     given_root: str | None,
     source_url: str | None,
     are_bytes_counted: bool,
     call: Call,
 ) -> None:
-    """How far the replica of DATABASE is, and how long it can still follow.
+    """How far a replica is, and how long it can still follow.
 
-    --metastore is the replica's. A commit is behind until its rows are there; a change is
-    anything else that a reader finds. Exit code 1 if the replica cannot follow as it is: files of
-    the waiting dump are lost, or events that no dump has.
+    --metastore is the replica's. If it keeps a policy of that name, or the one that replicates
+    DATABASE, what is not given is as the policy says: source, root of the dumps, and for how long
+    the source keeps what. A commit is behind until its rows are there; a change is anything else
+    that a reader finds. Exit code 1 if the replica cannot follow as it is: files of the waiting
+    dump are lost, or events that no dump has.
 
     \b
     Examples:
+      hms-bridge repl status sales --metastore sqlite:///replica.db
       hms-bridge repl status sales --metastore sqlite:///replica.db --source sqlite:///source.db
       hms-bridge repl status sales --metastore thrift://replica:9083 --root /dr/dumps
     """
+    place = _place(name, source_url, target_database, call)
     request = status_request(
-        source_database,
-        call.settings,
-        given_root=given_root,
-        target_database=target_database,
+        place.database,
+        place.settings,
+        given_root=given_root or place.root,
+        target_database=place.target_database,
         are_bytes_counted=are_bytes_counted,
+        last_success_ms=place.last_success_ms,
     )
-    with both_sides(call.metastore_url, source_url, call.settings) as looker:
+    with both_sides(place.metastore_url, place.source_url, place.settings) as looker:
         report = looker.look(request)
     call.print_record(_shown(report) if call.output_format == "table" else _record(report))
     for line in (*_notes(report, request.root), *report.troubles):
         say(line)
     if report.troubles:
         raise SystemExit(1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """Where to look. ``root`` None: as the settings say; ``source_url`` None: not at the source."""
+
+    metastore_url: str
+    source_url: str | None
+    database: str
+    target_database: str | None
+    root: str | None
+    settings: Settings
+    last_success_ms: int | None = None
+
+
+def _place(name: str, source_url: str | None, target_database: str | None, call: Call) -> _Place:
+    """As it was typed, and as a policy says, if one does. A source that was not named and cannot
+    be asked is left out, with a note: the replica shows something without it."""
+    from hms_bridge.cli.kept_policy import kept_policies, policy_of, settings_of_source
+
+    kept = kept_policies(call)
+    policy = policy_of(
+        kept.policies,
+        name,
+        call.metastore_url,
+        target_database=target_database,
+        is_database=source_url is not None,
+    )
+    if policy is None:
+        return _Place(
+            metastore_url=call.metastore_url,
+            source_url=source_url,
+            database=name,
+            target_database=target_database,
+            root=None,
+            settings=call.settings,
+        )
+    settings = settings_of_source(policy, call.settings)
+    return _Place(
+        metastore_url=side_url(policy.target, call.metastore_url),
+        source_url=source_url or _answering_source(policy, call.metastore_url, settings),
+        database=policy.source.database,
+        target_database=policy.target.database,
+        root=policy.root,
+        settings=settings,
+        last_success_ms=kept.last_success_ms(policy),
+    )
+
+
+def _answering_source(policy: ReplicationPolicy, store_url: str, settings: Settings) -> str | None:
+    try:
+        url = side_url(policy.source, store_url)
+        with source_with_figures(url, settings) as (metastore, _, _):
+            metastore.get_current_event_id()
+    except HmsBridgeError as error:
+        say(
+            f"note: nothing is said of the lag, as the source of policy {policy.name} "
+            f"cannot be asked: {error}"
+        )
+        return None
+    return url
 
 
 def status_request(
@@ -81,6 +150,7 @@ def status_request(
     given_root: str | None,
     target_database: str | None = None,
     are_bytes_counted: bool = False,
+    last_success_ms: int | None = None,
 ) -> StatusRequest:
     """Whose status, with what the settings say of event log and archive."""
     from hms_bridge.cli.repl_requests import dump_rules, repl_root
@@ -98,6 +168,7 @@ def status_request(
         archive_budget=settings.archive.budget,
         own_archive=archive_root(settings),
         are_bytes_counted=are_bytes_counted,
+        last_success_ms=last_success_ms,
         rules=dump_rules(settings),
     )
 
@@ -131,12 +202,15 @@ def both_sides(
 
 def _notes(report: StatusReport, root: str) -> Iterator[str]:
     """What no figure shows: that there is nothing yet, or that it was looked for elsewhere."""
-    if report.last_event_id is None and not report.troubles:
+    if report.unfinished_load is not None:
+        yield f"note: {report.unfinished_load}"
+    elif report.last_event_id is None and not report.troubles:
         yield "note: nothing was loaded yet"
     if not report.dumps:
         yield (
             f"note: no dump of it is below {root}, so that nothing is told of dumps and headroom; "
-            "--root names another place, and 'repl lag --all' looks where policies say"
+            "--root names another place, and so does the policy of that name, if --metastore keeps "
+            "one"
         )
 
 
@@ -155,6 +229,7 @@ def _record(report: StatusReport) -> dict[str, object]:
         "newest_dump_state": newest.state.value if newest else None,
         "finished": time_text(newest.finished_ms) if newest else None,
         "loaded": time_text(newest.loaded_ms) if newest else None,
+        "last_loaded": time_text(report.last_loaded_ms),
         "headroom_seconds": headroom.seconds if headroom else None,
         "headroom_limit": headroom.limit if headroom else None,
         "events_expire_in_seconds": report.events_expire_in_seconds,
@@ -164,6 +239,7 @@ def _record(report: StatusReport) -> dict[str, object]:
         "missing_files": report.missing_files,
         "is_first_incremental_pending": report.is_first_incremental_pending,
         "is_incompatible": report.is_incompatible,
+        "unfinished_load": report.unfinished_load,
         "troubles": list(report.troubles),
     }
 
@@ -183,6 +259,7 @@ def _shown(report: StatusReport) -> dict[str, object]:
         "its state": newest.state.value if newest else None,
         "finished": time_text(newest.finished_ms) if newest else None,
         "loaded": time_text(newest.loaded_ms) if newest else None,
+        "last loaded": time_text(report.last_loaded_ms),
         "events expire in": duration_text(report.events_expire_in_seconds),
         "archive expires in": duration_text(report.archive_expires_in_seconds),
         "archive's budget ends in": duration_text(report.budget_ends_in_seconds),

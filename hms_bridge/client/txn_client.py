@@ -31,6 +31,10 @@ from hms_bridge.wire.structs import hive
 _READ_ONLY = frozenset({TxnType.READ_ONLY})
 
 
+_OURS = "hms-bridge"
+"""What servers of ours answer to getName."""
+
+
 class TransactionClient(Client):
     """TransactionStore over thrift."""
 
@@ -87,6 +91,10 @@ class TransactionClient(Client):
             except (MetaError, ConfigError):
                 self._txn_timeout_ms = TxnSettings().timeout_ms
         return self._txn_timeout_ms
+
+    def heeds_fences(self) -> bool:
+        """By the server's name: only ours know what a fence is."""
+        return bool(self._caller.repeat("getName") == _OURS)
 
     def heartbeat_txn_range(self, first: TxnId, last: TxnId) -> HeartbeatRangeResult:
         struct = hive.HeartbeatTxnRangeRequest(min=first, max=last)

@@ -50,35 +50,46 @@ def add_policies(
     connection: Connection, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False
 ) -> None:
     """See PolicyStore.add_policies."""
+    known = {policy.name for policy in get_policies(connection)}
+    for policy in changed_by(connection, policies, is_replacing=is_replacing):
+        _write(connection, policy, is_known=policy.name in known)
+
+
+def changed_by(
+    connection: Connection, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False
+) -> tuple[ReplicationPolicy, ...]:
+    """See PolicyStore.changed_by."""
+    kept = {policy.name: policy for policy in get_policies(connection)}
+    changed = []
     for policy in policies:
-        _add_policy(connection, policy, is_replacing=is_replacing)
-
-
-def _add_policy(connection: Connection, policy: ReplicationPolicy, *, is_replacing: bool) -> None:
-    others = {other.name: other for other in get_policies(connection)}
-    there = others.pop(policy.name, None)
-    if there == policy:
-        return  # typed again, as after a kill
-    if there is not None and not is_replacing:
-        raise AlreadyExistsError(
-            f"there is a policy {policy.name} already; remove it first, or replace it"
-        )
-    for other in others.values():
-        _require_apart(policy, other, connection.engine.url)
-    if there is None:
-        connection.execute(
-            insert(HMSB_REPL_POLICY).values(
-                NAME=policy.name, NEXT_CYCLE=1, **_COLUMNS.values(policy)
+        there = kept.get(policy.name)
+        if there == policy:
+            continue  # typed again, as after a kill
+        if there is not None and not is_replacing:
+            raise AlreadyExistsError(
+                f"there is a policy {policy.name} already, and it is not this one: --replace "
+                f"changes it ('repl policy show {policy.name}' shows it), or take another name"
             )
-        )
-    else:
+        for other in kept.values():
+            if other.name != policy.name:
+                _require_apart(policy, other, connection.engine.url)
+        kept[policy.name] = policy
+        changed.append(policy)
+    return tuple(changed)
+
+
+def _write(connection: Connection, policy: ReplicationPolicy, *, is_known: bool) -> None:
+    values = _COLUMNS.values(policy)
+    if is_known:
         connection.execute(
-            update(HMSB_REPL_POLICY)
-            .where(_ROW.NAME == policy.name)
-            .values(**_COLUMNS.values(policy))
+            update(HMSB_REPL_POLICY).where(_ROW.NAME == policy.name).values(**values)
         )
         connection.execute(
             delete(HMSB_REPL_POLICY_TABLES).where(_COVERED.POLICY_NAME == policy.name)
+        )
+    else:
+        connection.execute(
+            insert(HMSB_REPL_POLICY).values(NAME=policy.name, NEXT_CYCLE=1, **values)
         )
     if not policy.scope.is_whole_database:
         connection.execute(

@@ -8,7 +8,8 @@ neither database nor table.
 Two that run at once are distinguished from one that was killed by the heartbeat. While the holder
 gives signs of life, the other is refused. A holder that gave none for ``dead_after_seconds`` is
 dead; whoever waits takes its lock away and goes on, as the metastore would after hive.txn.timeout.
-So a load that is started again after a kill waits at most that long, and nobody has to repair.
+So a load that is started again after a kill waits at most that long, and nobody has to repair. On
+the machine of the killed one its process is asked for, and nobody waits for it but some beats.
 
 Clocks may be set while the holder lives. So nobody is dead before the one who waits has watched it
 for some beats, by a clock that goes forward only, and heard none. What the metastore's clock says
@@ -18,7 +19,6 @@ can only make that shorter than ``dead_after_seconds``, never take its place.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -44,6 +44,7 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.target import Scope
 from hms_bridge.session.heartbeat import Heartbeat, heartbeat_interval_seconds
+from hms_bridge.session.holding_process import has_ended, with_own_process, without_mark
 
 _LOG = logging.getLogger(__name__)
 
@@ -205,6 +206,28 @@ def held_lease(metastore: Metastore, clock: Clock, request: LeaseRequest) -> Ite
         _give_back(metastore, lock_id)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeaseSeen:
+    """A lease that somebody has. ``who``: for people; ``has_ended``: its process was one of this
+    machine, and is gone. Whether any other holder lives shows only to who waits for it."""
+
+    who: str
+    has_ended: bool
+
+
+def lease_seen(metastore: Metastore, kind: LeaseKind, name: str) -> LeaseSeen | None:
+    """Who has a lease on a database or policy now; None if nobody. Changes nothing."""
+    scope = Scope(name.lower(), kind.value)
+    holder = min(
+        metastore.show_locks(LockFilter(scope=scope)),
+        key=lambda lock: lock.lock_id,
+        default=None,
+    )
+    if holder is None:
+        return None
+    return LeaseSeen(who=_who(holder), has_ended=has_ended(holder.agent))
+
+
 @dataclass(kw_only=True, slots=True)
 class _Watch:
     """How long a holder was watched without a heartbeat. Times are of the steady clock."""
@@ -280,7 +303,7 @@ class _Acquisition:
             components=(component,),
             user=request.user,
             host=request.host,
-            agent=f"hms-bridge {request.kind.verb}, process {os.getpid()}",
+            agent=with_own_process(f"hms-bridge {request.kind.verb}"),
         )
 
     def _take_from_dead(self, lock_id: LockId) -> bool:
@@ -303,6 +326,10 @@ class _Acquisition:
         """``silent_ms``: since its last heartbeat by the metastore's clock, which may have been
         set meanwhile."""
         rules, now_ms = self._rules, steady_ms(self._clock)
+        if has_ended(holder.agent):
+            self._request.on_waiting(self._killed(holder))
+            self._metastore.unlock(holder.lock_id)
+            return True
         is_new = holder.lock_id not in self._watches
         new = _Watch(heartbeat_ms=holder.last_heartbeat_ms, looked_at_ms=now_ms)
         watch = self._watches.setdefault(holder.lock_id, new)
@@ -341,7 +368,16 @@ class _Acquisition:
         self._request.on_waiting(
             f"another {verb} of {self._request.name} began and did not end: "
             f"{_who(holder)}, no sign of life for {silence}. Waiting: if it lives, "
-            f"this one is refused; if it was killed, this one goes on in {latest} at the latest"
+            f"this one is refused; if it was killed, this one goes on in {latest} at the latest. "
+            f"Ctrl-C ends the waiting, and nothing is changed; typed on {holder.host}, this needs "
+            "no waiting for one that was killed there"
+        )
+
+    def _killed(self, holder: LockInfo) -> str:
+        verb, beats_ms = self._request.kind.verb, int(2000 * self._rules.heartbeat_seconds)
+        return (
+            f"another {verb} of {self._request.name} was killed: {_who(holder)}, and that process "
+            f"is gone. This one goes on in {span_text(beats_ms)}"
         )
 
 
@@ -353,7 +389,7 @@ def _who(lock: LockInfo) -> str:
         else f" since {datetime.fromtimestamp(since // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
     )
     transaction = f" of transaction {lock.txn_id}" if lock.txn_id else ""
-    agent = f" ({lock.agent})" if lock.agent else ""
+    agent = f" ({without_mark(lock.agent)})" if lock.agent else ""
     return (
         f"{lock.user}@{lock.host}{agent} holds {lock.type.name} lock {lock.lock_id}"
         f"{transaction}{moment}"

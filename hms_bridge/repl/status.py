@@ -22,7 +22,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.counted import counted
 from hms_bridge.model.event_block import budget_ends_seconds
 from hms_bridge.model.ids import EventId
-from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, INCOMPATIBLE
+from hms_bridge.model.properties import CHECKPOINT, FIRST_INCREMENTAL_PENDING, INCOMPATIBLE, is_true
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.backlog import Backlog, bytes_to_copy, find_backlog
 from hms_bridge.repl.dump.event_source import EventRange, next_event
@@ -37,6 +37,7 @@ from hms_bridge.repl.format.directories import (
 from hms_bridge.repl.format.texts import is_there
 from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.format.verify import verify_dump
+from hms_bridge.repl.lease import LeaseKind, lease_seen
 from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.pins import dump_holder, given_up_text, policy_pin
 from hms_bridge.repl.remedies import begin_anew, taken_over
@@ -50,8 +51,10 @@ class StatusRequest:
     are the source's settings (hive.repl.event.db.listener.timetolive,
     hms.bridge.repl.events.budget and .bytes, hive.repl.cm.retain), as ``archive_budget``
     (hms.bridge.repl.archive.budget). ``own_archive``: the archive that ``retain_ms`` is of; None:
-    every one. ``are_bytes_counted``: look at each file that is still to be copied, which takes a
-    call to the storage each."""
+    every one. ``last_success_ms``: when a cycle last brought the replica to its source's state, as
+    the history of a policy has it: dumps that were loaded go with later ones.
+    ``are_bytes_counted``: look at each file that is still to be copied, which takes a call to the
+    storage each."""
 
     root: str
     source_database: str
@@ -64,6 +67,7 @@ class StatusRequest:
     own_archive: str | None = None
     are_bytes_counted: bool = False
     rules: DumpRules = field(default_factory=DumpRules)
+    last_success_ms: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,7 +102,8 @@ class StatusReport:
     what is archived now shows. ``missing_files`` of that dump are lost already. ``is_pinned`` is
     None where the source's own database, which knows, is not looked at. ``troubles``: why the
     replica cannot follow as it is, with what to do, a line each. ``scope``: which tables of the
-    source the replica has; only they count.
+    source the replica has; only they count. ``unfinished_load``: what is known of a load that has
+    begun and not ended: who does it, or did, and how far the replica is.
     """
 
     source_database: str
@@ -118,6 +123,8 @@ class StatusReport:
     is_pinned: bool | None
     scope: ReplScope
     troubles: tuple[str, ...]
+    unfinished_load: str | None = None
+    last_success_ms: int | None = None
 
     @property
     def headroom(self) -> Headroom | None:
@@ -136,8 +143,10 @@ class StatusReport:
 
     @property
     def last_loaded_ms(self) -> int | None:
-        """When a dump was loaded last, of those that are still there."""
-        return max((dump.loaded_ms for dump in self.dumps if dump.loaded_ms), default=None)
+        """When a dump was loaded last, by those that are still there, and by a policy's history."""
+        moments = [dump.loaded_ms for dump in self.dumps if dump.loaded_ms]
+        moments += [self.last_success_ms] if self.last_success_ms else []
+        return max(moments, default=None)
 
     @property
     def newest_dump(self) -> DumpStatus | None:
@@ -189,7 +198,7 @@ class ReplStatus:
             if has_taken_over(parameters or {})
             else self._backlog(scope, loaded, dumps, current)
         )
-        is_incompatible = _is_true(parameters, INCOMPATIBLE)
+        is_incompatible = is_true(parameters or {}, INCOMPATIBLE)
         return StatusReport(
             source_database=source,
             target_database=request.target_database,
@@ -199,7 +208,7 @@ class ReplStatus:
             rpo_seconds=None if backlog is None else self._age_seconds(backlog.oldest_ms),
             bytes_to_copy=self._bytes_to_copy(request, scope, backlog),
             scope=scope,
-            is_first_incremental_pending=_is_true(parameters, FIRST_INCREMENTAL_PENDING),
+            is_first_incremental_pending=is_true(parameters or {}, FIRST_INCREMENTAL_PENDING),
             is_incompatible=is_incompatible,
             dumps=tuple(self._describe(dump) for dump in dumps),
             events_expire_in_seconds=self._seconds_until(
@@ -210,18 +219,16 @@ class ReplStatus:
             budget_ends_in_seconds=self._seconds_until(self._budget_ends_ms(request, own_pins)),
             missing_files=missing,
             is_pinned=is_pinned,
-            troubles=tuple(
-                trouble
-                for trouble in (
-                    gap,
-                    self._not_there(request, dumps),
-                    None if has_taken_over(parameters or {}) else self._successor(source),
-                    _marked(dumps),
-                    _lost_files(missing),
-                    *(given_up_text(pin, source) for pin in own_pins),
-                    _not_compatible(source, is_incompatible),
-                )
-                if trouble
+            unfinished_load=self._unfinished_load(request, parameters or {}, waiting),
+            last_success_ms=request.last_success_ms,
+            troubles=_without_empty(
+                gap,
+                self._not_there(request, dumps),
+                None if has_taken_over(parameters or {}) else self._successor(source),
+                _marked(dumps),
+                _lost_files(missing),
+                *(given_up_text(pin, source) for pin in own_pins),
+                _not_compatible(source, is_incompatible),
             ),
         )
 
@@ -298,6 +305,30 @@ class ReplStatus:
             return None  # the next dump names the drop
         except ReplError as error:
             return str(error)
+
+    def _unfinished_load(
+        self,
+        request: StatusRequest,
+        parameters: Mapping[str, str],
+        waiting: DumpDirectory | None,
+    ) -> str | None:
+        if self._target is None:
+            return None
+        name = self._target_name(request)
+        seen = lease_seen(self._target, LeaseKind.LOAD, name)
+        reached = _reached_text(parameters, waiting)
+        if seen is None and reached is None:
+            return None
+        if seen is None:
+            state = "was stopped"
+        elif seen.has_ended:
+            state = f"was killed ({seen.who}; that process is gone)"
+        else:
+            state = f"is at work, or was killed ({seen.who})"
+        return (
+            f"a load into {name} {state}; {reached or 'nothing of it is there yet'}. If it was "
+            "stopped, the next 'repl run' or 'repl load' goes on from there"
+        )
 
     def _bytes_to_copy(
         self, request: StatusRequest, scope: ReplScope, backlog: Backlog | None
@@ -385,6 +416,23 @@ class ReplStatus:
         )
 
 
+def _without_empty(*texts: str | None) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
+def _reached_text(parameters: Mapping[str, str], waiting: DumpDirectory | None) -> str | None:
+    """How far a load of the dump that waits has come; None if nothing shows that one has begun."""
+    last = last_event_of(parameters)
+    if last is None:
+        if CHECKPOINT not in parameters:
+            return None
+        return "a bootstrap has made the database, and some or all of its tables are not whole"
+    metadata = None if waiting is None else waiting.metadata
+    if metadata is None or not metadata.from_event_id < last < metadata.to_event_id:
+        return None
+    return f"the replica has come to event {last} of {metadata.to_event_id}"
+
+
 def _is_absent(store: Metastore | None, database: str) -> bool:
     """Whether a metastore, if there is one, has no such database."""
     return store is not None and if_there(store.get_database, database.lower()) is None
@@ -429,10 +477,6 @@ def _not_compatible(database: str, is_incompatible: bool) -> str | None:
     if not is_incompatible:
         return None
     return f"{database} is marked {INCOMPATIBLE}. {begin_anew(database)}"
-
-
-def _is_true(parameters: dict[str, str] | None, key: str) -> bool:
-    return (parameters or {}).get(key, "").lower() == "true"
 
 
 def _sum(time_ms: int | None, more_ms: int) -> int | None:

@@ -24,6 +24,7 @@ class SqlPolicyStore(Verbs):
     """Implements ``hms_bridge.policy_store.PolicyStore``."""
 
     add_policies = writes(sql(policies.add_policies))
+    changed_by = reads(sql(policies.changed_by))
     get_policy = reads(sql(policies.get_policy))
     get_policies = reads(sql(policies.get_policies))
     get_names_at_work = reads(sql(policies.get_names_at_work))

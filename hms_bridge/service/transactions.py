@@ -250,6 +250,9 @@ class TransactionVerbs(VerbFamily):
     def get_txn_timeout_ms(self) -> int:
         return self._settings.txn.timeout_ms
 
+    def heeds_fences(self) -> bool:
+        return True
+
     commit_txn = shares(_commit_txn, turn_rules.of_commit, _alike_commits)
     abort_txn = shares(_abort_txn, turn_rules.of_abort)
     abort_txns = shares(_abort_txns, turn_rules.of_aborts)

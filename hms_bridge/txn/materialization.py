@@ -18,12 +18,14 @@ from hms_bridge.backend.schema.txn_tables import (
     MATERIALIZATION_REBUILD_LOCKS,
 )
 from hms_bridge.backend.work import Work
+from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import CreationMetadata
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.materialization import MaterializationChanges
 from hms_bridge.model.valid_ids import ValidTxnList, ValidTxnWriteIdList, ValidWriteIdList
 from hms_bridge.txn import mutex
 from hms_bridge.txn.mutex import Mutex
+from hms_bridge.txn.names import require_texts_fit
 from hms_bridge.txn.valid_write_ids import get_valid_write_ids
 
 _L = MATERIALIZATION_REBUILD_LOCKS.c
@@ -40,8 +42,12 @@ class _Source:
 
 
 def lock_rebuild(work: Work, database: str, view: str, txn_id: TxnId) -> bool:
-    """Whether this transaction may rebuild the view: nobody else is at it."""
+    """Whether this transaction may rebuild the view: nobody else is at it. Raises MetaError for
+    names that are too long, and for a second view of one transaction, as Hive's key is its id."""
     database, view = database.lower(), view.lower()
+    require_texts_fit(
+        ("database name", database, _L.MRL_DB_NAME), ("view name", view, _L.MRL_TBL_NAME)
+    )
     connection = work.connection
     mutex.hold(connection, Mutex.MATERIALIZATION_REBUILD)
     held = connection.execute(
@@ -49,6 +55,13 @@ def lock_rebuild(work: Work, database: str, view: str, txn_id: TxnId) -> bool:
     ).first()
     if held is not None:
         return False
+    other = connection.execute(
+        select(_L.MRL_DB_NAME, _L.MRL_TBL_NAME).where(_L.MRL_TXN_ID == txn_id)
+    ).first()
+    if other is not None:
+        raise MetaError(
+            f"transaction {txn_id} rebuilds {'.'.join(other)} already; take another for {view}"
+        )
     connection.execute(
         insert(MATERIALIZATION_REBUILD_LOCKS).values(
             MRL_TXN_ID=txn_id,

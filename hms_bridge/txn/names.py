@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import String
+from typing import Any
+
+from sqlalchemy import Column, String
 
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS
 from hms_bridge.errors import MetaError
@@ -26,15 +28,21 @@ def lower_target(target: Target) -> Target:
 
 
 def require_fitting(given: Scope | Target) -> None:
-    """Raises MetaError for a name that Hive's columns do not hold: SQLite would keep it."""
-    for what, name, column in (
-        ("database", given.database, _C.TC_DATABASE),
-        ("table", given.table, _C.TC_TABLE),
-        ("partition", given.partition, _C.TC_PARTITION),
-    ):
+    """Raises MetaError for a name that Hive's columns do not hold."""
+    require_texts_fit(
+        ("database name", given.database, _C.TC_DATABASE),
+        ("table name", given.table, _C.TC_TABLE),
+        ("partition name", given.partition, _C.TC_PARTITION),
+    )
+
+
+def require_texts_fit(*texts: tuple[str, str | None, Column[Any]]) -> None:
+    """Raises MetaError for a text (what it is, the text, its column) that is longer than its
+    column: SQLite would keep it, and others say so in words of their own."""
+    for what, text, column in texts:
         assert isinstance(column.type, String)
         length_max = column.type.length
-        if name is not None and length_max is not None and len(name) > length_max:
+        if text is not None and length_max is not None and len(text) > length_max:
             raise MetaError(
-                f"{what} name '{name[:60]}…' has {len(name)} characters; at most {length_max} fit"
+                f"{what} '{text[:60]}…' has {len(text)} characters; at most {length_max} fit"
             )

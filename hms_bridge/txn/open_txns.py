@@ -40,7 +40,7 @@ from hms_bridge.backend.dialect import (
     row_time_expression,
 )
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql, TimedSql
-from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS
+from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, REPL_TXN_MAP, TXNS
 from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock, steady_ms
@@ -55,6 +55,7 @@ from hms_bridge.model.txn import (
     TxnState,
     TxnType,
 )
+from hms_bridge.txn.names import require_texts_fit
 from hms_bridge.txn.readers import reads_elsewhere
 from hms_bridge.txn.replication import is_of_load, map_source_txns, mapped_txns
 
@@ -215,6 +216,12 @@ class _Listing:
 
 
 def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
+    require_texts_fit(
+        ("user", request.user, TXNS.c.TXN_USER),
+        ("hostname", request.host, TXNS.c.TXN_HOST),
+        ("agentInfo", request.agent, TXNS.c.TXN_AGENT_INFO),
+        ("replPolicy", request.repl_policy, REPL_TXN_MAP.c.RTM_REPL_POLICY),
+    )
     if request.count <= 0:
         raise MetaError(f"cannot open {request.count} transactions; ask for 1 or more")
     if request.type is not TxnType.REPL_CREATED:

@@ -170,6 +170,8 @@ def test_a_hive_with_its_own_metastore_changes_places(sites: Sites, cluster: Clu
     hive.run("Worker")
     hive.run("Cleaner")
     switch = ("repl", "promote", shop, "--planned", "--wait", "2m")
+    planned = dr.run(*switch, "--dry-run")
+    assert (planned.exit_code, "heeds no fence" in planned.err) == (1, True), planned
     refused = dr.run(*switch)
     assert (refused.exit_code, "heeds no fence" in refused.err) == (1, True), refused
     hive.sql(f"insert into {shop}.stock values (8, 80)")

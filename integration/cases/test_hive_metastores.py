@@ -20,6 +20,7 @@ from hive_metastore.ttypes import (
 )
 from thrift.Thrift import TApplicationException
 
+from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from integration.referees.java_metastore import JavaMetastore
 from integration.referees.outside import thrift_client
 
@@ -90,6 +91,20 @@ def test_420_writes_the_notification_log(hive42_metastore: JavaMetastore) -> Non
         'select * from "NOTIFICATION_LOG" where "EVENT_ID" = %s', before + 1
     )
     assert (row["EVENT_TYPE"], row["DB_NAME"]) == ("CREATE_DATABASE", "logged")
+
+
+def _heeds_no_fence(metastore: JavaMetastore) -> None:
+    """`repl promote --dry-run` goes by that: nothing may be changed to find it out."""
+    with ThriftMetastoreClient(f"thrift://127.0.0.1:{metastore.port}") as client:
+        assert not client.heeds_fences()
+
+
+def test_420_heeds_no_fence(hive42_metastore: JavaMetastore) -> None:
+    _heeds_no_fence(hive42_metastore)
+
+
+def test_401_heeds_no_fence(hms401: JavaMetastore) -> None:
+    _heeds_no_fence(hms401)
 
 
 def _does_not_know_get_table(metastore: JavaMetastore) -> None:

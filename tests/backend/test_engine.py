@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import create_engine, insert, literal, select, text
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 from hms_bridge.backend import engine
@@ -22,6 +22,7 @@ from hms_bridge.errors import (
     CommitUnknownError,
     ConfigError,
     DatabaseGoneError,
+    InvalidObjectError,
     MetaError,
     RetryableBackendError,
 )
@@ -170,8 +171,33 @@ def test_a_name_that_is_no_text_is_told(database: Database) -> None:
 def test_texts_too_long_are_refused_by_servers(database: Database) -> None:
     if SERVER_URL is None:
         pytest.skip("SQLite keeps texts of any length")
-    with pytest.raises(BackendError), database.transaction(write=True) as connection:
+    with (
+        pytest.raises(InvalidObjectError, match="a text is longer than its column"),
+        database.transaction(write=True) as connection,
+    ):
         connection.execute(insert(AUX_TABLE).values(MT_KEY1="k" * 129, MT_KEY2=1))
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "text", "told"),
+    [
+        ("22001", "value too long for type character varying(128)", "longer than its column"),
+        (None, "PostgreSQL text fields cannot contain NUL (0x00) bytes", "a character that the"),
+        ("22021", 'invalid byte sequence for encoding "UTF8": 0x00', "a character that the"),
+    ],
+)
+def test_a_text_that_no_column_takes_is_the_callers(
+    sqlstate: str | None, text: str, told: str
+) -> None:
+    """Who calls a metastore sees no SQL."""
+    driver = type("Refusal", (Exception,), {"sqlstate": sqlstate})(text)
+    for is_committing in (False, True):  # what was held back fails with the commit
+        error = translate(DataError("INSERT", {}, driver), "db", is_committing=is_committing)
+        assert isinstance(error, InvalidObjectError)
+        assert told in str(error)
+    number = type("Refusal", (Exception,), {"sqlstate": "22003"})("out of range")
+    error = translate(DataError("INSERT", {}, number), "db", is_committing=False)
+    assert type(error) is BackendError
 
 
 def test_a_double_key_may_be_tried_again(database: Database) -> None:

@@ -85,10 +85,10 @@ RECORDS = {
         ("repl", "status", "sales", "--source", "sqlite:///metastore.db"),
         ["last_repl_id", "tables", "source_event_id", "commits_behind", "changes_behind",
          "rpo_seconds", "bytes_to_copy", "newest_dump", "newest_dump_state", "finished", "loaded",
-         "headroom_seconds", "headroom_limit", "events_expire_in_seconds",
+         "last_loaded", "headroom_seconds", "headroom_limit", "events_expire_in_seconds",
          "archive_expires_in_seconds", "archive_budget_ends_in_seconds",
          "is_waiting_dump_pinned", "missing_files",
-         "is_first_incremental_pending", "is_incompatible", "troubles"],
+         "is_first_incremental_pending", "is_incompatible", "unfinished_load", "troubles"],
     ),
     "repl dump": (
         ("repl", "dump", "sales", "--dry-run"),

@@ -11,12 +11,15 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
+from rich.console import Console
 
 from changemanager.clock import span_text
+from hms_bridge.cli import output
 from hms_bridge.cli.output import print_record, print_rows, size_text, time_text
 from hms_bridge.model.counted import counted
 from tests.support.busy_metastore import BusyMetastore
@@ -136,6 +139,73 @@ def test_moments_are_short_in_tables_and_whole_in_json(capsys: pytest.CaptureFix
     ]  # fmt: skip
     print_rows(rows, ("at", "said"), "jsonl")
     assert json.loads(capsys.readouterr().out) == rows[0]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """A terminal of so many columns."""
+
+    def of(columns: int) -> None:
+        monkeypatch.setattr(
+            output, "_console", lambda: Console(file=sys.stdout, width=columns, highlight=False)
+        )
+
+    return of
+
+
+REPLICAS = [
+    {"policy": "sales", "state": "OK", "behind": None, "why": None, "id": 1},
+    {"policy": "weblogs", "state": "UNKNOWN", "behind": None, "why": None, "id": 22},
+]
+
+
+@pytest.mark.parametrize(
+    ("columns", "lines"),
+    [
+        (37, ["policy   state    behind  why  id", "sales    OK       -       -     1"]),
+        (29, ["policy  state   behind why id", "sales   OK      -      -    1"]),
+        (21, ["policy   state    id", "sales    OK        1"]),
+        (19, ["policy  state   id", "sales   OK       1"]),
+        (17, ["-- 1", "policy  sales", "state   OK", "id      1", "-- 2", "policy  weblogs"]),
+    ],
+)
+def test_a_narrow_terminal_loses_what_says_nothing_before_it_turns_rows(
+    terminal: Callable[[int], None],
+    capsys: pytest.CaptureFixture[str],
+    columns: int,
+    lines: list[str],
+) -> None:
+    terminal(columns)
+    print_rows(REPLICAS, tuple(REPLICAS[0]), "table")
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in shown[: len(lines)]] == [line.split() for line in lines]
+    assert all(len(line) <= columns for line in shown)
+
+
+def test_a_null_of_a_query_is_a_value_on_every_terminal(
+    terminal: Callable[[int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    terminal(17)
+    print_rows(REPLICAS, tuple(REPLICAS[0]), "table", null="NULL")
+    assert capsys.readouterr().out.count("NULL") == 4
+
+
+def test_a_list_that_is_too_long_for_a_line_has_one_for_each_part(
+    terminal: Callable[[int], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"steps": ["fence, then wait", "dump and load"], "sets": {"a": 1, "b": "x"}}
+    terminal(80)
+    print_record(record, "table")
+    assert capsys.readouterr().out.splitlines() == [
+        "steps  fence, then wait, dump and load", "sets   a 1, b x",
+    ]  # fmt: skip
+    terminal(30)
+    print_record(record, "table")
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "steps  fence, then wait", "       dump and load", "sets   a 1, b x",
+    ]  # fmt: skip
+    print_record(record, "json")
+    assert json.loads(capsys.readouterr().out) == record
 
 
 @pytest.mark.process

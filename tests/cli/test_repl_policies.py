@@ -18,6 +18,8 @@ from tests.support.policy_program import STORE, Replication
 from tests.support.program import command, process_environment
 
 CYCLES = "hms_bridge_policy_cycles_total"
+ABSENT = ("absent", "--into", "other", "--source-later")
+"""Its source has no such database."""
 
 
 def test_the_part_of_a_database_does_not_end_under_a_policy(replication: Replication) -> None:
@@ -64,16 +66,83 @@ def test_a_policy_brings_a_replica_and_keeps_it_there(replication: Replication) 
     assert found[2]["bytes"] > 0
 
 
-def test_a_policy_that_is_replaced_tells_what_is_not_as_it_was(replication: Replication) -> None:
-    """Settings that are not given again are gone."""
-    bare = ("--source", replication.program.url, "--replace")
-    answer = replication.ok("policy", "add", "sales", "sales.'t.*'", *bare)
-    archive = f"{replication.program.folder / 'dr'}/cmroot"
-    assert "policy sales is another one now" in answer.err
+def test_a_policy_that_is_changed_keeps_what_is_not_named(replication: Replication) -> None:
+    """And tells what is not as it was."""
+    replication.ok("policy", "pause", "sales")
+    before = replication.ok("policy", "export", "sales").out
+    change = ("policy", "add", "sales", "--replace")
+    assert "policy sales is kept just so already" in replication.ok(*change).err
+    answer = replication.ok(*change, "--source-set", "hive.repl.cm.retain=20d")
+    assert answer.err.splitlines()[-2:] == [
+        "policy sales is another one now",
+        "--source-set hive.repl.cm.retain: 20d (was: not set)",
+    ]
+    answer = replication.ok(*change, "sales.'t.*'", "--source-unset", "hive.repl.cm.retain")
     assert "tables: 't.*' (was: not set)" in answer.err
-    assert f"--target-set hive.repl.cmrootdir: no more (was: {archive})" in answer.err
-    again = replication.ok("policy", "add", "sales", "sales.'t.*'", *bare)
-    assert "policy sales is kept just so already" in again.err
+    assert "--source-set hive.repl.cm.retain: no more (was: 20d)" in answer.err
+    assert replication.ok("policy", "show", "sales", "--format", "json").json["paused"] is True
+    replication.ok(*change, "sales")
+    assert replication.ok("policy", "export", "sales").out == before
+
+
+def test_the_dry_run_of_a_change_shows_all_of_the_policy(replication: Replication) -> None:
+    before = replication.ok("policy", "export", "sales").out
+    words = ("policy", "add", "sales", "--root", "/elsewhere", "--dry-run")
+    shown = replication.ok(*words, "--replace").out
+    assert shown == before.replace(str(replication.program.dumps), "/elsewhere")
+    assert replication.ok("policy", "export", "sales").out == before
+    refused = replication.run(*words, "--source", replication.program.url)
+    assert (refused.exit_code, refused.out) == (1, "")
+    assert "--replace changes it" in refused.err
+
+
+def test_what_a_policy_is_changed_by_makes_sense(replication: Replication) -> None:
+    for words, why in (
+        (("sales", "--source-unset", "hive.repl.cm.retain"), "are for --replace"),
+        (("sales", "--replace", "--source-unset", "hive.repl.cm.retain"), "is not set"),
+        (
+            ("sales", "--replace", "--target-unset", "hive.repl.cmrootdir",
+             "--target-set", "hive.repl.cmrootdir=/x"),
+            "is given, too",
+        ),
+        (("another", "--replace"), "policy another is a new one, so name its source"),
+    ):  # fmt: skip
+        answer = replication.run("policy", "add", *words)
+        assert (answer.exit_code, why in answer.err) == (2, True), answer.err
+
+
+def test_a_policy_of_what_is_not_there_is_refused(replication: Replication) -> None:
+    """Its first cycle would say so, at night."""
+    url = replication.program.url
+    lost = "sqlite:////nowhere/lost.db"
+    for words, why in (
+        (("sale", "--source", url), "there is no database sale; did you mean sales?"),
+        (("two", "sales_", "--source", url), "there is no database sales_"),
+        (("two", "sales", "--source", lost), "cannot be asked for its database"),
+        (("sales", "sale", "--replace"), "there is no database sale; did you mean sales?"),
+        (("sales", "--source", lost, "--replace"), "cannot be asked for its database"),
+        (("sale", "--source", url, "--dry-run"), "there is no database sale"),
+    ):
+        answer = replication.run("policy", "add", *words)
+        assert answer.exit_code == 1, words
+        assert why in answer.err
+        assert "--source-later" in answer.err
+    assert len(replication.ok("policy", "list", "--format", "jsonl").json_lines) == 1
+
+
+def test_a_policy_of_a_lost_source_can_be_changed(replication: Replication) -> None:
+    """What stays is not looked for again."""
+    lost = ("--source", "sqlite:////nowhere/lost.db", "--source-later")
+    replication.ok("policy", "add", "sales", *lost, "--replace")
+    moved = replication.ok("policy", "add", "sales", "--root", "/elsewhere", "--replace")
+    assert "root: /elsewhere" in moved.err
+
+
+def test_a_source_whose_password_is_elsewhere_is_not_looked_at(replication: Replication) -> None:
+    url = "postgresql+psycopg://hive:${NO_SUCH_VARIABLE}@127.0.0.1:1/db"
+    added = replication.ok("policy", "add", "b", "--source", url)
+    assert "nobody looked whether its source has a database b" in added.err
+    assert "NO_SUCH_VARIABLE" in added.err
 
 
 def test_the_tables_of_a_policy_are_changed(replication: Replication) -> None:
@@ -124,7 +193,7 @@ def test_what_a_person_sees(replication: Replication) -> None:
 def test_a_source_is_found_from_every_directory(replication: Replication) -> None:
     """A timer or service runs in another one than the admin who made the policy."""
     added = ("policy", "add", "near", "--source", "sqlite:///near.db", "--into", "other")
-    replication.ok(*added, "--target", "sqlite:///${DR_FILE}")
+    replication.ok(*added, "--source-later", "--target", "sqlite:///${DR_FILE}")
     text = replication.ok("policy", "export", "near").out
     assert f'metastore = "sqlite:///{replication.program.folder}/near.db"' in text
     assert 'metastore = "sqlite:///${DR_FILE}"' in text
@@ -134,7 +203,7 @@ def test_a_source_is_found_from_every_directory(replication: Replication) -> Non
 
 
 def test_a_policy_that_never_loaded_leaves_no_replica(replication: Replication) -> None:
-    assert replication.add("absent", "--into", "other", name="absent").exit_code == 0
+    assert replication.add(*ABSENT, name="absent").exit_code == 0
     assert replication.run("run", "absent").exit_code == 1
     told = replication.ok("policy", "remove", "absent").err
     assert "stays one" not in told
@@ -202,7 +271,7 @@ def test_a_run_reads_every_byte_before_it_changes_anything(
 
 
 def test_a_failure_is_an_exit_code_and_stands_in_history(replication: Replication) -> None:
-    assert replication.add("absent", "--into", "other", name="absent").exit_code == 0
+    assert replication.add(*ABSENT, name="absent").exit_code == 0
     answer = replication.run("run", "--all", "--attempts", "1", "--format", "jsonl")
     assert answer.exit_code == 1
     outcomes = {row["policy"]: row["outcome"] for row in answer.json_lines}
@@ -215,7 +284,7 @@ def test_a_failure_is_an_exit_code_and_stands_in_history(replication: Replicatio
 def test_how_far_each_policy_is(replication: Replication, tmp_path: Path) -> None:
     assert replication.run("lag", "--all").exit_code == 3
     replication.ok("run", "sales")
-    assert replication.add("absent", "--into", "other", name="gone").exit_code == 0
+    assert replication.add(*ABSENT, name="gone").exit_code == 0
     metrics = tmp_path / "lag.prom"
     answer = replication.run("lag", "--all", "--metrics", str(metrics), "--format", "jsonl")
     found = {row["policy"]: row for row in answer.json_lines}
@@ -226,12 +295,49 @@ def test_how_far_each_policy_is(replication: Replication, tmp_path: Path) -> Non
     replication.ok("policy", "remove", "gone")
     _, row = replication.ok("lag", "--all").table
     assert [cell.strip() for cell in row[:2]] == ["sales", "sales"]
-    for words in (("lag",), ("lag", "sales"), ("lag", "sales", "--all")):
-        assert "name databases, with --source, or give --all" in replication.run(*words).err
+    for words in (("lag",), ("lag", "sales", "--all")):
+        assert "name policies, or databases with --source, or give --all" in (
+            replication.run(*words).err
+        )
+
+
+def test_a_policy_says_where_its_replica_and_dumps_are(
+    replication: Replication, tmp_path: Path
+) -> None:
+    """`repl status` looked below the root of the settings, and said nothing of the source."""
+    root = f"{tmp_path}/elsewhere"
+    change = ("policy", "add", "sales", "--replace", "--root", root)
+    replication.ok(*change)
+    replication.end_writers()
+    replication.ok("run", "sales")
+    replication.program.ok("sql", "-e", "CREATE TABLE sales.more (a INT)")
+    source = ("--source", replication.program.url)
+    for words in (("sales",), ("sales", *source), ("sales", "--into", "sales")):
+        told = replication.ok("status", *words, "--format", "json").json
+        assert told["newest_dump"].startswith(f"file:{root}")
+        assert (told["newest_dump_state"], told["changes_behind"]) == ("loaded", 1)
+    for words in (("sales",), ("sales", *source)):
+        (row,) = replication.ok("lag", *words, "--format", "jsonl").json_lines
+        assert row["last_loaded"] is not None
+        assert row["changes_behind"] == 1
+    unknown = replication.run("lag", "sale", "--format", "jsonl")
+    assert unknown.exit_code == 3
+    assert "there is no policy sale; there are: sales" in unknown.json_lines[0]["why"]
+
+
+def test_the_status_of_a_policy_whose_source_is_lost_says_what_its_replica_shows(
+    replication: Replication,
+) -> None:
+    replication.ok("run", "sales")
+    (replication.program.folder / "metastore.db").rename(replication.program.folder / "away.db")
+    answer = replication.ok("status", "sales", "--format", "json")
+    assert answer.json["newest_dump_state"] == "loaded"
+    assert answer.json["source_event_id"] is None
+    assert "the source of policy sales cannot be asked" in answer.err
 
 
 def test_a_monitor_hears_of_cycles(replication: Replication, tmp_path: Path) -> None:
-    assert replication.add("absent", "--into", "other", name="gone").exit_code == 0
+    assert replication.add(*ABSENT, name="gone").exit_code == 0
     news = tmp_path / "cycles.prom"
     words = ("run", "--all", "--attempts", "1", "--metrics", str(news))
     before = time.time()
@@ -420,9 +526,8 @@ def test_a_source_that_drops_its_database_takes_the_replica_along_if_that_is_set
     assert "hms.bridge.repl.load.drop.database" in refused.out + refused.err
     there = ("sql", "-e", "SHOW DATABASES", "--metastore", STORE, *replication.settings)
     assert "sales" in replication.program.ok(*there).out
-    replication.ok("policy", "remove", "sales")
-    added = replication.add("--target-set", "hms.bridge.repl.load.drop.database=true")
-    assert added.exit_code == 0
+    allowed = ("--target-set", "hms.bridge.repl.load.drop.database=true")
+    replication.ok("policy", "add", "sales", "--replace", *allowed)
     (dropped,) = replication.ok("run", "sales", "--format", "jsonl").json_lines
     assert (dropped["outcome"], dropped["kind"], dropped["events"]) == ("replicated", "drop", 1)
     assert "sales" not in replication.program.ok(*there).out

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import time
 from pathlib import Path
+
+import pytest
 
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import connected_locally
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
-from tests.support.policy_program import Replication
+from tests.support.policy_program import STORE, Replication
+from tests.support.program import command, process_environment
 
 
 def policy_pins(replication: Replication) -> set[str]:
@@ -68,3 +74,40 @@ def test_a_policy_is_not_removed_under_a_cycle(replication: Replication) -> None
     assert refused.exit_code == 1
     assert "another repl run of policy sales is at work" in refused.err
     assert replication.ok("policy", "list", "--format", "jsonl").json_lines
+
+
+@pytest.mark.process
+def test_a_policy_whose_cycle_was_killed_here_is_removed_soon(replication: Replication) -> None:
+    """Its lease would last for five minutes more, and who holds it was all that was said."""
+    program = replication.program
+    process = subprocess.Popen(
+        [*command(), "repl", "run", "sales", "--bandwidth", "1KB", "--metastore", STORE],
+        cwd=program.folder,
+        env=process_environment(program.environment),
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 60
+    while "repl-load" not in (held := _locked(replication)):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    for verb in ("status", "lag"):
+        answer = replication.run(verb, "sales")
+        text = answer.err if verb == "status" else answer.out
+        assert "a load into sales was killed (" in text
+        assert f"process {process.pid})" in text
+        assert "that process is gone" in text
+        assert "nothing was loaded yet" not in text
+    assert f"process {process.pid}" in held["repl-run"]
+    told = replication.ok("policy", "remove", "sales", "--set", "hive.txn.timeout=6s").err
+    assert "another repl run of policy sales was killed" in told
+    assert f"process {process.pid}) holds EXCLUSIVE lock" in told
+    assert "that process is gone. This one goes on in" in told
+    assert "policy sales is forgotten" in told
+
+
+def _locked(replication: Replication) -> dict[str, str]:
+    shown = replication.program.ok("locks", "--format", "jsonl", "--metastore", STORE).out
+    return {row["table"]: row["agent_info"] for row in map(json.loads, shown.splitlines())}

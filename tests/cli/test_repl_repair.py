@@ -110,6 +110,23 @@ def test_what_files_cannot_tell_is_said(program: Program) -> None:
     assert "of which --rows tells for sure: customers, orders" in answer.err
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_partition_that_nobody_has_is_no_repair(program: Program, more: tuple[str, ...]) -> None:
+    """Its table was copied for a typing error."""
+    for partition, why in (
+        ("events/a=x/b=11", "did you mean events/a=x/b=1?"),
+        ("events/c=1", "look at its table and its name"),
+        ("orders/b=1", "look at its table and its name"),
+        ("nosuch/b=1", "look at its table and its name"),
+    ):
+        answer = repair(program, "sales", "--partition", partition, *more)
+        assert answer.exit_code == 1, partition
+        assert f"neither side has a partition {partition}; {why}" in answer.err
+    opened(program).metastore.drop_partitions("sales", "events", ["a=x/b=1"])
+    shown = repair(program, "sales", "--partition", "events/a=x/b=1", "--dry-run")
+    assert shown.exit_code == 0, "its replica has it still"
+
+
 def test_what_is_wanted_comes_by_name_partition_and_pattern(program: Program) -> None:
     answer = repair(
         program, "sales", "--table", "orders", "--pattern", "cust.*", "--partition", "events/b=1"

@@ -18,7 +18,7 @@ def sides(program: Program) -> Program:
     for policy, database in (("sales", "default"), ("gone", "shop")):
         program.ok(
             "repl", "policy", "add", policy, database, "--source", program.url,
-            "--into", f"{policy}_dr", *STORE,
+            "--into", f"{policy}_dr", "--source-later", *STORE,
         )  # fmt: skip
     return program
 
@@ -145,7 +145,7 @@ def test_a_source_whose_database_is_gone_is_a_lost_one(sides: Program) -> None:
     """Else nobody could promote its replica: the source's metastore answers."""
     sides.ok("repl", "run", "sales", *STORE)
     moved = ("policy", "add", "sales", "nosuch", "--source", sides.url, "--into", "sales_dr")
-    sides.ok("repl", *moved, "--replace", *STORE)
+    sides.ok("repl", *moved, "--replace", "--source-later", *STORE)
     refused(
         sides.run("repl", "promote", "sales", *STORE),
         "cannot be reached (its metastore has no database nosuch)", "--source-is-lost",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -23,6 +24,7 @@ from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.repl.load.replica import Replica
+from hms_bridge.session.holding_process import with_own_process
 from tests.conformance import objects
 from tests.support.served_metastore import served_metastore
 
@@ -130,7 +132,7 @@ def test_a_policy_with_capitals_is_run_by_one_and_taken_over_from_a_dead_one(wor
     held.__exit__(None, None, None)
 
 
-def held_by_a_dead_one(world):
+def held_by_a_dead_one(world, agent=None):
     """What a load that was killed leaves."""
     killed = world.target.lock(
         LockRequest(
@@ -145,6 +147,7 @@ def held_by_a_dead_one(world):
             ),
             user="ann",
             host="machine",
+            **({} if agent is None else {"agent": agent}),
         )
     )
     assert killed.state is LockState.ACQUIRED
@@ -224,6 +227,19 @@ def test_one_that_is_dead_for_long_costs_a_short_wait_only(world):
     began_ms = world.clock.steady_ms()
     with held_lease(world.target, world.clock, patient):
         assert world.clock.steady_ms() - began_ms < 70_000
+
+
+def test_on_the_machine_of_a_killed_one_nobody_waits_for_its_silence(world):
+    """Its process is gone: it waits for beats of work that may go on, and says so at once."""
+    held_by_a_dead_one(world, agent=re.sub(r":\d+\]", ":1]", with_own_process("repl load")))
+    told = []
+    patient = wanted(world, told=told, rules=LeaseRules(dead_after_seconds=300))
+    began_ms = world.clock.steady_ms()
+    with held_lease(world.target, world.clock, patient):
+        assert world.clock.steady_ms() - began_ms < 30_000
+    (text,) = told
+    assert re.search(r"ann@machine \(repl load, process \d+\) holds", text)
+    assert "that process is gone. This one goes on in 20.0 s" in text
 
 
 def test_where_the_metastores_clock_was_set_back_a_dead_one_gives_way_all_the_same(world):
@@ -339,6 +355,7 @@ def test_after_a_kill_the_next_load_waits_and_goes_on_by_itself(world):
     assert "ann@machine" in text
     assert "no sign of life for 12.0 s" in text
     assert "goes on in 1 min 0 s at the latest" in text
+    assert "typed on machine, this needs no waiting" in text
     world.assert_same()
     assert not leases(world.target)
 

@@ -20,7 +20,7 @@ from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.handover import promote
 from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.handover.promote import Promotion
-from hms_bridge.repl.handover.promote_plan import PromoteStep
+from hms_bridge.repl.handover.promote_plan import PromoteRequest, PromoteStep
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import OpenSides, Side
 from hms_bridge.repl.lease import Lease
@@ -357,6 +357,9 @@ class Heedless(Passing):
         parameters = {key: text for key, text in database.parameters.items() if key != FENCED}
         self.inner.alter_database(name, replace(database, parameters=parameters))
 
+    def heeds_fences(self) -> bool:
+        return False
+
 
 def replay_one_that_has_not_written(sites: Sites) -> None:
     """A transaction of a lost source that was open and had not written is open at its replica."""
@@ -398,6 +401,47 @@ def test_a_metastore_that_heeds_no_fence_is_found_out(sites: Sites) -> None:
     sites.assert_same()
     sites.promote(heedless(sites), is_planned=True, is_quiet=True)
     sites.dr.insert("t", (3, "c"))
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_a_dry_run_finds_out_too_that_no_fence_is_heeded(sites: Sites, is_planned: bool) -> None:
+    """It promised what the run then refused."""
+    request = PromoteRequest(policy=sites.policy, is_planned=is_planned)
+    before = state(sites.main)
+    with pytest.raises(ReplError, match="heeds no fence .*--source-is-quiet"):
+        Promotion(heedless(sites)).plan(request)
+    assert (state(sites.main), open_txns(sites.main)) == (before, [])
+    quiet = Promotion(heedless(sites)).plan(replace(request, is_quiet=True))
+    assert PromoteStep.OPEN in quiet.steps
+
+
+def test_a_dry_run_is_refused_what_the_last_cycle_would_be(sites: Sites) -> None:
+    """A planned switch dumps and loads; what that is refused with shows before the fence."""
+    sites.main.insert("t", (3, "c"))
+    found = sites.sides()
+
+    @contextmanager
+    def cycle_without_files(policy: ReplicationPolicy) -> Iterator[OpenCycle]:
+        with found.open_cycle(policy) as cycle:
+            with cycle.dumper.marking(cycle.dump):
+                cycle.dumper.run(cycle.plan())
+            yield replace(cycle, load=replace(cycle.load, target_database="elsewhere"))
+
+    sides = replace(found, open_cycle=cycle_without_files)
+    with pytest.raises(ReplError, match="elsewhere"):
+        Promotion(sides).plan(PromoteRequest(policy=sites.policy, is_planned=True))
+
+
+def test_a_dry_run_says_who_is_at_work(sites: Sites) -> None:
+    found = sites.sides()
+    other = replace(found, host="elsewhere")
+    with other.alone_with_policy(), other.alone_with_loads(other.target):
+        plan = Promotion(found).plan(PromoteRequest(policy=sites.policy))
+    run, load = plan.notes[-2:]
+    assert "another repl run of sales has begun" in run
+    assert "another repl load of sales has begun" in load
+    assert "@elsewhere" in load
+    assert Promotion(found).plan(PromoteRequest(policy=sites.policy)).notes == ()
 
 
 def test_a_commit_that_gets_past_the_fence_is_found_before_the_replica_takes_over(

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
+
+import pytest
 
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.backlog import Backlog
 from hms_bridge.repl.format.directories import DumpState
 from hms_bridge.repl.status import Headroom, ReplStatus, StatusRequest
+from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
 from tests.support.simulated_clock import DAY_MS
 
 
@@ -137,3 +141,68 @@ def test_one_side_alone_is_enough(world):
     report = look(world, with_target=False)
     assert report.last_event_id is None
     assert report.backlog is not None
+
+
+def killed_load(world, crash_at=None, crash_label=None):
+    """What a load that died leaves; its lease, too."""
+    faults = FaultPlan()
+    faults.crash_at, faults.crash_label = crash_at, crash_label
+    load = world.loader(FaultyMetastore(world.target, faults))
+    plan = load.plan(world.load_request)
+    with pytest.raises(CrashError):
+        load.run(plan)
+
+
+def test_a_bootstrap_that_was_killed_is_not_one_that_never_was(empty_world):
+    world = empty_world
+    world.create_table("t")
+    world.insert("t", (1, "a"))
+    world.dump()
+    assert look(world).unfinished_load is None
+    killed_load(world, crash_label="after create_table")
+    report = look(world)
+    assert report.last_event_id is None
+    assert "a load into dst is at work, or was killed (" in report.unfinished_load
+    assert "EXCLUSIVE lock" in report.unfinished_load
+    assert "some or all of its tables are not whole" in report.unfinished_load
+    assert "'repl load' goes on from there" in report.unfinished_load
+    world.load()
+    assert look(world).unfinished_load is None
+
+
+def test_after_a_kill_at_any_point_the_lag_is_what_readers_miss(empty_world):
+    world = empty_world
+    for name in ("a", "b", "c"):
+        world.create_table(name)
+    world.replicate()
+    for name in ("a", "b", "c"):
+        world.insert(name, (1, "x"))
+        world.insert(name, (2, "y"))
+    dump = world.dump()
+    seen = set()
+    for crash_at in itertools.count(1):
+        try:
+            killed_load(world, crash_at)
+        except pytest.fail.Exception:  # it came to its end
+            break
+        report = look(world)
+        rows = sum(len(world.replica.rows(name)) for name in ("a", "b", "c"))
+        assert report.backlog.commits == 6 - rows
+        seen.add(rows)
+        if 0 < rows < 6:
+            reached = f"come to event {report.last_event_id} of {dump.last_event_id}"
+            assert reached in report.unfinished_load
+        world.clock.advance_ms(3_600_000)  # the killed one is dead for the next
+    assert 0 in seen
+    assert len(seen) > 1
+    assert look(world).unfinished_load is None
+
+
+def test_a_load_that_the_history_of_a_policy_knows_counts_though_its_dump_is_gone(world):
+    world.replicate()
+    loaded_ms = look(world).last_loaded_ms
+    assert look(world, last_success_ms=loaded_ms + 5).last_loaded_ms == loaded_ms + 5
+    world.insert("t", (2, "b"))
+    world.dump()
+    assert look(world).last_loaded_ms is None
+    assert look(world, last_success_ms=loaded_ms).last_loaded_ms == loaded_ms

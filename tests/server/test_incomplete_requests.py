@@ -19,10 +19,9 @@ from hms_bridge.server.dispatch import Dispatcher
 from hms_bridge.server.serve import dispatcher_of, offered_names
 from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct, hive
+from tests.support.filled_requests import DEPTH_MAX, filled
 from tests.support.served_metastore import ServedMetastore, served_metastore
 
-DEPTH_MAX = 4
-"""Of structs in structs: StorageDescriptor in Partition in a request, in arguments."""
 KINDS = (("", 0), ("x", 1))
 """What texts and numbers are."""
 
@@ -94,7 +93,7 @@ def dispatcher(served: ServedMetastore) -> Dispatcher:
 @pytest.mark.parametrize("name", sorted(offered_names()))
 def test_no_incomplete_request_is_an_internal_error(dispatcher: Dispatcher, name: str) -> None:
     arguments = method(name).arguments
-    requests = [_filled(arguments, depth, *kind) for depth in range(DEPTH_MAX) for kind in KINDS]
+    requests = [filled(arguments, depth, *kind) for depth in range(DEPTH_MAX) for kind in KINDS]
     requests += [_without(arguments, path) for path in _paths(arguments)]
     for request in requests:
         try:
@@ -112,37 +111,12 @@ def _paths(arguments: type[Struct]) -> Iterator[tuple[str, ...]]:
 
 
 def _without(arguments: type[Struct], path: tuple[str, ...]) -> Struct:
-    whole = _filled(arguments, DEPTH_MAX, *KINDS[-1])
+    whole = filled(arguments, DEPTH_MAX, *KINDS[-1])
     holder = whole
     for field in path[:-1]:
         holder = getattr(holder, field)
     setattr(holder, path[-1], None)
     return whole
-
-
-def _filled(struct: type[Struct], depth: int, text: str, number: int) -> Struct:
-    """With every field set down to a depth, where structs are empty."""
-    if depth == 0:
-        return struct()
-    fields = {}
-    for entry in filter(None, struct.thrift_spec):
-        value = _value(entry[1], entry[3], depth - 1, text, number)
-        if value is not None:
-            fields[entry[2]] = value
-    return struct(**fields)
-
-
-def _value(kind: int, details: Any, depth: int, text: str, number: int) -> Any:
-    if kind == TType.STRUCT:
-        return _filled(details[0], depth, text, number)
-    if kind in (TType.LIST, TType.SET):
-        item = _value(details[0], details[1], depth, text, number)
-        return [] if item is None else [item]
-    if kind == TType.MAP:
-        return {}
-    if kind == TType.STRING:
-        return text if details == "UTF8" else text.encode()
-    return {TType.BOOL: bool(number), TType.DOUBLE: float(number)}.get(kind, number)
 
 
 @pytest.mark.parametrize(("name", "fields"), [*INCOMPLETE.items(), *INNER.items()], ids=str)

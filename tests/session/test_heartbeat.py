@@ -119,3 +119,11 @@ def test_a_client_asks_the_server_after_which_time_it_is_dead(store: LocalStore)
                 assert client.get_txn_timeout_ms() == expected
         finally:
             server.stop()
+
+
+def test_a_server_of_ours_is_known_to_heed_fences(store: LocalStore) -> None:
+    with (
+        MetastoreServer(0, store.metastore) as server,
+        ThriftMetastoreClient(f"thrift://127.0.0.1:{server.port}") as client,
+    ):
+        assert client.heeds_fences()

@@ -23,7 +23,7 @@ EDGES = (
     Mutation(
         name="loaded dumps hide that the replica is not there",
         file="hms_bridge/repl/status.py",
-        old="                    self._not_there(request, dumps),\n",
+        old="                self._not_there(request, dumps),\n",
         new="",
         test=f"{_NAMES}test_a_replica_that_is_looked_for_in_the_wrong_place",
     ),
@@ -175,16 +175,16 @@ EDGES = (
     Mutation(
         name="another policy of the name is passed over as the same",
         file="hms_bridge/policies/policies.py",
-        old="    if there == policy:\n",
-        new="    if there is not None and not is_replacing:\n",
+        old="        if there == policy:\n",
+        new="        if there is not None and not is_replacing:\n",
         test="tests/policies/test_policy_store.py::"
         "test_a_policy_is_replaced_only_where_that_is_meant",
     ),
     Mutation(
         name="a policy that is there just so is refused",
         file="hms_bridge/policies/policies.py",
-        old="    if there == policy:\n",
-        new="    if there == policy and is_replacing:\n",
+        old="        if there == policy:\n",
+        new="        if there == policy and is_replacing:\n",
         test="tests/policies/test_policy_store.py::"
         "test_a_policy_that_is_there_just_so_may_be_added_again",
     ),

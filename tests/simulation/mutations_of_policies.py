@@ -105,4 +105,56 @@ OF_POLICIES = (
         new="    yield\n",
         test=f"{_END}test_a_policy_is_not_removed_under_a_cycle",
     ),
+    Mutation(
+        name="a policy that is changed loses the settings that are not named",
+        file="hms_bridge/cli/policy_given.py",
+        old="            settings=kept | dict(self.settings),\n",
+        new="            settings=dict(self.settings),\n",
+        test="tests/cli/test_repl_policies.py::"
+        "test_a_policy_that_is_changed_keeps_what_is_not_named",
+    ),
+    Mutation(
+        name="a policy of a mistyped database is kept",
+        file="hms_bridge/cli/policy_given.py",
+        old="            find_database(source, policy.source.database)\n",
+        new="            pass\n",
+        test="tests/cli/test_repl_policies.py::test_a_policy_of_what_is_not_there_is_refused",
+    ),
+    Mutation(
+        name="a process id of another machine counts as one that has ended",
+        file="hms_bridge/session/holding_process.py",
+        old=' or match["machine"] != _machine():\n',
+        new=":\n",
+        test="tests/session/test_holding_process.py::"
+        "test_of_another_machine_and_of_what_is_not_marked_nobody_knows",
+    ),
+    Mutation(
+        name="a process that lives counts as one that has ended",
+        file="hms_bridge/session/holding_process.py",
+        old='(state[0] in _ENDED_STATES or state[1] != match["began"])',
+        new="True",
+        test="tests/session/test_holding_process.py::test_one_that_lives_has_not_ended",
+    ),
+    Mutation(
+        name="a lease of a process that is gone is waited for",
+        file="hms_bridge/repl/lease.py",
+        old="        if has_ended(holder.agent):\n",
+        new="        if False:\n",
+        test="tests/repl/test_lease.py::"
+        "test_on_the_machine_of_a_killed_one_nobody_waits_for_its_silence",
+    ),
+    Mutation(
+        name="a dry run of a promotion does not look whether a fence is heeded",
+        file="hms_bridge/repl/handover/promote.py",
+        old="            require_heeding(sides, source)\n",
+        new="            pass\n",
+        test="tests/repl/test_promote.py::test_a_dry_run_finds_out_too_that_no_fence_is_heeded",
+    ),
+    Mutation(
+        name="a repair brings the table of a partition that nobody has",
+        file="hms_bridge/repl/repair/repl_repair.py",
+        old="        self._looking.require_partitions(request)\n        course",
+        new="        course",
+        test="tests/cli/test_repl_repair.py::test_a_partition_that_nobody_has_is_no_repair",
+    ),
 )

@@ -34,6 +34,12 @@ class OpenCycle:
         Changes nothing. Raises ReplError."""
         return self.dumper.plan(self.dump)
 
+    def require_possible(self) -> None:
+        """Raises what the cycle would be refused with now: its dump, or the load that comes first.
+        Changes nothing."""
+        if self.plan().kind is DumpKind.BLOCKED:
+            self.loader.plan(self.load)
+
     def run(self) -> CycleResult:
         """Raises what dump and load raise: ReplError above all."""
         try:

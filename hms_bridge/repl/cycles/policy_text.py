@@ -66,6 +66,15 @@ def with_environment(text: str, environment: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
+def missing_variable(side: PolicySide, environment: Mapping[str, str]) -> str | None:
+    """A ``${NAME}`` of a side that an environment has not; None if it has all."""
+    for text in (side.metastore or "", *side.settings.values()):
+        for match in _VARIABLE.finditer(text):
+            if match[1] not in environment:
+                return match[1]
+    return None
+
+
 def _checked(side: PolicySide) -> PolicySide:
     if side.metastore is not None:
         _require_no_password(side.metastore)

@@ -12,7 +12,7 @@ from hms_bridge.errors import EventGapError, NoSuchObjectError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId
-from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, TARGET_FOR
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, TARGET_FOR, is_true
 from hms_bridge.repl.dump.archive import named_archive
 from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped
 from hms_bridge.repl.dump.event_limit import limited_end
@@ -256,7 +256,7 @@ class DumpPlanner:
 def require_source(database: Database) -> None:
     """Raises ReplError for a replica whose first incremental load has not come yet, or any, and for
     a source whose place another database took."""
-    if database.parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true":
+    if is_true(database.parameters, FIRST_INCREMENTAL_PENDING):
         raise ReplError(
             f"database {database.name} was bootstrapped itself and waits for its first "
             "incremental load; load it, then dump"

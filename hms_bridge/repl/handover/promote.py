@@ -42,6 +42,7 @@ from hms_bridge.repl.handover.sides import (
     hand_over,
     lift_fence,
     pins_of,
+    require_heeding,
     require_replica,
     require_upheld,
     without_lost_source,
@@ -68,10 +69,13 @@ class Promotion:
         self._target = sides.target
 
     def plan(self, request: PromoteRequest) -> PromotePlan:
-        """What would be done now. Changes nothing. Raises ReplError for a state in which nothing
-        may be promoted."""
+        """What would be done now. Changes nothing. Raises ReplError for what the run would refuse,
+        as far as it shows before anything is changed."""
         with explained_refusals(self._unreachable):
-            return self._plan(request)
+            plan = self._plan(request)
+            self._require_possible(plan)
+            at_work = self._sides.holders(is_loading=PromoteStep.OPEN in plan.steps)
+            return replace(plan, notes=plan.notes + at_work)
 
     def run(self, request: PromoteRequest) -> PromotePlan:
         """Plan, and carry it out; the plan that was.
@@ -128,6 +132,16 @@ class Promotion:
             source = look_at_source(sides.source, stands_at)
         return plan_promotion(request, source, replica, unreachable=sides.unreachable)
 
+    def _require_possible(self, plan: PromotePlan) -> None:
+        """Raises ReplError for what a run would find out on its way: a source that heeds no fence,
+        what the last dump and load would be refused with."""
+        sides, source, steps = self._sides, self._sides.source, plan.steps
+        if source is not None and _is_fence_tried(plan):
+            require_heeding(sides, source)
+        if source is not None and PromoteStep.REPLICATE in steps:
+            with sides.open_cycle(sides.policy) as cycle:
+                cycle.require_possible()
+
     def _prepare_source(self, plan: PromotePlan) -> None:
         source, steps = self._sides.source, plan.steps
         if source is None:
@@ -137,7 +151,7 @@ class Promotion:
             fence(self._sides, source)
         elif is_first:
             hand_over(self._sides, source)
-        if (is_first or PromoteStep.REPLICATE in steps) and not plan.request.is_quiet:
+        if _is_fence_tried(plan):
             require_upheld(self._sides, source)
         if PromoteStep.REPLICATE not in steps:
             # Also where the plan saw none: they may have begun before the fence stood.
@@ -269,3 +283,9 @@ class Promotion:
             "goes on from where it stands. If they are lost with the source, give the policy "
             f"another root: 'repl policy export {policy.name}', 'repl policy import --replace'"
         )
+
+
+def _is_fence_tried(plan: PromotePlan) -> bool:
+    """Whether the source's metastore must keep writers out, as nobody said that there are none."""
+    is_needed = PromoteStep.FENCE in plan.steps or PromoteStep.REPLICATE in plan.steps
+    return is_needed and not plan.request.is_quiet

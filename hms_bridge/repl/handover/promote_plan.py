@@ -229,7 +229,7 @@ def _require_all_tables(
             f"database {replica.database.name} has only {limited.text}, and a promotion closes the "
             f"whole database {policy.source.database}: its other tables would have no writers any "
             f"more, and no replica. Replicate all of them first ('repl policy add {policy.name} "
-            f"{policy.source.database} --replace …' without patterns, 'repl run {policy.name}'), "
+            f"{policy.source.database} --replace', 'repl run {policy.name}'), "
             "or move the others to another database"
         )
 

@@ -18,7 +18,7 @@ from hms_bridge.model.txn import AbortReason, AllocateWriteIdsRequest
 from hms_bridge.policy_store import PolicyStore
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.handover.own_part import open_rebalances, open_writers
-from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, LeaseRules, held_lease, lease_seen
 from hms_bridge.repl.lookup import all_tables, if_there
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.successor import Successor
@@ -89,6 +89,22 @@ class OpenSides:
         wanted = LeaseRequest.of(self, LeaseKind.LOAD, side.database_name, self.say)
         return held_lease(side.metastore, self.clock, wanted)
 
+    def holders(self, *, is_loading: bool) -> tuple[str, ...]:
+        """Who holds the policy and (``is_loading``) loads into its replica now, as sentences: which
+        of them lives shows only to who waits."""
+        name = self.target.database_name
+        looked_at = [(self.keeper, LeaseKind.RUN, self.policy.name)]
+        looked_at += [(self.target.metastore, LeaseKind.LOAD, name)] if is_loading else []
+        texts = []
+        for metastore, kind, about in looked_at:
+            seen = lease_seen(metastore, kind, about)
+            if seen is not None and not seen.has_ended:
+                texts.append(
+                    f"another {kind.verb} of {about} has begun and not ended: {seen.who}. If it "
+                    "lives, this is refused; if it was killed, this waits for its lease"
+                )
+        return tuple(texts)
+
     def replicate(
         self, policy: ReplicationPolicy, work: Callable[[OpenCycle], CycleResult]
     ) -> None:
@@ -153,10 +169,17 @@ def lift_fence(side: Side) -> None:
     side.set_parameters({FENCED: None})
 
 
+def require_heeding(sides: OpenSides, side: Side) -> None:
+    """Raises ReplError if the metastore of a source is none that heeds a fence, as Hive's is not.
+    Changes nothing, so it is asked before there is a fence."""
+    if _transactional_table(side) is not None and not side.metastore.heeds_fences():
+        raise _heedless(sides, side)
+
+
 def require_upheld(sides: OpenSides, side: Side) -> None:
     """Raises ReplError if the metastore of a fenced source gives write ids all the same, as Hive's
     does. Tried with a transaction of its own."""
-    table = next((table for table in side.tables() if table.is_transactional), None)
+    table = _transactional_table(side)
     if table is None:
         return
     client, is_upheld = Client(user=sides.user, host=sides.host), False
@@ -170,12 +193,19 @@ def require_upheld(sides: OpenSides, side: Side) -> None:
         except MetaError:
             is_upheld = True
         if not is_upheld:
-            raise ReplError(
-                f"the metastore of database {side.database_name} heeds no fence (a Hive's does "
-                "not): what is written there while the replica takes over would be lost to it. "
-                f"Stop its writers, then 'repl promote {sides.policy.name}' as before, with "
-                "--source-is-quiet"
-            )
+            raise _heedless(sides, side)
+
+
+def _transactional_table(side: Side) -> Table | None:
+    return next((table for table in side.tables() if table.is_transactional), None)
+
+
+def _heedless(sides: OpenSides, side: Side) -> ReplError:
+    return ReplError(
+        f"the metastore of database {side.database_name} heeds no fence (a Hive's does not): what "
+        "is written there while the replica takes over would be lost to it. Stop its writers, then "
+        f"'repl promote {sides.policy.name}' as before, with --source-is-quiet"
+    )
 
 
 def pins_of(sides: OpenSides, side: Side) -> DumpPins:

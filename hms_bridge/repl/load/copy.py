@@ -17,6 +17,7 @@ from hms_bridge.repl.file_pool import FilePool
 from hms_bridge.repl.format.texts import ensure_content
 from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.load.file_copy import CopyReport, FileCopy
+from hms_bridge.repl.load.full_storage import naming_full_storage
 from hms_bridge.repl.load.large_files import LargeFiles
 
 CopyPlace = tuple[tuple[DumpedFile, ...], Location]
@@ -117,9 +118,11 @@ class Copier:
 
     def _copy_one(self, wanted: _WantedFile) -> CopyReport:
         directory = wanted.directory
-        directory.make()
+        with naming_full_storage(directory.place):
+            directory.make()
         report = self._copy_file(wanted.file, directory.place.child(wanted.file.name))
-        directory.has_one_more()
+        with naming_full_storage(directory.place):
+            directory.has_one_more()
         return report
 
     def _stop_if_told(self, _: int) -> None:

@@ -18,6 +18,7 @@ from changemanager.transfer import copy_verified
 from changemanager.whereabouts import Whereabouts, locate
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.repl.format.untrusted import DumpedFile
+from hms_bridge.repl.load.full_storage import naming_full_storage
 
 _ATTEMPTS = 3
 
@@ -87,7 +88,7 @@ class FileCopy:
                 )
             progress = _FileProgress(self)
             try:
-                with self.turn(located.size_bytes or 0, target):
+                with naming_full_storage(target), self.turn(located.size_bytes or 0, target):
                     copy_verified(
                         located.location, target, file.checksum, _part_name, progress.read
                     )
@@ -95,6 +96,9 @@ class FileCopy:
             except (ChecksumMismatchError, FileNotFoundError, FileExistsError):
                 self.on_copied(-progress.bytes)
                 continue
+            except OSError:
+                self.on_copied(-progress.bytes)  # what was written of it is removed
+                raise
             is_archived = located.whereabouts is Whereabouts.IN_CM
             return CopyReport(
                 source_files=int(not is_archived),

@@ -24,6 +24,7 @@ from hms_bridge.model.properties import (
     INCOMPATIBLE,
     LAST_EVENT,
     TARGET_LAST_EVENT,
+    is_true,
 )
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps, newest_finished
 from hms_bridge.repl.format.layout import database_directory
@@ -45,6 +46,7 @@ from hms_bridge.repl.load.copy import Copier, Copies
 from hms_bridge.repl.load.distributed import CopyJob, DistributedCopier
 from hms_bridge.repl.load.dropped import drop_event, is_dropped_already, plan_drop, run_drop
 from hms_bridge.repl.load.external import copy_external, require_there
+from hms_bridge.repl.load.full_storage import CopiedBytes, StorageFullError, full_text
 from hms_bridge.repl.load.functions import require_root
 from hms_bridge.repl.load.handed_over import refuse_successor, require_whole
 from hms_bridge.repl.load.incremental import plan_incremental, replay
@@ -88,7 +90,7 @@ class ReplLoad:
         self._resolve = resolve
         self._clock = clock or SystemClock()
         self._job = job
-        self._on_copied = on_copied
+        self._copied = CopiedBytes(on_copied)
         self._on_waiting = on_waiting
 
     def plan(self, request: LoadRequest) -> LoadPlan:
@@ -112,10 +114,22 @@ class ReplLoad:
         target = request.names.target_database
         wanted = LeaseRequest.of(request, LeaseKind.LOAD, target, self._on_waiting)
         with (
-            explained_refusals(partial(_unreachable, request)),
+            explained_refusals(partial(self._stopped, plan, self._copied.total)),
             held_lease(self._target, self._clock, wanted) as lease,
         ):
             return self._run(plan, lease.check)
+
+    def _stopped(self, plan: LoadPlan, before_bytes: int, error: Exception) -> str:
+        if not isinstance(error, StorageFullError):
+            return _unreachable(plan.request, error)
+        needed = None
+        if plan.files is not None:
+            needed = max(0, plan.files.size_bytes - (self._copied.total - before_bytes))
+        return (
+            f"loading {plan.request.source_database} below {plan.request.root}: "
+            f"{full_text(error, needed)}. What was loaded stays: make room there, then load again "
+            "('repl run', 'repl load'), which goes on from where it stands"
+        )
 
     def marking(self, request: LoadRequest) -> AbstractContextManager[None]:
         """Where plan and run are to leave Hive's mark of what no further load ends."""
@@ -203,7 +217,7 @@ class ReplLoad:
         self, request: LoadRequest, check_lease: Callable[[], None], sizes: Mapping[str, int]
     ) -> Copies:
         pace = throttle(request.bandwidth, self._clock)
-        copier = Copier(self._resolve, self._on_copied, check_lease, pace)
+        copier = Copier(self._resolve, self._copied.add, check_lease, pace)
         if self._job is None:
             return copier
         return DistributedCopier(
@@ -214,7 +228,7 @@ class ReplLoad:
             limits=request.copy_limits,
             sizes=sizes,
             bandwidth=request.bandwidth,
-            on_copied=self._on_copied,
+            on_copied=self._copied.add,
         )
 
     def _verify(
@@ -317,7 +331,7 @@ class ReplLoad:
                 f"database {target} was not bootstrapped, but {reader.paths.root} is an "
                 "incremental dump; load a bootstrap dump first"
             )
-        if database.parameters.get(INCOMPATIBLE, "").lower() == "true":
+        if is_true(database.parameters, INCOMPATIBLE):
             raise IncompatibleError(
                 f"database {target} is marked {INCOMPATIBLE}: a replayed transaction was aborted "
                 "there, so later events do not fit. "

@@ -10,7 +10,7 @@ from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId, TxnId
-from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, LAST_EVENT
+from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, LAST_EVENT, is_true
 from hms_bridge.model.txn import (
     AbortReason,
     AbortTxnRequest,
@@ -277,9 +277,7 @@ class Replica:
         """Whether nothing was loaded into a table since a dump brought it whole."""
         if self._first_tables is None:
             parameters = self.database().parameters
-            self._is_first_incremental = (
-                parameters.get(FIRST_INCREMENTAL_PENDING, "").lower() == "true"
-            )
+            self._is_first_incremental = is_true(parameters, FIRST_INCREMENTAL_PENDING)
             self._first_tables = frozenset(parameters.get(FIRST_INCREMENTAL_TABLES, "").split(","))
         return self._is_first_incremental or table in self._first_tables
 

@@ -6,6 +6,7 @@ out that it names. What no plan can know is added by whoever tried: the last cyc
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from changemanager.location import Resolver
 from hms_bridge.errors import EventGapError, MarkedError, ReplError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.properties import CHECKPOINT, INCOMPATIBLE
+from hms_bridge.model.partition_name import parse_partition_name
+from hms_bridge.model.properties import CHECKPOINT, INCOMPATIBLE, is_true
 from hms_bridge.repl.compare.described import CompareReport, Finding, Verdict
 from hms_bridge.repl.compare.repl_compare import ReplCompare
 from hms_bridge.repl.compare.table_comparison import CompareRequest, Depth
@@ -66,11 +68,14 @@ class LastFailure:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepairRequest:
     """What to repair. ``tables`` and ``patterns`` (regular expressions for whole names): bring
-    these whole; none: what is found. ``is_bootstrap_allowed``: the replica may be dropped where
-    nothing less helps. ``depth``: how tables are compared. ``last_failure``: of the policy."""
+    these whole; none: what is found. ``partitions``: table and name of such as must be there at
+    either side, by all of their keys or some; a dump has nothing smaller than their tables.
+    ``is_bootstrap_allowed``: the replica may be dropped where nothing less helps. ``depth``: how
+    tables are compared. ``last_failure``: of the policy."""
 
     tables: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
+    partitions: tuple[tuple[str, str], ...] = ()
     is_bootstrap_allowed: bool = False
     depth: Depth = field(default_factory=Depth)
     last_failure: LastFailure | None = None
@@ -78,7 +83,7 @@ class RepairRequest:
     @property
     def is_named(self) -> bool:
         """Whether somebody says what to bring."""
-        return bool(self.tables or self.patterns)
+        return bool(self.tables or self.patterns or self.partitions)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,6 +121,27 @@ class RepairLooking:
         self._sides = sides
         self._source = sides.cycle.dump.database_name
         self._names = sides.cycle.load.names
+
+    def require_partitions(self, request: RepairRequest) -> None:
+        """Raises ReplError for a partition that is named and that neither side has: a typing error,
+        whose table would be copied for nothing."""
+        source, target = self._sides.source, self._sides.target
+        places = ((source, self._source), (target, self._names.target_database))
+        for table, partition in request.partitions:
+            wanted = set(parse_partition_name(partition))
+            names = {
+                name
+                for metastore, database in places
+                for name in if_there(metastore.get_partition_names, database, table.lower()) or ()
+            }
+            if any(wanted.issubset(parse_partition_name(name)) for name in names):
+                continue
+            near = difflib.get_close_matches(partition, names, n=1)
+            hint = f"did you mean {table}/{near[0]}?" if near else "look at its table and its name."
+            raise ReplError(
+                f"neither side has a partition {table}/{partition}; {hint} Nothing was changed. A "
+                "table comes whole with --table, whatever partitions it has"
+            )
 
     def look(self, request: RepairRequest, progress: Progress) -> RepairLook:
         """What is wrong now. Raises ReplError for a pattern that fits no table, for what is no
@@ -213,13 +239,14 @@ class RepairLooking:
             is_there=True,
             stands_at=last_event_of(parameters),
             begun=parameters.get(CHECKPOINT),
-            is_incompatible=parameters.get(INCOMPATIBLE, "").lower() == "true",
+            is_incompatible=is_true(parameters, INCOMPATIBLE),
             table_count=len(self._sides.target.get_tables(name)),
         )
 
     def _wanted(self, request: RepairRequest) -> frozenset[str]:
         """The tables that are asked for by name or pattern."""
-        names = {given_name(name, "table") for name in request.tables}
+        tables = (*request.tables, *(table for table, _ in request.partitions))
+        names = {given_name(name, "table") for name in tables}
         there = self._sides.source.get_tables(self._source) if request.patterns else ()
         scope = self._sides.cycle.dump.scope
         if scope is not None:

@@ -77,7 +77,9 @@ class ReplRepair:
         self._looking = RepairLooking(sides)
 
     def plan(self, request: RepairRequest) -> RepairPlan:
-        """The next step. Changes nothing. Raises ReplError for tables that nobody has."""
+        """The next step. Changes nothing. Raises ReplError for tables and partitions that
+        nobody has."""
+        self._looking.require_partitions(request)
         return decide(self._looking.look(request, Progress()).facts)
 
     def run(self, request: RepairRequest) -> RepairReport:
@@ -86,6 +88,7 @@ class ReplRepair:
         Raises ReplError for what only a person can end and for a bootstrap that is not allowed,
         before anything is changed, and what dump and load raise.
         """
+        self._looking.require_partitions(request)
         course = _Course()
         while True:
             look = self._looking.look(request, course.progress)
