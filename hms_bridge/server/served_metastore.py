@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from hms_bridge.metastore import CatalogStore, CompactionStore, Metastore
+from hms_bridge.metastore import CatalogStore, CompactionStore, LockStore, Metastore
 from hms_bridge.model.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_PARTITION_VALUE,
@@ -20,6 +20,7 @@ from hms_bridge.model.catalog import (
 from hms_bridge.model.compaction import DeltaCount
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.expression import Condition, ConditionToDrop
+from hms_bridge.model.lock import LockFilter, LockRow
 from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
 from hms_bridge.server.served_objects import ServedConnectors, ServedProcedures
@@ -141,6 +142,13 @@ class ServedPartitions(CatalogStore, Protocol):
         """Move the partitions with these values from one table to another."""
 
 
+class ServedLocks(LockStore, Protocol):
+    """Locks, with a list that may be long."""
+
+    def show_lock_rows(self, lock_filter: LockFilter | None = None) -> Sequence[LockRow]:
+        """What ``show_locks`` makes records of."""
+
+
 class ServedCompactions(CompactionStore, Protocol):
     """The queue, with what Hive's workers count of the tables that they compacted."""
 
@@ -177,6 +185,7 @@ class ServedMetastore(
     ServedCatalogs,
     ServedPartitions,
     ServedTables,
+    ServedLocks,
     ServedCompactions,
     ServedRoles,
     ServedPrivileges,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from hms_bridge.errors import MetaError, NoSuchTxnError, TxnAbortedError
-from hms_bridge.metastore import LockStore, TransactionStore
+from hms_bridge.metastore import TransactionStore
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.server.answers import Calls, answers
+from hms_bridge.server.served_metastore import ServedLocks
 from hms_bridge.wire import convert_lock, convert_txn
+from hms_bridge.wire.lock_bytes import locks_to_bytes
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
@@ -141,7 +143,7 @@ class TransactionCalls(Calls[TransactionStore]):
             raise MetaError(str(error)) from error  # the only one that the method declares
 
 
-class LockCalls(Calls[LockStore]):
+class LockCalls(Calls[ServedLocks]):
     """Locks."""
 
     @answers("lock", of="rqst")
@@ -162,5 +164,5 @@ class LockCalls(Calls[LockStore]):
     @answers("show_locks", of="rqst")
     def show_locks(self, request: Struct) -> Struct:
         wanted = convert_lock.lock_filter_from_struct(request)
-        locks = [convert_lock.lock_info_to_struct(i) for i in self._store.show_locks(wanted)]
+        locks = locks_to_bytes(self._store.show_lock_rows(wanted))
         return hive.ShowLocksResponse(locks=locks)
