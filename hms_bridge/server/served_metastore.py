@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from hms_bridge.metastore import CatalogStore, CompactionStore, LockStore, Metastore
+from hms_bridge.metastore import (
+    CatalogStore,
+    CompactionStore,
+    LockStore,
+    Metastore,
+    TransactionStore,
+)
 from hms_bridge.model.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_PARTITION_VALUE,
@@ -23,6 +29,7 @@ from hms_bridge.model.expression import Condition, ConditionToDrop
 from hms_bridge.model.lock import LockFilter, LockRow
 from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
+from hms_bridge.model.txn import OpenTxnRows, TxnType
 from hms_bridge.server.served_objects import ServedConnectors, ServedProcedures
 from hms_bridge.server.served_plans import ServedResourcePlans
 from hms_bridge.server.served_reports import ServedReports, ServedSchedules
@@ -142,6 +149,15 @@ class ServedPartitions(CatalogStore, Protocol):
         """Move the partitions with these values from one table to another."""
 
 
+class ServedTransactions(TransactionStore, Protocol):
+    """Transactions, with a list that may be long."""
+
+    def get_open_txn_rows(
+        self, excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY})
+    ) -> OpenTxnRows:
+        """What ``get_open_txns`` makes records of."""
+
+
 class ServedLocks(LockStore, Protocol):
     """Locks, with a list that may be long."""
 
@@ -185,6 +201,7 @@ class ServedMetastore(
     ServedCatalogs,
     ServedPartitions,
     ServedTables,
+    ServedTransactions,
     ServedLocks,
     ServedCompactions,
     ServedRoles,

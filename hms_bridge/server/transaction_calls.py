@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from hms_bridge.errors import MetaError, NoSuchTxnError, TxnAbortedError
-from hms_bridge.metastore import TransactionStore
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.server.answers import Calls, answers
-from hms_bridge.server.served_metastore import ServedLocks
+from hms_bridge.server.served_metastore import ServedLocks, ServedTransactions
 from hms_bridge.wire import convert_lock, convert_txn
 from hms_bridge.wire.lock_bytes import locks_to_bytes
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
 
-class TransactionCalls(Calls[TransactionStore]):
+class TransactionCalls(Calls[ServedTransactions]):
     """Transactions and write ids."""
 
     @answers("open_txns", of="rqst")
@@ -27,7 +26,7 @@ class TransactionCalls(Calls[TransactionStore]):
     @answers("get_open_txns")
     def get_open_txns(self, _: Struct) -> Struct:
         """Open and aborted ones, without those that only read."""
-        return convert_txn.open_txns_to_struct(self._store.get_open_txns())
+        return convert_txn.open_txn_rows_to_struct(self._store.get_open_txn_rows())
 
     @answers("get_open_txns_req")
     def get_open_txns_req(self, args: Struct) -> Struct:
@@ -35,13 +34,13 @@ class TransactionCalls(Calls[TransactionStore]):
         types = args.getOpenTxnsRequest.excludeTxnTypes if args.getOpenTxnsRequest else None
         read = (convert_txn.txn_type_from_number(number) for number in types or ())
         excluded = frozenset(kind for kind in read if kind is not None)
-        return convert_txn.open_txns_to_struct(self._store.get_open_txns(excluded))
+        return convert_txn.open_txn_rows_to_struct(self._store.get_open_txn_rows(excluded))
 
     @answers("get_open_txns_info")
     def get_open_txns_info(self, _: Struct) -> Struct:
         # The watermark first: what is opened between the two reads would else count as ended,
         # being below the watermark and not in the list.
-        highest = self._store.get_open_txns().high_watermark
+        highest = self._store.get_open_txn_rows().high_watermark
         infos = [info for info in self._store.get_open_txns_info() if info.id <= highest]
         return hive.GetOpenTxnsInfoResponse(
             txn_high_water_mark=highest,
