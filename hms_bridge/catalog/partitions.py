@@ -6,9 +6,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, ScalarSelect, Select, and_, delete, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    ScalarSelect,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 
-from hms_bridge.backend.batches import batches, insert_rows, is_one_of
+from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEY_VALS,
     PARTITION_PARAMS,
@@ -25,14 +37,13 @@ from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,
     StorageKey,
-    as_read_for_acid,
+    StorageReader,
     delete_storages,
     delete_unused_column_lists,
     insert_column_list,
     insert_storages,
     load_skews,
     owners_of,
-    storage_from_row,
     storage_key,
     update_storage,
 )
@@ -62,6 +73,12 @@ _SELECT: Select[Any] = (
     .outerjoin(SDS, PARTITIONS.c.SD_ID == SDS.c.SD_ID)
     .outerjoin(SERDES, SDS.c.SERDE_ID == SERDES.c.SERDE_ID)
 )
+
+
+_OF_TABLE = ListingSql(
+    lambda _: _SELECT.where(PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger))
+)
+_OF_KEYS = ListingSql(lambda is_one_of: _SELECT.where(is_one_of(PARTITIONS.c.PART_ID, "keys")))
 
 
 def name_of(table: Table, values: Sequence[str]) -> str:
@@ -117,10 +134,12 @@ def find_all(
     connection: Connection, stored: StoredTable, max_parts: int = -1
 ) -> tuple[StoredPartition, ...]:
     """All partitions, or the first ``max_parts`` by name."""
-    query = _SELECT.where(PARTITIONS.c.TBL_ID == stored.id)
-    if max_parts >= 0:
-        query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
-    return _records(connection, stored.table, connection.execute(query).all())
+    if max_parts < 0:
+        rows = _OF_TABLE.named(connection, table_id=stored.id)
+    else:
+        query = _SELECT.where(PARTITIONS.c.TBL_ID == stored.id)
+        rows = connection.execute(query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)).all()
+    return _records(connection, stored.table, rows)
 
 
 def find_by_values(
@@ -208,58 +227,41 @@ def _values_in(name: str) -> list[str]:
 
 
 def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[StoredPartition, ...]:
-    query = _SELECT.where(is_one_of(PARTITIONS.c.PART_ID, "keys", connection.dialect.name))
-    rows = [
-        row for piece in batches(keys) for row in connection.execute(query, {"keys": piece}).all()
-    ]
+    rows = [row for piece in batches(keys) for row in _OF_KEYS.named(connection, keys=piece)]
     return _records(connection, table, rows)
 
 
 def _records(
-    connection: Connection, table: Table, rows: Sequence[Row[Any]]
+    connection: Connection, table: Table, rows: Sequence[Any]
 ) -> tuple[StoredPartition, ...]:
     """Sorted by name."""
-    is_full_acid = table.is_full_acid
     storages = {row.PART_ID: storage_key(row) for row in rows}
     owners = owners_of([key for key in storages.values() if key is not None])
     owners.partitions = list(storages)
     details = load_details(connection, owners)
     skews = load_skews(connection, details)
-    columns: Mapping[int | None, tuple[Column, ...]] = {
-        key: tuple(listed) for key, listed in details.columns.items()
-    }
+    reader = StorageReader(details, skews, is_full_acid=table.is_full_acid)
+    parameters = details.parameters["partitions"]
     loaded = [
         StoredPartition(
             id=row.PART_ID,
             name=row.PART_NAME,
             storage=storages[row.PART_ID],
-            partition=_partition(
-                row,
-                table,
-                is_full_acid=is_full_acid,
+            partition=Partition(
                 values=tuple(details.partition_values.get(row.PART_ID, ())),
-                storage=storage_from_row(row, details, skews, columns.get(row.CD_ID, ())),
-                parameters=details.parameters["partitions"].get(row.PART_ID, {}),
+                database_name=table.database_name,
+                table_name=table.name,
+                catalog_name=table.catalog_name,
+                create_time=row.CREATE_TIME,
+                last_access_time=row.LAST_ACCESS_TIME,
+                storage=reader.read(row),
+                parameters=parameters.get(row.PART_ID, {}),
+                write_id=row.WRITE_ID or 0,
             ),
         )
         for row in rows
     ]
     return tuple(sorted(loaded, key=lambda stored: stored.name))
-
-
-def _partition(
-    row: Row[Any], table: Table, storage: Storage, *, is_full_acid: bool, **details: Any
-) -> Partition:
-    return Partition(
-        database_name=table.database_name,
-        table_name=table.name,
-        catalog_name=table.catalog_name,
-        create_time=row.CREATE_TIME,
-        last_access_time=row.LAST_ACCESS_TIME,
-        write_id=row.WRITE_ID or 0,
-        storage=as_read_for_acid(storage) if is_full_acid else storage,
-        **details,
-    )
 
 
 def insert_partitions(
