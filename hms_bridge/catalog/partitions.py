@@ -31,19 +31,15 @@ from hms_bridge.backend.schema.catalog_tables import (
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog import statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
-from hms_bridge.catalog.details import load_details
+from hms_bridge.catalog.found_partitions import FoundPartitions, StoredPartition, described
 from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,
-    StorageKey,
-    StorageReader,
     delete_storages,
     delete_unused_column_lists,
     insert_column_list,
     insert_storages,
-    load_skews,
-    owners_of,
     storage_key,
     update_storage,
 )
@@ -55,16 +51,6 @@ from hms_bridge.model.partition_name import partition_name, unescape
 PARTITION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MPartition"
 REQUIRED_VALUES_MAX = 500
 """More are not sent to the database, which takes a bounded number of parameters."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredPartition:
-    """A partition, its name and the keys of its rows."""
-
-    id: int
-    name: str
-    partition: Partition
-    storage: StorageKey | None
 
 
 _SELECT: Select[Any] = (
@@ -104,7 +90,7 @@ def partition_names(
 
 def find_by_names(
     connection: Connection, stored: StoredTable, names: Collection[str]
-) -> tuple[StoredPartition, ...]:
+) -> FoundPartitions:
     """Those that exist, sorted by name."""
     return _load(connection, stored.table, list(_ids_of_names(connection, stored, names).values()))
 
@@ -130,21 +116,19 @@ def _ids_of_names(
     return ids
 
 
-def find_all(
-    connection: Connection, stored: StoredTable, max_parts: int = -1
-) -> tuple[StoredPartition, ...]:
+def find_all(connection: Connection, stored: StoredTable, max_parts: int = -1) -> FoundPartitions:
     """All partitions, or the first ``max_parts`` by name."""
     if max_parts < 0:
         rows = _OF_TABLE.named(connection, table_id=stored.id)
     else:
         query = _SELECT.where(PARTITIONS.c.TBL_ID == stored.id)
         rows = connection.execute(query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)).all()
-    return _records(connection, stored.table, rows)
+    return described(connection, stored.table, rows)
 
 
 def find_by_values(
     connection: Connection, stored: StoredTable, prefix: Sequence[str], max_parts: int = -1
-) -> tuple[StoredPartition, ...]:
+) -> FoundPartitions:
     """Those whose values match; "" or a missing value matches all.
 
     Raises MetaError for more values than there are partition columns.
@@ -164,7 +148,7 @@ def find_by_values(
 
 def find_by_filter(
     connection: Connection, stored: StoredTable, chosen: BoundFilter, max_parts: int = -1
-) -> tuple[StoredPartition, ...]:
+) -> FoundPartitions:
     """Those that a filter selects, sorted by name."""
     return load_matches(
         connection, stored, matches(connection, stored, chosen.selects, chosen.required_values),
@@ -216,7 +200,7 @@ def _value_at(place: int) -> ScalarSelect[Any]:
 
 def load_matches(
     connection: Connection, stored: StoredTable, chosen: Matches, max_parts: int = -1
-) -> tuple[StoredPartition, ...]:
+) -> FoundPartitions:
     """The partitions themselves, or the first ``max_parts`` of them."""
     wanted = chosen.selected if max_parts < 0 else chosen.selected[:max_parts]
     return _load(connection, stored.table, [key for _, key in wanted])
@@ -226,42 +210,9 @@ def _values_in(name: str) -> list[str]:
     return [unescape(part.partition("=")[2]) for part in name.split("/")]
 
 
-def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[StoredPartition, ...]:
+def _load(connection: Connection, table: Table, keys: Sequence[int]) -> FoundPartitions:
     rows = [row for piece in batches(keys) for row in _OF_KEYS.named(connection, keys=piece)]
-    return _records(connection, table, rows)
-
-
-def _records(
-    connection: Connection, table: Table, rows: Sequence[Any]
-) -> tuple[StoredPartition, ...]:
-    """Sorted by name."""
-    storages = {row.PART_ID: storage_key(row) for row in rows}
-    owners = owners_of([key for key in storages.values() if key is not None])
-    owners.partitions = list(storages)
-    details = load_details(connection, owners)
-    skews = load_skews(connection, details)
-    reader = StorageReader(details, skews, is_full_acid=table.is_full_acid)
-    parameters = details.parameters["partitions"]
-    loaded = [
-        StoredPartition(
-            id=row.PART_ID,
-            name=row.PART_NAME,
-            storage=storages[row.PART_ID],
-            partition=Partition(
-                values=tuple(details.partition_values.get(row.PART_ID, ())),
-                database_name=table.database_name,
-                table_name=table.name,
-                catalog_name=table.catalog_name,
-                create_time=row.CREATE_TIME,
-                last_access_time=row.LAST_ACCESS_TIME,
-                storage=reader.read(row),
-                parameters=parameters.get(row.PART_ID, {}),
-                write_id=row.WRITE_ID or 0,
-            ),
-        )
-        for row in rows
-    ]
-    return tuple(sorted(loaded, key=lambda stored: stored.name))
+    return described(connection, table, rows)
 
 
 def insert_partitions(

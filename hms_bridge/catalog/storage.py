@@ -7,7 +7,7 @@ Hive; a list that nobody uses any more is removed (docs/hive/metastore.md §30).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, exists, insert, select, update
@@ -67,7 +67,6 @@ _SERDE = Columns(
 
 _NO_SKEW = Skew()
 _NOTHING: Mapping[str, str] = {}
-_BESIDE_LOCATION = tuple(field.name for field in fields(Storage) if field.name != "location")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,41 +119,18 @@ def storage_from_row(
     )
 
 
-class StorageReader:
-    """Reads many rows of one table that have STORAGE_COLUMNS. What is the same in them is one
-    object, so that it is made once, and encoded once (:mod:`hms_bridge.wire.partition_bytes`).
-    """
-
-    def __init__(self, details: Details, skews: Mapping[int, Skew], *, is_full_acid: bool) -> None:
-        self._details, self._skews, self._is_full_acid = details, skews, is_full_acid
-        self._columns = {key: tuple(columns) for key, columns in details.columns.items()}
-        self._of_serde = details.parameters["serdes"]
-        self._of_storage = details.parameters["storages"]
-        self._shared: dict[tuple[object, ...], dict[str, Any]] = {}
-
-    def read(self, row: Any) -> Storage:
-        """The record of a row; as :func:`as_read_for_acid` where the table is full ACID."""
-        details, key = self._details, row.SD_ID
-        if key is None or key in self._skews:
-            return self._storage(row)
-        kind = (
-            row[-len(_ALIKE_COLUMNS) :],
-            tuple(self._of_serde.get(row.SERDE_ID, _NOTHING).items()),
-            tuple(self._of_storage.get(key, _NOTHING).items()),
-            tuple(details.bucket_columns.get(key, ())),
-            tuple(details.sort_columns.get(key, ())),
-        )
-        shared = self._shared.get(kind)
-        if shared is None:
-            storage = self._storage(row)
-            shared = {name: getattr(storage, name) for name in _BESIDE_LOCATION}
-            self._shared[kind] = shared
-        return Storage(location=row.LOCATION, **shared)
-
-    def _storage(self, row: Any) -> Storage:
-        columns = self._columns.get(row.CD_ID, ())
-        storage = storage_from_row(row, self._details, self._skews, columns)
-        return as_read_for_acid(storage) if self._is_full_acid else storage
+def stored_alike(row: Any, details: Details, skews: Mapping[int, Skew]) -> object:
+    """The same for rows whose records differ in nothing but their place."""
+    key = row.SD_ID
+    if key in skews:
+        return key
+    return (
+        row[-len(_ALIKE_COLUMNS) :],
+        tuple(details.parameters["serdes"].get(row.SERDE_ID, _NOTHING).items()),
+        tuple(details.parameters["storages"].get(key, _NOTHING).items()),
+        tuple(details.bucket_columns.get(key, ())),
+        tuple(details.sort_columns.get(key, ())),
+    )
 
 
 def as_read_for_acid(storage: Storage) -> Storage:

@@ -202,7 +202,7 @@ class PartitionCalls(Calls[ServedPartitions]):
         wanted = given(values, "the partition's values")
         return self._store.get_partition(name.database, name.table, wanted, name.catalog)
 
-    def _all(self, name: TableName, limit: int | None) -> tuple[Partition, ...]:
+    def _all(self, name: TableName, limit: int | None) -> Sequence[Partition]:
         return self._store.get_partitions(name.database, name.table, limit_of(limit), name.catalog)
 
     def _names(self, name: TableName, limit: int | None) -> tuple[str, ...]:
@@ -210,28 +210,28 @@ class PartitionCalls(Calls[ServedPartitions]):
             name.database, name.table, limit_of(limit), name.catalog
         )
 
-    def _by_names(self, name: TableName, names: Sequence[str]) -> tuple[Partition, ...]:
+    def _by_names(self, name: TableName, names: Sequence[str]) -> Sequence[Partition]:
         return self._store.get_partitions_by_names(
             name.database, name.table, tuple(names), name.catalog
         )
 
     def _by_values(
         self, name: TableName, values: Sequence[str] | None, limit: int | None
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         return self._store.get_partitions_by_values(
             name.database, name.table, tuple(values or ()), limit_of(limit), name.catalog
         )
 
     def _by_filter(
         self, name: TableName, text: str | None, limit: int | None
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         if not text:
             return self._all(name, limit)
         return self._store.get_partitions_by_filter(
             name.database, name.table, text, limit_of(limit), name.catalog
         )
 
-    def _by_condition(self, request: Struct) -> tuple[tuple[Partition, ...], bool]:
+    def _by_condition(self, request: Struct) -> tuple[Sequence[Partition], bool]:
         name = table_of(request)
         return self._store.get_partitions_by_condition(
             name,

@@ -84,7 +84,7 @@ class ServedPartitions(CatalogStore, Protocol):
         *,
         max_parts: int = -1,
         default_value: str = DEFAULT_PARTITION_VALUE,
-    ) -> tuple[tuple[Partition, ...], bool]:
+    ) -> tuple[Sequence[Partition], bool]:
         """Those that it selects, sorted by name, and whether some of them only perhaps."""
 
     def get_partition_names_by_condition(
