@@ -22,6 +22,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    literal_column,
     or_,
     select,
     update,
@@ -82,7 +83,8 @@ def _earlier_in(kinds: tuple[str, ...], *, is_whole_database: bool) -> FixedSql:
     here = [
         _IS_EARLIER,
         _L.HL_DB == bindparam("database", type_=String),
-        or_(*(_L.HL_LOCK_TYPE == kind for kind in kinds)),
+        # A list: PostgreSQL then looks at it first, and passes most locks over at once.
+        _L.HL_LOCK_TYPE.in_([literal_column(f"'{kind}'") for kind in kinds]),
     ]
     if not is_whole_database:
         table = bindparam("table", type_=String)
