@@ -33,13 +33,19 @@ class ListingSql:
 
     def all(self, connection: Connection, /, **values: Any) -> Sequence[Any]:
         """All rows, in the order of the selected columns."""
+        return self.later(connection, **values)()
+
+    def later(self, connection: Connection, /, **values: Any) -> Callable[[], Sequence[Any]]:
+        """As :meth:`all`; PostgreSQL is asked together with what is asked until somebody looks."""
         if not is_postgresql(connection):
             if self._core is None:
                 self._core = self._make(_is_listed)
-            return connection.execute(self._core, values).all()
+            rows = connection.execute(self._core, values).all()
+            return lambda: rows
         if self._fixed is None:
             self._fixed = FixedSql(self._make(is_among))
-        return self._fixed.all(connection, **_as_texts(values))
+        answer = self._fixed.read_later(connection, **_as_texts(values))
+        return lambda: answer.rows
 
     def named(self, connection: Connection, /, **values: Any) -> Sequence[Any]:
         """All rows, whose values have their columns' names."""

@@ -8,7 +8,7 @@ all parameters come by one UNION ALL, and all ordered lists by another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from operator import itemgetter
@@ -67,9 +67,23 @@ def load_details(connection: Connection, owners: Owners) -> Details:
     details = Details()
     for keys in _pieces(owners):
         kinds = tuple(keys)
-        _load_parameters(connection, _parameter_query(kinds), keys, details)
-        _load_lists(connection, _list_query(kinds), keys, details)
+        parameters = _rows(connection, _parameter_query(kinds), keys, _PARAMETER_TABLES)
+        lists = _rows(connection, _list_query(kinds), keys, _LISTED)
+        _add_parameters(parameters(), details)
+        _add_lists(lists(), details)
     return details
+
+
+def _rows(
+    connection: Connection,
+    query: ListingSql | None,
+    given: Mapping[str, Sequence[int]],
+    kinds: Container[str],
+) -> Callable[[], Sequence[Any]]:
+    """Asked with the keys of those kinds that the statement has parameters for."""
+    if query is None:
+        return tuple
+    return query.later(connection, **{kind: given[kind] for kind in given if kind in kinds})
 
 
 def _pieces(owners: Owners) -> Iterator[Mapping[str, Sequence[int]]]:
@@ -108,15 +122,8 @@ def _parameter_query(kinds: tuple[str, ...]) -> ListingSql | None:
     )
 
 
-def _load_parameters(
-    connection: Connection,
-    query: ListingSql | None,
-    given: Mapping[str, Sequence[int]],
-    details: Details,
-) -> None:
-    if query is None:
-        return
-    for kind, owner, name, value in query.all(connection, **_asked(given, _PARAMETER_TABLES)):
+def _add_parameters(rows: Sequence[Any], details: Details) -> None:
+    for kind, owner, name, value in rows:
         details.parameters[kind][owner][name] = value or ""
 
 
@@ -177,16 +184,8 @@ def _list_query(kinds: tuple[str, ...]) -> ListingSql | None:
     )
 
 
-def _load_lists(
-    connection: Connection,
-    query: ListingSql | None,
-    given: Mapping[str, Sequence[int]],
-    details: Details,
-) -> None:
-    if query is None:
-        return
-    rows = sorted(query.all(connection, **_asked(given, _LISTED)), key=itemgetter(2))
-    for kind, owner, _, name, text, comment, number in rows:
+def _add_lists(rows: Sequence[Any], details: Details) -> None:
+    for kind, owner, _, name, text, comment, number in sorted(rows, key=itemgetter(2)):
         if kind == "column":
             details.columns[owner].append(Column(name=name, type=text or "", comment=comment))
         elif kind == "key":
@@ -200,11 +199,6 @@ def _load_lists(
             details.sort_columns[owner].append(SortColumn(name=name, order=int(number)))
         else:
             details.skewed_columns[owner].append(name)
-
-
-def _asked(given: Mapping[str, Sequence[int]], kinds: Container[str]) -> dict[str, Any]:
-    """Keys of those kinds that a statement has parameters for."""
-    return {kind: keys for kind, keys in given.items() if kind in kinds}
 
 
 def _together(parts: Sequence[Select[Any]]) -> Listed:
