@@ -112,7 +112,7 @@ def test_one_without_a_type_is_a_usual_one(world: World, txns: Txns) -> None:
     """Hive 3 writes none."""
     writer, untyped = txns.open(2)
     compacting = txns.open_one(TxnType.COMPACTION)
-    world.execute(TXNS.update().where(TXNS.c.TXN_ID == untyped).values(TXN_TYPE=None))
+    world.execute(TXNS.update().where(untyped == TXNS.c.TXN_ID).values(TXN_TYPE=None))
     everyone = world.metastore.get_open_txns(frozenset())
     assert [txn.type for txn in everyone.txns] == [
         TxnType.DEFAULT, TxnType.DEFAULT, TxnType.COMPACTION,
