@@ -148,7 +148,7 @@ class FixedSql:
         return _run(connection, self._text(connection), values)
 
     def read_later(self, connection: Connection, /, **values: Any) -> Answer:
-        """As :meth:`later`, also without a transaction: who does not look at it has not asked."""
+        """As :meth:`later`, also without a transaction: for who looks at the answer himself."""
         return _run(connection, self._text(connection), values, is_looked_at=True)
 
     def _text(self, connection: Connection) -> _Text:

@@ -99,8 +99,8 @@ def test_reads_go_together_without_a_transaction(database: Database, watched: Wa
         assert watched.sent == [2]
 
 
-def test_a_read_that_nobody_looked_at_is_not_done_for_another(database: Database) -> None:
-    with database.transaction(write=False) as connection:
+def test_a_read_that_nobody_looked_at_is_done_at_the_end(database: Database) -> None:
+    with pytest.raises(BackendError), database.transaction(write=False) as connection:
         FAULT.read_later(connection, by=0)
     with database.transaction(write=False) as connection:
         assert [*ONE.all(connection)] == [(1,)]
