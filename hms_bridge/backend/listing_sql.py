@@ -12,13 +12,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, bindparam
 from sqlalchemy.sql.selectable import CompoundSelect
 
-from hms_bridge.backend.batches import is_among, keys_text
+from hms_bridge.backend.batches import is_among, is_among_many, keys_text
 from hms_bridge.backend.dialect import is_postgresql
 from hms_bridge.backend.fixed_sql import FixedSql
 
 Listed = Select[Any] | CompoundSelect[Any]
 IsOneOf = Callable[[ColumnElement[int], str], ColumnElement[bool]]
 """Whether a key is one of those that a parameter of this name has."""
+
+_FEW = 8
+"""Keys that are found sooner one by one."""
 
 
 class ListingSql:
@@ -27,7 +30,7 @@ class ListingSql:
 
     def __init__(self, make: Callable[[IsOneOf], Listed]) -> None:
         self._make = make
-        self._fixed: FixedSql | None = None
+        self._fixed: dict[bool, FixedSql] = {}
         self._core: Listed | None = None
         self._row: Any = None
 
@@ -42,9 +45,12 @@ class ListingSql:
                 self._core = self._make(_is_listed)
             rows = connection.execute(self._core, values).all()
             return lambda: rows
-        if self._fixed is None:
-            self._fixed = FixedSql(self._make(is_among))
-        answer = self._fixed.read_later(connection, **_as_texts(values))
+        is_long = any(len(value) > _FEW for value in values.values() if _is_keys(value))
+        fixed = self._fixed.get(is_long)
+        if fixed is None:
+            statement = self._make(is_among_many if is_long else is_among)
+            fixed = self._fixed[is_long] = FixedSql(statement)
+        answer = fixed.read_later(connection, **_as_texts(values))
         return lambda: answer.rows
 
     def named(self, connection: Connection, /, **values: Any) -> Sequence[Any]:
@@ -66,8 +72,8 @@ def _is_listed(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
 
 
 def _as_texts(values: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: keys_text(value) if isinstance(value, Collection) and not isinstance(value, str)
-        else value
-        for name, value in values.items()
-    }  # fmt: skip
+    return {name: keys_text(value) if _is_keys(value) else value for name, value in values.items()}
+
+
+def _is_keys(value: object) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str)

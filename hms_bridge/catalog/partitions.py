@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -11,6 +12,7 @@ from sqlalchemy import (
     Connection,
     ScalarSelect,
     Select,
+    String,
     and_,
     bindparam,
     delete,
@@ -61,6 +63,7 @@ _SELECT: Select[Any] = (
 )
 
 
+_NAMED = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
 _OF_TABLE = ListingSql(
     lambda _: _SELECT.where(PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger))
 )
@@ -176,18 +179,44 @@ def matches(
     The database narrows the names down by the values that the condition requires; the condition
     then reads the values out of each name, so nothing is loaded yet.
     """
-    query = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
-    query = query.where(PARTITIONS.c.TBL_ID == stored.id)
-    for place, texts in required_values.items():
-        if len(texts) <= REQUIRED_VALUES_MAX:
-            query = query.where(_value_at(place).in_(sorted(texts)))
+    narrowing = {
+        place: sorted(texts)
+        for place, texts in required_values.items()
+        if len(texts) <= REQUIRED_VALUES_MAX
+    }
     selected, is_uncertain = [], False
-    for name, key in connection.execute(query):
+    for name, key in _narrowed(connection, stored, narrowing):
         is_chosen = verdict(_values_in(name))
         is_uncertain |= is_chosen is None
         if is_chosen is not False:
             selected.append((name, key))
     return Matches(selected=sorted(selected), is_uncertain=is_uncertain)
+
+
+def _narrowed(
+    connection: Connection, stored: StoredTable, values: Mapping[int, Sequence[str]]
+) -> Iterable[Sequence[Any]]:
+    """Names and keys of those that have one of these values at each place."""
+    if all(len(texts) == 1 for texts in values.values()):
+        given = {f"value_{place}": text for place, (text,) in values.items()}
+        return _with_values(tuple(values)).all(connection, table_id=stored.id, **given)
+    return connection.execute(
+        _NAMED.where(
+            PARTITIONS.c.TBL_ID == stored.id,
+            *(_value_at(place).in_(texts) for place, texts in values.items()),
+        )
+    )
+
+
+@cache
+def _with_values(places: tuple[int, ...]) -> ListingSql:
+    """A value at each place: nearly all conditions are such."""
+    return ListingSql(
+        lambda _: _NAMED.where(
+            PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger),
+            *(_value_at(place) == bindparam(f"value_{place}", type_=String) for place in places),
+        )
+    )
 
 
 def _value_at(place: int) -> ScalarSelect[Any]:

@@ -23,7 +23,7 @@ FLAGS = ListingSql(lambda _: select(SDS.c.IS_COMPRESSED.label("flag")).order_by(
 
 
 @pytest.mark.parametrize("is_heard", [False, True])
-@pytest.mark.parametrize("count", [0, 1, 1500])
+@pytest.mark.parametrize("count", [0, 1, 8, 9, 1500])
 def test_any_number_of_keys_may_be_asked_for(
     database: Database, count: int, *, is_heard: bool
 ) -> None:
