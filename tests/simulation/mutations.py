@@ -549,8 +549,8 @@ MUTATIONS = (
     Mutation(
         name="a lock is found by no type that is in its way",
         file="hms_bridge/txn/locks.py",
-        old="for kind in kinds]),\n",
-        new="for kind in kinds[:1]]),\n",
+        old=" == kind) for kind in kinds))\n",
+        new=" == kind) for kind in kinds[:1]))\n",
         test="tests/txn/test_lock_matrix.py",
     ),
     Mutation(
