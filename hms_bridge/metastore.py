@@ -167,12 +167,12 @@ class CatalogStore(Protocol):
 
     def get_partitions(
         self, database: str, table: str, max_parts: int = -1, catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         """Sorted by name. Raises NoSuchObjectError for an unknown table."""
 
     def get_partitions_by_names(
         self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         """Those that exist. Raises NoSuchObjectError for an unknown table."""
 
     def get_partitions_by_values(
@@ -182,7 +182,7 @@ class CatalogStore(Protocol):
         prefix: Sequence[str],
         max_parts: int = -1,
         catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         """Those whose values match the given ones; "" or a missing one matches all."""
 
     def get_partitions_by_filter(
@@ -192,7 +192,7 @@ class CatalogStore(Protocol):
         filter_text: str,
         max_parts: int = -1,
         catalog: str = DEFAULT_CATALOG,
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         """Those that a filter like ``ds = "2024-01-02" and n > 3`` selects.
 
         Raises MetaError for a filter that cannot be parsed, NoSuchObjectError.

@@ -10,13 +10,15 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
-    Text,
     any_,
     bindparam,
-    cast,
+    func,
     insert,
+    select,
+    type_coerce,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import UserDefinedType
 
 T = TypeVar("T")
 
@@ -41,18 +43,29 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[dict[str, A
         connection.execute(insert(table), rows)
 
 
-def is_one_of(key: ColumnElement[int], name: str, dialect: str) -> ColumnElement[bool]:
-    """Whether a key is one of those in a parameter. PostgreSQL takes a list as one value, so that
-    the text of the statement is the same for any; elsewhere it has a value for each."""
-    if dialect == "postgresql":
-        return key == any_(bindparam(name, type_=ARRAY(BigInteger)))
-    return key.in_(bindparam(name, expanding=True))
+class _Keys(UserDefinedType[str]):
+    """A text of :func:`keys_text`, which PostgreSQL takes for an array as it comes. To cast a text
+    would be work for each row that is compared with it."""
+
+    cache_ok = True
+    render_bind_cast = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """What PostgreSQL calls it."""
+        return "BIGINT[]"
 
 
 def is_among(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
     """Whether a key is one of those in a parameter that is a text of :func:`keys_text`: one text of
     a statement for any number of them, on PostgreSQL only."""
-    return key == any_(cast(bindparam(name, type_=Text), ARRAY(BigInteger)))
+    return key == any_(type_coerce(bindparam(name, type_=_Keys()), ARRAY(BigInteger)))
+
+
+def is_among_many(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
+    """As :func:`is_among`, for hundreds: PostgreSQL goes through an array for each row that it
+    compares with it, but looks rows up by their hashes."""
+    keys = func.unnest(bindparam(name, type_=_Keys()), type_=BigInteger)
+    return key.in_(select(keys))
 
 
 def keys_text(keys: Collection[int]) -> str:

@@ -147,6 +147,10 @@ class FixedSql:
         """To be done in its turn; its failure is heard there, at the latest at the commit."""
         return _run(connection, self._text(connection), values)
 
+    def read_later(self, connection: Connection, /, **values: Any) -> Answer:
+        """As :meth:`later`, also without a transaction: for who looks at the answer himself."""
+        return _run(connection, self._text(connection), values, is_looked_at=True)
+
     def _text(self, connection: Connection) -> _Text:
         dialect = connection.dialect
         key = (dialect.name, dialect.driver)
@@ -327,11 +331,14 @@ def _bare(sql: str) -> PreparedText:
     return PreparedText(sql)
 
 
-def _run(connection: Connection, text: _Text, values: Mapping[str, Any]) -> Answer:
+def _run(
+    connection: Connection, text: _Text, values: Mapping[str, Any], *, is_looked_at: bool = False
+) -> Answer:
     """The rows, if it returns any, and how many it changed."""
     if text.prepared is not None and _is_direct(connection):
         try:
-            answer = _pipelined(connection).ask(text.prepared, text.numbered(values))
+            numbered = text.numbered(values)
+            answer = _pipelined(connection).ask(text.prepared, numbered, is_looked_at=is_looked_at)
         except BaseException as error:
             connection._handle_dbapi_exception(error, text.sql, None, None, None)
             raise

@@ -87,9 +87,12 @@ class PipelinedConnection(psycopg.Connection[Row]):
         self._arrivals = select.poll()
         self._arrivals.register(self.pgconn.socket, select.POLLIN)
 
-    def ask(self, text: PreparedText, values: Sequence[Any] = ()) -> PipelineAnswer:
+    def ask(
+        self, text: PreparedText, values: Sequence[Any] = (), *, is_looked_at: bool = False
+    ) -> PipelineAnswer:
         """A statement of the transaction, begun if there is none. It is sent when its answer, or
-        a later one, is looked at, at the latest by the commit; without transactions, at once."""
+        a later one, is looked at, at the latest by the commit; without transactions, at once,
+        unless it ``is_looked_at`` for sure."""
         codec = self._text_codec
         if codec is None:
             codec = self._text_codec = Transformer(self)
@@ -98,7 +101,8 @@ class PipelinedConnection(psycopg.Connection[Row]):
         )
         if self.autocommit:
             self._held_back.append(answer)
-            self.send_held()
+            if not is_looked_at:
+                self.send_held()
             return answer
         if not self._held_back and self.pgconn.transaction_status == TransactionStatus.IDLE:
             self._held_back.append(PipelineAnswer(self, _BEGIN, ()))

@@ -8,7 +8,7 @@ all parameters come by one UNION ALL, and all ordered lists by another.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
 from operator import itemgetter
@@ -18,7 +18,6 @@ import sqlalchemy
 from sqlalchemy import (
     BigInteger,
     Connection,
-    Executable,
     Select,
     String,
     Table,
@@ -29,7 +28,8 @@ from sqlalchemy import (
     union_all,
 )
 
-from hms_bridge.backend.batches import batches, is_one_of
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.listing_sql import Listed, ListingSql
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.model.catalog import Column, SortColumn
 
@@ -65,12 +65,25 @@ class Details:
 def load_details(connection: Connection, owners: Owners) -> Details:
     """Everything that describes these rows."""
     details = Details()
-    dialect = connection.dialect.name
     for keys in _pieces(owners):
         kinds = tuple(keys)
-        _load_parameters(connection, _parameter_query(kinds, dialect), keys, details)
-        _load_lists(connection, _list_query(kinds, dialect), keys, details)
+        parameters = _rows(connection, _parameter_query(kinds), keys, _PARAMETER_TABLES)
+        lists = _rows(connection, _list_query(kinds), keys, _LISTED)
+        _add_parameters(parameters(), details)
+        _add_lists(lists(), details)
     return details
+
+
+def _rows(
+    connection: Connection,
+    query: ListingSql | None,
+    given: Mapping[str, Sequence[int]],
+    kinds: Container[str],
+) -> Callable[[], Sequence[Any]]:
+    """Asked with the keys of those kinds that the statement has parameters for."""
+    if query is None:
+        return tuple
+    return query.later(connection, **{kind: given[kind] for kind in given if kind in kinds})
 
 
 def _pieces(owners: Owners) -> Iterator[Mapping[str, Sequence[int]]]:
@@ -90,27 +103,27 @@ _PARAMETER_TABLES: dict[str, Table] = {
 
 
 @cache
-def _parameter_query(kinds: tuple[str, ...], dialect: str) -> Executable | None:
-    """Made once for each set of kinds: SQLAlchemy then knows its SQL without looking again."""
-    parts = [
-        select(
-            literal_column(f"'{kind}'").label("kind"),
-            table.columns[0].label("owner"),
-            table.c.PARAM_KEY.label("name"),
-            table.c.PARAM_VALUE.label("value"),
-        ).where(is_one_of(table.columns[0], kind, dialect))
-        for kind, table in _PARAMETER_TABLES.items()
-        if kind in kinds
-    ]
-    return _together(parts)
+def _parameter_query(kinds: tuple[str, ...]) -> ListingSql | None:
+    tables = [(kind, table) for kind, table in _PARAMETER_TABLES.items() if kind in kinds]
+    if not tables:
+        return None
+    return ListingSql(
+        lambda is_one_of: _together(
+            [
+                select(
+                    literal_column(f"'{kind}'").label("kind"),
+                    table.columns[0].label("owner"),
+                    table.c.PARAM_KEY.label("name"),
+                    table.c.PARAM_VALUE.label("value"),
+                ).where(is_one_of(table.columns[0], kind))
+                for kind, table in tables
+            ]
+        )
+    )
 
 
-def _load_parameters(
-    connection: Connection, query: Executable | None, given: Mapping[str, Any], details: Details
-) -> None:
-    if query is None:
-        return
-    for kind, owner, name, value in connection.execute(query, given).all():
+def _add_parameters(rows: Sequence[Any], details: Details) -> None:
+    for kind, owner, name, value in rows:
         details.parameters[kind][owner][name] = value or ""
 
 
@@ -156,24 +169,23 @@ _LIST_PARTS = (
 )
 
 
+_LISTED = {owners for owners, _, _ in _LIST_PARTS}
+
+
 @cache
-def _list_query(kinds: tuple[str, ...], dialect: str) -> Executable | None:
-    return _together(
-        [
-            part.where(is_one_of(owner, owners, dialect))
-            for owners, owner, part in _LIST_PARTS
-            if owners in kinds
-        ]
+def _list_query(kinds: tuple[str, ...]) -> ListingSql | None:
+    parts = [(owners, owner, part) for owners, owner, part in _LIST_PARTS if owners in kinds]
+    if not parts:
+        return None
+    return ListingSql(
+        lambda is_one_of: _together(
+            [part.where(is_one_of(owner, owners)) for owners, owner, part in parts]
+        )
     )
 
 
-def _load_lists(
-    connection: Connection, query: Executable | None, given: Mapping[str, Any], details: Details
-) -> None:
-    if query is None:
-        return
-    rows = sorted(connection.execute(query, given).all(), key=itemgetter(2))
-    for kind, owner, _, name, text, comment, number in rows:
+def _add_lists(rows: Sequence[Any], details: Details) -> None:
+    for kind, owner, _, name, text, comment, number in sorted(rows, key=itemgetter(2)):
         if kind == "column":
             details.columns[owner].append(Column(name=name, type=text or "", comment=comment))
         elif kind == "key":
@@ -189,7 +201,5 @@ def _load_lists(
             details.skewed_columns[owner].append(name)
 
 
-def _together(parts: Sequence[Select[Any]]) -> Executable | None:
-    if len(parts) <= 1:
-        return parts[0] if parts else None
-    return union_all(*parts)
+def _together(parts: Sequence[Select[Any]]) -> Listed:
+    return parts[0] if len(parts) == 1 else union_all(*parts)

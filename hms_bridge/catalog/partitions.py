@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, ScalarSelect, Select, and_, delete, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    ScalarSelect,
+    Select,
+    String,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 
-from hms_bridge.backend.batches import batches, insert_rows, is_one_of
+from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEY_VALS,
     PARTITION_PARAMS,
@@ -19,20 +33,15 @@ from hms_bridge.backend.schema.catalog_tables import (
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog import statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
-from hms_bridge.catalog.details import load_details
+from hms_bridge.catalog.found_partitions import FoundPartitions, StoredPartition, described
 from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,
-    StorageKey,
-    as_read_for_acid,
     delete_storages,
     delete_unused_column_lists,
     insert_column_list,
     insert_storages,
-    load_skews,
-    owners_of,
-    storage_from_row,
     storage_key,
     update_storage,
 )
@@ -46,22 +55,19 @@ REQUIRED_VALUES_MAX = 500
 """More are not sent to the database, which takes a bounded number of parameters."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredPartition:
-    """A partition, its name and the keys of its rows."""
-
-    id: int
-    name: str
-    partition: Partition
-    storage: StorageKey | None
-
-
 _SELECT: Select[Any] = (
     select(PARTITIONS, *(column for column in STORAGE_COLUMNS if column is not SDS.c.SD_ID))
     .select_from(PARTITIONS)
     .outerjoin(SDS, PARTITIONS.c.SD_ID == SDS.c.SD_ID)
     .outerjoin(SERDES, SDS.c.SERDE_ID == SERDES.c.SERDE_ID)
 )
+
+
+_NAMED = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
+_OF_TABLE = ListingSql(
+    lambda _: _SELECT.where(PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger))
+)
+_OF_KEYS = ListingSql(lambda is_one_of: _SELECT.where(is_one_of(PARTITIONS.c.PART_ID, "keys")))
 
 
 def name_of(table: Table, values: Sequence[str]) -> str:
@@ -87,7 +93,7 @@ def partition_names(
 
 def find_by_names(
     connection: Connection, stored: StoredTable, names: Collection[str]
-) -> tuple[StoredPartition, ...]:
+) -> FoundPartitions:
     """Those that exist, sorted by name."""
     return _load(connection, stored.table, list(_ids_of_names(connection, stored, names).values()))
 
@@ -113,19 +119,19 @@ def _ids_of_names(
     return ids
 
 
-def find_all(
-    connection: Connection, stored: StoredTable, max_parts: int = -1
-) -> tuple[StoredPartition, ...]:
+def find_all(connection: Connection, stored: StoredTable, max_parts: int = -1) -> FoundPartitions:
     """All partitions, or the first ``max_parts`` by name."""
-    query = _SELECT.where(PARTITIONS.c.TBL_ID == stored.id)
-    if max_parts >= 0:
-        query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
-    return _records(connection, stored.table, connection.execute(query).all())
+    if max_parts < 0:
+        rows = _OF_TABLE.named(connection, table_id=stored.id)
+    else:
+        query = _SELECT.where(PARTITIONS.c.TBL_ID == stored.id)
+        rows = connection.execute(query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)).all()
+    return described(connection, stored.table, rows)
 
 
 def find_by_values(
     connection: Connection, stored: StoredTable, prefix: Sequence[str], max_parts: int = -1
-) -> tuple[StoredPartition, ...]:
+) -> FoundPartitions:
     """Those whose values match; "" or a missing value matches all.
 
     Raises MetaError for more values than there are partition columns.
@@ -145,7 +151,7 @@ def find_by_values(
 
 def find_by_filter(
     connection: Connection, stored: StoredTable, chosen: BoundFilter, max_parts: int = -1
-) -> tuple[StoredPartition, ...]:
+) -> FoundPartitions:
     """Those that a filter selects, sorted by name."""
     return load_matches(
         connection, stored, matches(connection, stored, chosen.selects, chosen.required_values),
@@ -173,18 +179,44 @@ def matches(
     The database narrows the names down by the values that the condition requires; the condition
     then reads the values out of each name, so nothing is loaded yet.
     """
-    query = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
-    query = query.where(PARTITIONS.c.TBL_ID == stored.id)
-    for place, texts in required_values.items():
-        if len(texts) <= REQUIRED_VALUES_MAX:
-            query = query.where(_value_at(place).in_(sorted(texts)))
+    narrowing = {
+        place: sorted(texts)
+        for place, texts in required_values.items()
+        if len(texts) <= REQUIRED_VALUES_MAX
+    }
     selected, is_uncertain = [], False
-    for name, key in connection.execute(query):
+    for name, key in _narrowed(connection, stored, narrowing):
         is_chosen = verdict(_values_in(name))
         is_uncertain |= is_chosen is None
         if is_chosen is not False:
             selected.append((name, key))
     return Matches(selected=sorted(selected), is_uncertain=is_uncertain)
+
+
+def _narrowed(
+    connection: Connection, stored: StoredTable, values: Mapping[int, Sequence[str]]
+) -> Iterable[Sequence[Any]]:
+    """Names and keys of those that have one of these values at each place."""
+    if all(len(texts) == 1 for texts in values.values()):
+        given = {f"value_{place}": text for place, (text,) in values.items()}
+        return _with_values(tuple(values)).all(connection, table_id=stored.id, **given)
+    return connection.execute(
+        _NAMED.where(
+            PARTITIONS.c.TBL_ID == stored.id,
+            *(_value_at(place).in_(texts) for place, texts in values.items()),
+        )
+    )
+
+
+@cache
+def _with_values(places: tuple[int, ...]) -> ListingSql:
+    """A value at each place: nearly all conditions are such."""
+    return ListingSql(
+        lambda _: _NAMED.where(
+            PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger),
+            *(_value_at(place) == bindparam(f"value_{place}", type_=String) for place in places),
+        )
+    )
 
 
 def _value_at(place: int) -> ScalarSelect[Any]:
@@ -197,7 +229,7 @@ def _value_at(place: int) -> ScalarSelect[Any]:
 
 def load_matches(
     connection: Connection, stored: StoredTable, chosen: Matches, max_parts: int = -1
-) -> tuple[StoredPartition, ...]:
+) -> FoundPartitions:
     """The partitions themselves, or the first ``max_parts`` of them."""
     wanted = chosen.selected if max_parts < 0 else chosen.selected[:max_parts]
     return _load(connection, stored.table, [key for _, key in wanted])
@@ -207,59 +239,9 @@ def _values_in(name: str) -> list[str]:
     return [unescape(part.partition("=")[2]) for part in name.split("/")]
 
 
-def _load(connection: Connection, table: Table, keys: Sequence[int]) -> tuple[StoredPartition, ...]:
-    query = _SELECT.where(is_one_of(PARTITIONS.c.PART_ID, "keys", connection.dialect.name))
-    rows = [
-        row for piece in batches(keys) for row in connection.execute(query, {"keys": piece}).all()
-    ]
-    return _records(connection, table, rows)
-
-
-def _records(
-    connection: Connection, table: Table, rows: Sequence[Row[Any]]
-) -> tuple[StoredPartition, ...]:
-    """Sorted by name."""
-    is_full_acid = table.is_full_acid
-    storages = {row.PART_ID: storage_key(row) for row in rows}
-    owners = owners_of([key for key in storages.values() if key is not None])
-    owners.partitions = list(storages)
-    details = load_details(connection, owners)
-    skews = load_skews(connection, details)
-    columns: Mapping[int | None, tuple[Column, ...]] = {
-        key: tuple(listed) for key, listed in details.columns.items()
-    }
-    loaded = [
-        StoredPartition(
-            id=row.PART_ID,
-            name=row.PART_NAME,
-            storage=storages[row.PART_ID],
-            partition=_partition(
-                row,
-                table,
-                is_full_acid=is_full_acid,
-                values=tuple(details.partition_values.get(row.PART_ID, ())),
-                storage=storage_from_row(row, details, skews, columns.get(row.CD_ID, ())),
-                parameters=details.parameters["partitions"].get(row.PART_ID, {}),
-            ),
-        )
-        for row in rows
-    ]
-    return tuple(sorted(loaded, key=lambda stored: stored.name))
-
-
-def _partition(
-    row: Row[Any], table: Table, storage: Storage, *, is_full_acid: bool, **details: Any
-) -> Partition:
-    return Partition(
-        database_name=table.database_name,
-        table_name=table.name,
-        catalog_name=table.catalog_name,
-        create_time=row.CREATE_TIME,
-        last_access_time=row.LAST_ACCESS_TIME,
-        write_id=row.WRITE_ID or 0,
-        storage=as_read_for_acid(storage) if is_full_acid else storage,
-        **details,
-    )
+def _load(connection: Connection, table: Table, keys: Sequence[int]) -> FoundPartitions:
+    rows = [row for piece in batches(keys) for row in _OF_KEYS.named(connection, keys=piece)]
+    return described(connection, table, rows)
 
 
 def insert_partitions(

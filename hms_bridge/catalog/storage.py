@@ -26,14 +26,11 @@ COLUMN_LIST_SEQUENCE = f"{_MODEL}.MColumnDescriptor"
 SERDE_SEQUENCE = f"{_MODEL}.MSerDeInfo"
 STORAGE_SEQUENCE = f"{_MODEL}.MStorageDescriptor"
 
-STORAGE_COLUMNS = (
-    t.SDS.c.SD_ID,
+_ALIKE_COLUMNS = (
     t.SDS.c.CD_ID,
-    t.SDS.c.SERDE_ID,
     t.SDS.c.INPUT_FORMAT,
     t.SDS.c.OUTPUT_FORMAT,
     t.SDS.c.IS_COMPRESSED,
-    t.SDS.c.LOCATION,
     t.SDS.c.NUM_BUCKETS,
     t.SDS.c.IS_STOREDASSUBDIRECTORIES,
     t.SERDES.c.NAME.label("SERDE_NAME"),
@@ -43,7 +40,9 @@ STORAGE_COLUMNS = (
     t.SERDES.c.DESERIALIZER_CLASS,
     t.SERDES.c.SERDE_TYPE,
 )
-"""What a statement that joins SDS and SERDES selects, for :func:`storage_from_row`."""
+"""Mostly the same in all partitions of a table."""
+STORAGE_COLUMNS = (t.SDS.c.SD_ID, t.SDS.c.SERDE_ID, t.SDS.c.LOCATION, *_ALIKE_COLUMNS)
+"""What a statement that joins SDS and SERDES selects last, for :func:`storage_from_row`."""
 
 
 _STORAGE = Columns(
@@ -67,6 +66,7 @@ _SERDE = Columns(
 
 
 _NO_SKEW = Skew()
+_NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,6 +116,20 @@ def storage_from_row(
         sort_columns=tuple(details.sort_columns.get(row.SD_ID, ())),
         parameters=details.parameters["storages"].get(row.SD_ID, {}),
         skew=skews.get(row.SD_ID, _NO_SKEW),
+    )
+
+
+def stored_alike(row: Any, details: Details, skews: Mapping[int, Skew]) -> object:
+    """The same for rows whose records differ in nothing but their place."""
+    key = row.SD_ID
+    if key in skews:
+        return key
+    return (
+        row[-len(_ALIKE_COLUMNS) :],
+        tuple(details.parameters["serdes"].get(row.SERDE_ID, _NOTHING).items()),
+        tuple(details.parameters["storages"].get(key, _NOTHING).items()),
+        tuple(details.bucket_columns.get(key, ())),
+        tuple(details.sort_columns.get(key, ())),
     )
 
 

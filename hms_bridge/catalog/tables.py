@@ -11,6 +11,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
+    String,
     and_,
     bindparam,
     delete,
@@ -22,6 +23,7 @@ from sqlalchemy import (
 
 from hms_bridge.backend.batches import batches, insert_rows
 from hms_bridge.backend.columns import Columns, Kept
+from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.catalog_tables import (
     DBS,
     PARTITION_KEYS,
@@ -94,10 +96,12 @@ _SELECT: Select[Any] = (
     .outerjoin(SERDES, SDS.c.SERDE_ID == SERDES.c.SERDE_ID)
 )
 
-_SELECT_ONE = _SELECT.where(
-    DBS.c.NAME == bindparam("database"),
-    DBS.c.CTLG_NAME == bindparam("catalog"),
-    TBLS.c.TBL_NAME == bindparam("name"),
+_ONE = ListingSql(
+    lambda _: _SELECT.where(
+        DBS.c.NAME == bindparam("database", type_=String),
+        DBS.c.CTLG_NAME == bindparam("catalog", type_=String),
+        TBLS.c.TBL_NAME == bindparam("name", type_=String),
+    )
 )
 """Made once, because clients ask for a table before nearly everything else."""
 
@@ -114,8 +118,8 @@ def find_table(
         owner = select(DBS.c.DB_ID).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
         where = and_(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID.in_(owner))
         hold(connection, TBLS.c.TBL_ID, where, lock)
-    key = {"database": database, "catalog": catalog, "name": name}
-    records = _records(connection, connection.execute(_SELECT_ONE, key).all())
+    rows = _ONE.named(connection, database=database, catalog=catalog, name=name)
+    records = _records(connection, rows)
     return records[0] if records else None
 
 

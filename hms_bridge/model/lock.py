@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeAlias
 
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId
 from hms_bridge.model.stored_enum import StoredEnum
@@ -111,3 +112,36 @@ class LockInfo:
     agent: str | None = None
     blocked_by_lock_id: LockId | None = None
     blocked_by_internal_id: int | None = None
+
+
+LockRow: TypeAlias = tuple[
+    int, int, int, int, int | None, int | None, int | None,
+    str, str | None, str | None, str, str, str, str, str | None,
+]  # fmt: skip
+"""A lock as it is stored, for lists of thousands: lock id, internal id, transaction, last heartbeat
+and time of acquisition in ms, lock id and internal id of what blocks it; database, table,
+partition, characters of state and type, user, host, agent."""
+
+_STATES = {state.stored: state for state in (LockState.ACQUIRED, LockState.WAITING)}
+_TYPES = {kind.stored: kind for kind in LockType}
+
+
+def lock_info(row: LockRow) -> LockInfo:
+    """The record of a row."""
+    lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id = row[:7]
+    database, table, partition, state, kind, user, host, agent = row[7:]
+    return LockInfo(
+        lock_id=LockId(lock_id),
+        internal_id=inner_id,
+        scope=Scope(database, table, partition),
+        state=_STATES[state],
+        type=_TYPES[kind],
+        txn_id=TxnId(txn_id),
+        last_heartbeat_ms=heartbeat_ms,
+        acquired_at_ms=acquired_ms,
+        user=user,
+        host=host,
+        agent=agent,
+        blocked_by_lock_id=None if by_id is None else LockId(by_id),
+        blocked_by_internal_id=by_inner_id,
+    )

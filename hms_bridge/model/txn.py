@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, StrEnum
+from typing import Any
 
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
@@ -108,6 +109,16 @@ class OpenTxns:
         """The same, as the transaction itself sees it: it sees what it wrote, and the list does
         not end at its id."""
         return replace(self, txns=tuple(txn for txn in self.txns if txn.id != own))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenTxnRows:
+    """What :class:`OpenTxns` is made of, for lists of thousands: ``rows`` begin with a
+    transaction's id and the character of its state, and ascend."""
+
+    high_watermark: TxnId
+    rows: Sequence[tuple[Any, ...]]
+    min_open_txn: TxnId | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,8 +50,8 @@ class _ValidIds(Generic[IdT]):
 
     def __post_init__(self) -> None:
         # Hive's arrays may carry a stray 0, which is no id.
-        opened = {number for number in self.open_ids if number != 0}
-        aborted = {number for number in self.aborted_ids if number != 0} - opened
+        opened = set(self.open_ids) - {0}
+        aborted = set(self.aborted_ids) - {0} - opened
         object.__setattr__(self, "open_ids", tuple(sorted(opened)))
         object.__setattr__(self, "aborted_ids", tuple(sorted(aborted)))
         if opened:
@@ -261,7 +261,7 @@ def _numbers(text: str, parts: Sequence[str]) -> dict[str, Any]:
 
 def _several(text: str, part: str) -> tuple[int, ...]:
     try:
-        return tuple(int(number) for number in part.split(",") if number.strip())
+        return tuple(map(int, filter(str.strip, part.split(","))))
     except ValueError as error:
         raise MetaError(
             f"id list {text!r} is malformed; it should be numbers, as in"

@@ -14,7 +14,9 @@ from hms_bridge.server.names import limit_of, table_of, values_of_name
 from hms_bridge.server.served_metastore import ServedPartitions
 from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import partition_to_struct
+from hms_bridge.wire.partition_bytes import partitions_to_bytes
 from hms_bridge.wire.required import given, given_name
+from hms_bridge.wire.struct_bytes import EncodedStructs
 from hms_bridge.wire.structs import Struct, hive
 
 
@@ -52,13 +54,15 @@ class PartitionCalls(Calls[ServedPartitions]):
         return partition_to_struct(self._get(name, values))
 
     @answers("get_partitions", "get_partitions_with_auth")
-    def get_partitions(self, args: Struct) -> list[Struct]:
-        return _structs(self._all(table_of(args), args.max_parts))
+    def get_partitions(self, args: Struct) -> EncodedStructs:
+        return partitions_to_bytes(self._all(table_of(args), args.max_parts))
 
     @answers("get_partitions_req", of="req")
     def get_partitions_req(self, request: Struct) -> Struct:
         name = table_of(request)
-        return hive.PartitionsResponse(partitions=_structs(self._all(name, request.maxParts)))
+        return hive.PartitionsResponse(
+            partitions=partitions_to_bytes(self._all(name, request.maxParts))
+        )
 
     @answers("get_partitions_pspec")
     def get_partitions_pspec(self, args: Struct) -> list[Struct]:
@@ -89,9 +93,9 @@ class PartitionCalls(Calls[ServedPartitions]):
         )
 
     @answers("get_partitions_ps", "get_partitions_ps_with_auth")
-    def get_partitions_by_values(self, args: Struct) -> list[Struct]:
+    def get_partitions_by_values(self, args: Struct) -> EncodedStructs:
         """Those with the given values; "" for any."""
-        return _structs(self._by_values(table_of(args), args.part_vals, args.max_parts))
+        return partitions_to_bytes(self._by_values(table_of(args), args.part_vals, args.max_parts))
 
     @answers("get_partitions_ps_with_auth_req", of="req")
     def get_partitions_by_values_req(self, request: Struct) -> Struct:
@@ -101,7 +105,7 @@ class PartitionCalls(Calls[ServedPartitions]):
             partitions = self._by_names(name, request.partNames)
         else:
             partitions = self._by_values(name, request.partVals, request.maxParts)
-        return hive.GetPartitionsPsWithAuthResponse(partitions=_structs(partitions))
+        return hive.GetPartitionsPsWithAuthResponse(partitions=partitions_to_bytes(partitions))
 
     @answers("get_partition_names_ps")
     def get_names_by_values(self, args: Struct) -> list[str]:
@@ -115,21 +119,23 @@ class PartitionCalls(Calls[ServedPartitions]):
         return hive.GetPartitionNamesPsResponse(names=names)
 
     @answers("get_partitions_by_names")
-    def get_partitions_by_names(self, args: Struct) -> list[Struct]:
-        return _structs(self._by_names(table_of(args), args.names or ()))
+    def get_partitions_by_names(self, args: Struct) -> EncodedStructs:
+        return partitions_to_bytes(self._by_names(table_of(args), args.names or ()))
 
     @answers("get_partitions_by_names_req", of="req")
     def get_partitions_by_names_req(self, request: Struct) -> Struct:
         partitions = self._by_names(table_of(request), request.names or ())
-        return hive.GetPartitionsByNamesResult(partitions=_structs(partitions))
+        return hive.GetPartitionsByNamesResult(partitions=partitions_to_bytes(partitions))
 
     @answers("get_partitions_by_filter")
-    def get_partitions_by_filter(self, args: Struct) -> list[Struct]:
-        return _structs(self._by_filter(table_of(args), args.filter, args.max_parts))
+    def get_partitions_by_filter(self, args: Struct) -> EncodedStructs:
+        return partitions_to_bytes(self._by_filter(table_of(args), args.filter, args.max_parts))
 
     @answers("get_partitions_by_filter_req", of="req")
-    def get_partitions_by_filter_req(self, request: Struct) -> list[Struct]:
-        return _structs(self._by_filter(table_of(request), request.filter, request.maxParts))
+    def get_partitions_by_filter_req(self, request: Struct) -> EncodedStructs:
+        return partitions_to_bytes(
+            self._by_filter(table_of(request), request.filter, request.maxParts)
+        )
 
     @answers("get_part_specs_by_filter")
     def get_specs_by_filter(self, args: Struct) -> list[Struct]:
@@ -164,7 +170,7 @@ class PartitionCalls(Calls[ServedPartitions]):
         the client filters itself."""
         partitions, is_uncertain = self._by_condition(request)
         return hive.PartitionsByExprResult(
-            partitions=_structs(partitions), hasUnknownPartitions=is_uncertain
+            partitions=partitions_to_bytes(partitions), hasUnknownPartitions=is_uncertain
         )
 
     @answers("get_partitions_spec_by_expr", of="req")
@@ -196,7 +202,7 @@ class PartitionCalls(Calls[ServedPartitions]):
         wanted = given(values, "the partition's values")
         return self._store.get_partition(name.database, name.table, wanted, name.catalog)
 
-    def _all(self, name: TableName, limit: int | None) -> tuple[Partition, ...]:
+    def _all(self, name: TableName, limit: int | None) -> Sequence[Partition]:
         return self._store.get_partitions(name.database, name.table, limit_of(limit), name.catalog)
 
     def _names(self, name: TableName, limit: int | None) -> tuple[str, ...]:
@@ -204,28 +210,28 @@ class PartitionCalls(Calls[ServedPartitions]):
             name.database, name.table, limit_of(limit), name.catalog
         )
 
-    def _by_names(self, name: TableName, names: Sequence[str]) -> tuple[Partition, ...]:
+    def _by_names(self, name: TableName, names: Sequence[str]) -> Sequence[Partition]:
         return self._store.get_partitions_by_names(
             name.database, name.table, tuple(names), name.catalog
         )
 
     def _by_values(
         self, name: TableName, values: Sequence[str] | None, limit: int | None
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         return self._store.get_partitions_by_values(
             name.database, name.table, tuple(values or ()), limit_of(limit), name.catalog
         )
 
     def _by_filter(
         self, name: TableName, text: str | None, limit: int | None
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         if not text:
             return self._all(name, limit)
         return self._store.get_partitions_by_filter(
             name.database, name.table, text, limit_of(limit), name.catalog
         )
 
-    def _by_condition(self, request: Struct) -> tuple[tuple[Partition, ...], bool]:
+    def _by_condition(self, request: Struct) -> tuple[Sequence[Partition], bool]:
         name = table_of(request)
         return self._store.get_partitions_by_condition(
             name,
@@ -247,17 +253,14 @@ class PartitionCalls(Calls[ServedPartitions]):
 
 def partitions_to_spec(table: Table, partitions: Iterable[Partition]) -> Struct:
     """A PartitionSpec that lists whole partitions."""
+    structs = [partition_to_struct(partition) for partition in partitions]
     return hive.PartitionSpec(
         dbName=table.database_name,
         tableName=table.name,
         rootPath=table.storage.location,
-        partitionList=hive.PartitionListComposingSpec(partitions=_structs(partitions)),
+        partitionList=hive.PartitionListComposingSpec(partitions=structs),
         catName=table.catalog_name,
     )
-
-
-def _structs(partitions: Iterable[Partition]) -> list[Struct]:
-    return [partition_to_struct(partition) for partition in partitions]
 
 
 def _parsed(name: str | None) -> tuple[tuple[str, str], ...]:

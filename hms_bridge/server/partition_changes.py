@@ -136,6 +136,7 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
         """Drop several by their names or by conditions; those that were dropped come back."""
         name = table_of(request)
         parts = given(request.parts, "parts")
+        dropped: Sequence[Partition]
         if parts.exprs is not None:
             dropped = self._drop_by_conditions(name, request, parts.exprs)
         elif parts.names is not None:
@@ -192,7 +193,7 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
 
     def _drop_by_names(
         self, name: TableName, request: Struct, names: Sequence[str]
-    ) -> tuple[Partition, ...]:
+    ) -> Sequence[Partition]:
         dropped = self._store.get_partitions_by_names(
             name.database, name.table, names, name.catalog
         )

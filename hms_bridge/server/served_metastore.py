@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from hms_bridge.metastore import CatalogStore, CompactionStore, Metastore
+from hms_bridge.metastore import (
+    CatalogStore,
+    CompactionStore,
+    LockStore,
+    Metastore,
+    TransactionStore,
+)
 from hms_bridge.model.catalog import (
     DEFAULT_CATALOG,
     DEFAULT_PARTITION_VALUE,
@@ -20,8 +26,10 @@ from hms_bridge.model.catalog import (
 from hms_bridge.model.compaction import DeltaCount
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.expression import Condition, ConditionToDrop
+from hms_bridge.model.lock import LockFilter, LockRow
 from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
+from hms_bridge.model.txn import OpenTxnRows, TxnType
 from hms_bridge.server.served_objects import ServedConnectors, ServedProcedures
 from hms_bridge.server.served_plans import ServedResourcePlans
 from hms_bridge.server.served_reports import ServedReports, ServedSchedules
@@ -76,7 +84,7 @@ class ServedPartitions(CatalogStore, Protocol):
         *,
         max_parts: int = -1,
         default_value: str = DEFAULT_PARTITION_VALUE,
-    ) -> tuple[tuple[Partition, ...], bool]:
+    ) -> tuple[Sequence[Partition], bool]:
         """Those that it selects, sorted by name, and whether some of them only perhaps."""
 
     def get_partition_names_by_condition(
@@ -141,6 +149,22 @@ class ServedPartitions(CatalogStore, Protocol):
         """Move the partitions with these values from one table to another."""
 
 
+class ServedTransactions(TransactionStore, Protocol):
+    """Transactions, with a list that may be long."""
+
+    def get_open_txn_rows(
+        self, excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY})
+    ) -> OpenTxnRows:
+        """What ``get_open_txns`` makes records of."""
+
+
+class ServedLocks(LockStore, Protocol):
+    """Locks, with a list that may be long."""
+
+    def show_lock_rows(self, lock_filter: LockFilter | None = None) -> Sequence[LockRow]:
+        """What ``show_locks`` makes records of."""
+
+
 class ServedCompactions(CompactionStore, Protocol):
     """The queue, with what Hive's workers count of the tables that they compacted."""
 
@@ -177,6 +201,8 @@ class ServedMetastore(
     ServedCatalogs,
     ServedPartitions,
     ServedTables,
+    ServedTransactions,
+    ServedLocks,
     ServedCompactions,
     ServedRoles,
     ServedPrivileges,

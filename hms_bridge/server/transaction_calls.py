@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from hms_bridge.errors import MetaError, NoSuchTxnError, TxnAbortedError
-from hms_bridge.metastore import LockStore, TransactionStore
 from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import AbortReason
 from hms_bridge.model.valid_ids import ValidTxnList
 from hms_bridge.server.answers import Calls, answers
+from hms_bridge.server.served_metastore import ServedLocks, ServedTransactions
 from hms_bridge.wire import convert_lock, convert_txn
+from hms_bridge.wire.lock_bytes import locks_to_bytes
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
 
 
-class TransactionCalls(Calls[TransactionStore]):
+class TransactionCalls(Calls[ServedTransactions]):
     """Transactions and write ids."""
 
     @answers("open_txns", of="rqst")
@@ -25,7 +26,7 @@ class TransactionCalls(Calls[TransactionStore]):
     @answers("get_open_txns")
     def get_open_txns(self, _: Struct) -> Struct:
         """Open and aborted ones, without those that only read."""
-        return convert_txn.open_txns_to_struct(self._store.get_open_txns())
+        return convert_txn.open_txn_rows_to_struct(self._store.get_open_txn_rows())
 
     @answers("get_open_txns_req")
     def get_open_txns_req(self, args: Struct) -> Struct:
@@ -33,13 +34,13 @@ class TransactionCalls(Calls[TransactionStore]):
         types = args.getOpenTxnsRequest.excludeTxnTypes if args.getOpenTxnsRequest else None
         read = (convert_txn.txn_type_from_number(number) for number in types or ())
         excluded = frozenset(kind for kind in read if kind is not None)
-        return convert_txn.open_txns_to_struct(self._store.get_open_txns(excluded))
+        return convert_txn.open_txn_rows_to_struct(self._store.get_open_txn_rows(excluded))
 
     @answers("get_open_txns_info")
     def get_open_txns_info(self, _: Struct) -> Struct:
         # The watermark first: what is opened between the two reads would else count as ended,
         # being below the watermark and not in the list.
-        highest = self._store.get_open_txns().high_watermark
+        highest = self._store.get_open_txn_rows().high_watermark
         infos = [info for info in self._store.get_open_txns_info() if info.id <= highest]
         return hive.GetOpenTxnsInfoResponse(
             txn_high_water_mark=highest,
@@ -141,7 +142,7 @@ class TransactionCalls(Calls[TransactionStore]):
             raise MetaError(str(error)) from error  # the only one that the method declares
 
 
-class LockCalls(Calls[LockStore]):
+class LockCalls(Calls[ServedLocks]):
     """Locks."""
 
     @answers("lock", of="rqst")
@@ -162,5 +163,5 @@ class LockCalls(Calls[LockStore]):
     @answers("show_locks", of="rqst")
     def show_locks(self, request: Struct) -> Struct:
         wanted = convert_lock.lock_filter_from_struct(request)
-        locks = [convert_lock.lock_info_to_struct(i) for i in self._store.show_locks(wanted)]
+        locks = locks_to_bytes(self._store.show_lock_rows(wanted))
         return hive.ShowLocksResponse(locks=locks)

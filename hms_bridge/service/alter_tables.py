@@ -9,7 +9,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, places, tables, view_creation
-from hms_bridge.catalog.partitions import StoredPartition
+from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import (
@@ -268,7 +268,7 @@ def _cascade_columns(
                 storage=replace(old.partition.storage, columns=after.storage.columns),
             ),
         )
-        for old in partitions.find_all(unit.connection, stored)
+        for old in partitions.find_all(unit.connection, stored).stored()
     ]
     fresh = tables.require_table(
         unit.connection, after.database_name, after.name, after.catalog_name

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import statistics, statistics_state
-from hms_bridge.catalog.partitions import StoredPartition
+from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.model.catalog import Column, Partition, Table
 from hms_bridge.model.ids import WriteId

@@ -12,7 +12,7 @@ from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables, view_creation
-from hms_bridge.catalog.partitions import StoredPartition
+from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import has_own_files

@@ -11,7 +11,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
-from hms_bridge.catalog.partitions import StoredPartition
+from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
@@ -139,7 +139,7 @@ def _plan(
     into = _require(connection, target, "destination")
     out_of = _require(connection, source, "source")
     wanted = _values(out_of.table, values)
-    moving = partitions.find_by_values(connection, out_of, wanted)
+    moving = partitions.find_by_values(connection, out_of, wanted).stored()
     if not moving:
         shown = ", ".join(f"{key}={value}" for key, value in values.items())
         raise MetaError(

@@ -9,7 +9,7 @@ from hms_bridge.model.lock import LockRequest, LockResponse
 from hms_bridge.service import turn_rules
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import Alike, Look, reads, shares, writes
-from hms_bridge.txn import locks
+from hms_bridge.txn import lock_list, locks
 
 
 def _alike(request: LockRequest) -> Alike[LockResponse] | None:
@@ -25,9 +25,10 @@ def _ask_each(work: Work, requests: Sequence[LockRequest]) -> Look[LockResponse]
 
 
 class LockVerbs(VerbFamily):
-    """The LockStore."""
+    """The LockStore, and what the server asks besides."""
 
     lock = shares(locks.lock, turn_rules.of_lock, _alike)
     check_lock = writes(locks.check_lock)
     unlock = writes(sql(locks.unlock))
-    show_locks = reads(sql(locks.show_locks))
+    show_locks = reads(sql(lock_list.show_locks))
+    show_lock_rows = reads(sql(lock_list.show_lock_rows))

@@ -112,7 +112,7 @@ def _partition(
     if not values:
         return None
     name = partitions.name_of(stored.table, values)
-    named = partitions.find_by_names(connection, stored, [name])
+    named = partitions.find_by_names(connection, stored, [name]).stored()
     if not named:
         raise NoSuchObjectError(f"partition {name} of {stored.table.full_name} not found")
     return named[0].partition

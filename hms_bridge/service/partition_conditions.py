@@ -9,12 +9,13 @@ from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import partitions, tables
+from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.partition_expression import BoundExpression, bind_expression
 from hms_bridge.catalog.partition_filter import Node, parse_filter, with_texts_unescaped
 from hms_bridge.catalog.partition_order import in_order
 from hms_bridge.catalog.partition_predicate import bind_filter
 from hms_bridge.catalog.partition_values import UnknownTypeError
-from hms_bridge.catalog.partitions import Matches, StoredPartition
+from hms_bridge.catalog.partitions import Matches
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.catalog.value_rows import rows_of_keys, rows_of_names
@@ -36,11 +37,11 @@ def _get_partitions_by_condition(
     *,
     max_parts: int = -1,
     default_value: str = DEFAULT_PARTITION_VALUE,
-) -> tuple[tuple[Partition, ...], bool]:
+) -> tuple[Sequence[Partition], bool]:
     stored = require_named(connection, *name.parts)
     chosen = _choose(connection, stored, condition, default_value)
     selected = partitions.load_matches(connection, stored, chosen, max_parts)
-    return tuple(stored_partition.partition for stored_partition in selected), chosen.is_uncertain
+    return selected.listed(), chosen.is_uncertain
 
 
 def _get_partition_names_by_condition(
@@ -190,7 +191,7 @@ def _to_drop(
             raise NoSuchObjectError(
                 f"Some partitions to drop are missing of {stored.table.full_name}"
             )
-        loaded = partitions.load_matches(connection, stored, chosen)
+        loaded = partitions.load_matches(connection, stored, chosen).stored()
         for partition in loaded:
             _check_archive(partition.partition, wanted.archive_level)
         dropped.update({partition.name: partition for partition in loaded})

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import partitions, tables
 from hms_bridge.catalog.partition_filter import parse_filter
 from hms_bridge.catalog.partition_predicate import bind_filter
-from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.partitions import name_of
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
+from hms_bridge.model.partition_list import PartitionList
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import reads
 
@@ -25,12 +26,11 @@ def _get_partition(
     catalog: str = DEFAULT_CATALOG,
 ) -> Partition:
     stored = require_named(connection, database, table, catalog)
-    stored_partitions = partitions.find_by_names(
-        connection, stored, [name_of(stored.table, values)]
-    )
-    if not stored_partitions:
+    name = name_of(stored.table, values)
+    listed = partitions.find_by_names(connection, stored, [name]).listed()
+    if not listed:
         raise NoSuchObjectError(f"partition values=[{', '.join(values)}]")
-    return stored_partitions[0].partition
+    return listed[0]
 
 
 def _get_partition_names(
@@ -50,9 +50,9 @@ def _get_partitions(
     table: str,
     max_parts: int = -1,
     catalog: str = DEFAULT_CATALOG,
-) -> tuple[Partition, ...]:
+) -> PartitionList:
     stored = require_named(connection, database, table, catalog)
-    return _records(partitions.find_all(connection, stored, max_parts))
+    return partitions.find_all(connection, stored, max_parts).listed()
 
 
 def _get_partitions_by_names(
@@ -61,9 +61,9 @@ def _get_partitions_by_names(
     table: str,
     names: Sequence[str],
     catalog: str = DEFAULT_CATALOG,
-) -> tuple[Partition, ...]:
+) -> PartitionList:
     stored = require_named(connection, database, table, catalog)
-    return _records(partitions.find_by_names(connection, stored, names))
+    return partitions.find_by_names(connection, stored, names).listed()
 
 
 def _get_partitions_by_values(
@@ -73,9 +73,9 @@ def _get_partitions_by_values(
     prefix: Sequence[str],
     max_parts: int = -1,
     catalog: str = DEFAULT_CATALOG,
-) -> tuple[Partition, ...]:
+) -> PartitionList:
     stored = require_named(connection, database, table, catalog)
-    return _records(partitions.find_by_values(connection, stored, prefix, max_parts))
+    return partitions.find_by_values(connection, stored, prefix, max_parts).listed()
 
 
 def _get_partitions_by_filter(
@@ -85,22 +85,18 @@ def _get_partitions_by_filter(
     filter_text: str,
     max_parts: int = -1,
     catalog: str = DEFAULT_CATALOG,
-) -> tuple[Partition, ...]:
+) -> PartitionList:
     tree = parse_filter(filter_text)
     stored = require_named(connection, database, table, catalog)
     if tree is None:
-        return _records(partitions.find_all(connection, stored, max_parts))
+        return partitions.find_all(connection, stored, max_parts).listed()
     chosen = bind_filter(tree, stored.table.partition_columns)
-    return _records(partitions.find_by_filter(connection, stored, chosen, max_parts))
+    return partitions.find_by_filter(connection, stored, chosen, max_parts).listed()
 
 
 def require_named(connection: Connection, database: str, table: str, catalog: str) -> StoredTable:
     """The table of a name as a client gives it. Raises NoSuchObjectError."""
     return tables.require_table(connection, database.lower(), table.lower(), catalog.lower())
-
-
-def _records(stored_partitions: Iterable[StoredPartition]) -> tuple[Partition, ...]:
-    return tuple(stored.partition for stored in stored_partitions)
 
 
 class PartitionQueryVerbs(VerbFamily):

@@ -192,7 +192,7 @@ class PartitionVerbs(VerbFamily):
             if stored.table.is_transactional or stored.table.is_view:
                 return []
             named = {name_of(stored.table, p.values): p for p in wanted}
-            stored_partitions = partitions.find_by_names(connection, stored, list(named))
+            stored_partitions = partitions.find_by_names(connection, stored, list(named)).stored()
             return [
                 (stored_partition.partition, named[stored_partition.name], stored.table)
                 for stored_partition in stored_partitions
@@ -212,7 +212,8 @@ class PartitionVerbs(VerbFamily):
             for p in wanted
         }
         existing = {
-            p.name: p for p in partitions.find_by_names(unit.connection, stored, list(named))
+            p.name: p
+            for p in partitions.find_by_names(unit.connection, stored, list(named)).stored()
         }
         missing = [name for name in named if name not in existing]
         if missing:
@@ -264,12 +265,12 @@ class PartitionVerbs(VerbFamily):
         looked = None
         if is_data_deleted:
             looked = self._drops.look_at_partitions(
-                key, lambda c, stored: partitions.find_by_names(c, stored, names)
+                key, lambda c, stored: partitions.find_by_names(c, stored, names).stored()
             )
 
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = _table(unit.connection, key, RowLock.SHARED)
-            doomed = partitions.find_by_names(unit.connection, stored, names)
+            doomed = partitions.find_by_names(unit.connection, stored, names).stored()
             if len(doomed) < len(set(names)) and not is_if_exists:
                 missing = sorted(set(names) - {partition.name for partition in doomed})
                 raise NoSuchObjectError(

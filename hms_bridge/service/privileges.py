@@ -217,7 +217,7 @@ def _hold(connection: Connection, wanted: Securable) -> tuple[int | str | None, 
     if not wanted.values:
         return stored.id, None
     partition = partitions.name_of(stored.table, wanted.values)
-    stored_partitions = partitions.find_by_names(connection, stored, [partition])
+    stored_partitions = partitions.find_by_names(connection, stored, [partition]).stored()
     if not stored_partitions:
         raise NoSuchObjectError(f"partition {partition} of {stored.table.full_name} not found")
     return stored_partitions[0].id, partition

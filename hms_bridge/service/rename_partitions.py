@@ -9,8 +9,9 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
+from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.limits import check_partition
-from hms_bridge.catalog.partitions import StoredPartition, name_of
+from hms_bridge.catalog.partitions import name_of
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
@@ -151,7 +152,7 @@ def _move_of(table: Table, old: StoredPartition, wanted: Partition) -> tuple[str
 
 
 def _require_old(connection: Connection, stored: StoredTable, name: str) -> StoredPartition:
-    stored_partitions = partitions.find_by_names(connection, stored, [name])
+    stored_partitions = partitions.find_by_names(connection, stored, [name]).stored()
     if not stored_partitions:
         raise InvalidOperationError(
             "Unable to rename partition because old partition does not exist"

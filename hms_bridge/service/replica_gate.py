@@ -41,7 +41,7 @@ from hms_bridge.repl.target_objects import (
     is_fenced,
     is_replica,
 )
-from hms_bridge.txn.locks import show_locks
+from hms_bridge.txn.lock_list import show_locks
 
 _DEFINITIONS = frozenset(
     {

@@ -198,6 +198,7 @@ class TransactionVerbs(VerbFamily):
         self._limit = OpenTxnLimit(self._settings.txn, self._clock)
 
     get_open_txns = reads(open_txns.get_open_txns)
+    get_open_txn_rows = reads(open_txns.get_open_txn_rows)
     get_open_txns_info = reads(open_txns.get_open_txns_info)
 
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
-from hms_bridge.catalog.partitions import StoredPartition
+from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import InvalidOperationError
@@ -196,8 +196,8 @@ def _partitions(
     connection: Connection, stored: tables.StoredTable, names: tuple[str, ...] | None
 ) -> tuple[StoredPartition, ...]:
     if names is None:
-        return partitions.find_all(connection, stored)
-    return partitions.find_by_names(connection, stored, names)
+        return partitions.find_all(connection, stored).stored()
+    return partitions.find_by_names(connection, stored, names).stored()
 
 
 def _check(connection: Connection, table: Table, write_id: WriteId) -> None:

@@ -66,7 +66,13 @@ def _write_id_of(
 ) -> ScalarSelect[Any]:
     return (
         select(_W.T2W_WRITEID)
-        .where(_W.T2W_TXNID == txn_id, _W.T2W_DATABASE == database, _W.T2W_TABLE == table)
+        # By the transaction's index alone, as a sum is in none: in a plan of an empty table
+        # PostgreSQL takes that of tables, and then goes through all write ids of one.
+        .where(
+            _W.T2W_TXNID == txn_id,
+            _W.T2W_DATABASE + "" == database,
+            _W.T2W_TABLE + "" == table,
+        )
         .scalar_subquery()
     )
 

@@ -9,7 +9,7 @@ opener that took longer than ``open_timeout_ms`` must not go on: see :class:`Ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -49,6 +49,7 @@ from hms_bridge.errors import MetaError, RetryableBackendError
 from hms_bridge.model.ids import MAX_ID, TxnId
 from hms_bridge.model.txn import (
     OpenTxn,
+    OpenTxnRows,
     OpenTxns,
     OpenTxnsRequest,
     TxnInfo,
@@ -164,20 +165,39 @@ def get_open_txns(
     work: Work, excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY})
 ) -> OpenTxns:
     """Open and aborted transactions; young gaps count as open. One statement, one snapshot."""
-    listing = _list_txns(work, _LIST)
-    listed = [OpenTxn(id=row.id, state=row.state, type=row.type) for row in listing.txns]
-    open_ids = [txn.id for txn in listed if txn.state is TxnState.OPEN]
+    listing = get_open_txn_rows(work, excluded_types)
     return OpenTxns(
         high_watermark=listing.high_watermark,
-        txns=tuple(txn for txn in listed if txn.type not in excluded_types),
-        min_open_txn=open_ids[0] if open_ids else None,
+        txns=tuple(
+            OpenTxn(id=TxnId(txn_id), state=_STATES[state], type=_TYPES[kind or 0])
+            for txn_id, state, kind, *_ in listing.rows
+        ),
+        min_open_txn=listing.min_open_txn,
+    )
+
+
+def get_open_txn_rows(
+    work: Work, excluded_types: frozenset[TxnType] = frozenset({TxnType.READ_ONLY})
+) -> OpenTxnRows:
+    """As :func:`get_open_txns`, as they are stored: there may be ten thousand, and to make records
+    of them takes as long as to ask for them."""
+    rows = _LIST.all(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
+    listed = _with_gaps(rows)
+    opened = TxnState.OPEN.value
+    excluded: set[int | None] = {int(kind) for kind in excluded_types}
+    if TxnType.DEFAULT in excluded_types:
+        excluded.add(None)
+    return OpenTxnRows(
+        high_watermark=TxnId(rows[-1][0] if rows else 0),
+        rows=[row for row in listed if row[2] not in excluded],
+        min_open_txn=next((row[0] for row in listed if row[1] == opened), None),
     )
 
 
 def get_open_txns_info(work: Work) -> tuple[TxnInfo, ...]:
     """Open and aborted transactions as SHOW TRANSACTIONS lists them."""
-    listing = _list_txns(work, _LIST_DETAILS)
-    return tuple(_info(listed) for listed in listing.txns)
+    rows = _LIST_DETAILS.all(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
+    return tuple(_info(*row) for row in _with_gaps(rows))
 
 
 def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
@@ -199,20 +219,6 @@ def low_boundary(work: Work) -> TxnId:
     """No id up to this one can appear any more."""
     boundary = _BOUNDARY.first(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
     return TxnId(boundary[0] or 0 if boundary else 0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    id: TxnId
-    state: TxnState
-    type: TxnType = TxnType.DEFAULT
-    details: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    high_watermark: TxnId
-    txns: tuple[_Listed, ...]
 
 
 def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
@@ -357,7 +363,8 @@ def _listed(
     def make(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
         t = TXNS.c
         timeout_ms = bindparam("open_timeout_ms", type_=BigInteger)
-        oldest_young_ms = cast(now, BigInteger) - timeout_ms
+        # A statement within: else the time, which is a decimal fraction, is reckoned for each row.
+        oldest_young_ms = select(cast(now, BigInteger) - timeout_ms).scalar_subquery()
         is_young = case((t.TXN_STARTED > oldest_young_ms, 1), else_=0)
         young, below = TXNS.alias(), TXNS.alias()
         first_young = select(func.min(young.c.TXN_ID)).where(young.c.TXN_STARTED > oldest_young_ms)
@@ -390,30 +397,30 @@ _STATES = {state.value: state for state in TxnState}
 _TYPES = {int(kind): kind for kind in TxnType}
 
 
-def _list_txns(work: Work, statement: TimedSql) -> _Listing:
-    rows = statement.all(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
-    return _Listing(TxnId(rows[-1][0] if rows else 0), tuple(_with_gaps(rows)))
-
-
-def _with_gaps(rows: Iterable[Any]) -> Iterator[_Listed]:
-    low, committed = 0, TxnState.COMMITTED.value
-    for txn_id, state, kind, is_young, *details in rows:
-        if is_young:
-            for missing in range(low + 1, txn_id):
-                yield _Listed(TxnId(missing), TxnState.OPEN)
+def _with_gaps(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Those that are not committed, and those that have no row yet: id, state, type, and what else
+    was asked of rows."""
+    opened, committed = TxnState.OPEN.value, TxnState.COMMITTED.value
+    listed: list[tuple[Any, ...]] = []
+    low = 0
+    for row in rows:
+        txn_id, state, _, is_young = row[:4]
+        if is_young and txn_id != low + 1:
+            listed += [(missing, opened, None) for missing in range(low + 1, txn_id)]
         low = txn_id
         if state != committed:
-            yield _Listed(TxnId(txn_id), _STATES[state], _TYPES[kind or 0], tuple(details))
+            listed.append(row)
+    return listed
 
 
-def _info(listed: _Listed) -> TxnInfo:
-    user, host, agent, meta, started_ms, heartbeat_ms = listed.details or (
-        (_UNKNOWN, _UNKNOWN, None, None, 0, 0)
+def _info(txn_id: int, state: str, kind: int | None, *others: Any) -> TxnInfo:
+    _, user, host, agent, meta, started_ms, heartbeat_ms = others or (
+        (None, _UNKNOWN, _UNKNOWN, None, None, 0, 0)
     )
     return TxnInfo(
-        id=listed.id,
-        state=listed.state,
-        type=listed.type,
+        id=TxnId(txn_id),
+        state=_STATES[state],
+        type=_TYPES[kind or 0],
         user=user,
         host=host,
         agent=agent,

@@ -117,7 +117,7 @@ def _valid_of(
 def judge(
     full_name: str,
     high_watermark: WriteId,
-    rows: Iterable[Sequence[int]],
+    rows: Iterable[tuple[TxnId, WriteId]],
     valid_txns: ValidTxnList,
 ) -> ValidWriteIdList:
     """The list of a table, from its (transaction, write id) rows up to the watermark, ascending.
@@ -126,15 +126,16 @@ def judge(
     (docs/hive/transactions.md §6). Then nobody can read a partition any more whose compaction
     reaches beyond that.
     """
+    # ValidTxnList answers for one; of thousands, sets know sooner.
+    highest, not_ended = valid_txns.high_watermark, frozenset(valid_txns.open_ids)
+    were_aborted = frozenset(valid_txns.aborted_ids)
     opened: list[WriteId] = []
     aborted: list[WriteId] = []
     for txn_id, write_id in rows:
-        if valid_txns.is_valid(TxnId(txn_id)):
-            continue
-        if valid_txns.is_aborted(TxnId(txn_id)):
-            aborted.append(WriteId(write_id))
-        else:
-            opened.append(WriteId(write_id))
+        if txn_id in were_aborted:
+            aborted.append(write_id)
+        elif txn_id > highest or txn_id in not_ended:
+            opened.append(write_id)
     return ValidWriteIdList(
         table=full_name,
         high_watermark=high_watermark,

@@ -17,6 +17,7 @@ from hms_bridge.model.txn import (
     DynamicPartitions,
     HeartbeatRangeResult,
     OpenTxn,
+    OpenTxnRows,
     OpenTxns,
     OpenTxnsRequest,
     ReplLastId,
@@ -55,7 +56,9 @@ _UNKNOWN_AGENT = "Unknown"
 
 def bits_to_binary(bits: Sequence[bool]) -> bytes:
     """A Java BitSet: little-endian bits, no trailing zero bytes, empty for none set."""
-    number = sum(1 << index for index, bit in enumerate(bits) if bit)
+    if not any(bits):
+        return b""
+    number = int("".join(["1" if bit else "0" for bit in reversed(bits)]), 2)
     return number.to_bytes((number.bit_length() + 7) // 8, "little")
 
 
@@ -229,13 +232,14 @@ def allocate_request_to_struct(request: AllocateWriteIdsRequest) -> Struct:
     return struct
 
 
-def open_txns_to_struct(txns: OpenTxns) -> Struct:
+def open_txn_rows_to_struct(txns: OpenTxnRows) -> Struct:
     """A GetOpenTxnsResponse."""
+    aborted = TxnState.ABORTED.value
     return hive.GetOpenTxnsResponse(
         txn_high_water_mark=txns.high_watermark,
-        open_txns=[txn.id for txn in txns.txns],
+        open_txns=[row[0] for row in txns.rows],
         min_open_txn=txns.min_open_txn,
-        abortedBits=bits_to_binary([txn.state is TxnState.ABORTED for txn in txns.txns]),
+        abortedBits=bits_to_binary([row[1] == aborted for row in txns.rows]),
     )
 
 

@@ -23,6 +23,7 @@ from thrift.transport.TTransport import (
 
 from hms_bridge.wire.element_count import ElementCounter
 from hms_bridge.wire.message_memory import ELEMENT_BYTES, FREE_BYTES, MessageMemory
+from hms_bridge.wire.struct_bytes import struct_bytes
 from hms_bridge.wire.structs import Struct, set_spec
 
 _CHUNK_BYTES = 64 * 1024
@@ -121,9 +122,8 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def encode(self, name: str, kind: int, sequence: int, body: Struct) -> bytes:
         """One message as bytes."""
         encoded_name = name.encode()
-        encoded_body: bytes = self._protocol._fast_encode(body, [type(body), body.thrift_spec])
         header = _HEADER.pack(_STRICT_VERSION, kind, len(encoded_name))
-        return header + encoded_name + _NUMBER.pack(sequence) + encoded_body
+        return header + encoded_name + _NUMBER.pack(sequence) + struct_bytes(body)
 
     def send(self, message: bytes) -> None:
         """Send an encoded message."""

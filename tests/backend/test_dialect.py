@@ -4,11 +4,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.dialects import mysql
 
 from hms_bridge.backend import dialect, sequences
-from hms_bridge.backend.batches import is_one_of
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.txn_tables import (
     AUX_TABLE,
@@ -180,16 +179,3 @@ def test_a_row_of_mysql_is_made_at_a_time_in_milliseconds() -> None:
     server: Any = SimpleNamespace(dialect=mysql.dialect())
     row_time = dialect.row_time_expression(server, SystemClock())
     assert "SYSDATE(3)" in str(row_time.compile(dialect=server.dialect))
-
-
-@pytest.mark.parametrize("count", [0, 1, 1500])
-def test_any_number_of_keys_may_be_asked_for(database: Database, count: int) -> None:
-    with database.transaction(write=True) as connection:
-        name = connection.dialect.name
-        connection.execute(insert(AUX_TABLE), [{"MT_KEY1": "k", "MT_KEY2": n} for n in range(2000)])
-        query = select(AUX_TABLE.c.MT_KEY2).where(
-            is_one_of(AUX_TABLE.c.MT_KEY2, "keys", name), bindparam("one") == AUX_TABLE.c.MT_KEY1
-        )
-        wanted = list(range(3, 3 + count))
-        given = {"keys": wanted, "one": "k"}
-        assert sorted(connection.scalars(query, given)) == wanted

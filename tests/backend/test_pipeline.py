@@ -91,6 +91,28 @@ def test_a_transaction_without_statements_sends_none(database: Database, watched
     assert watched.sent == []
 
 
+def test_reads_go_together_without_a_transaction(database: Database, watched: Watched) -> None:
+    with database.transaction(write=False) as connection:
+        first, second = ONE.read_later(connection), ONE.read_later(connection)
+        assert watched.sent == []
+        assert ([*second.rows], [*first.rows]) == ([(1,)], [(1,)])
+        assert watched.sent == [2]
+
+
+def test_a_read_that_nobody_looked_at_is_done_at_the_end(database: Database) -> None:
+    with pytest.raises(BackendError), database.transaction(write=False) as connection:
+        FAULT.read_later(connection, by=0)
+    with database.transaction(write=False) as connection:
+        assert [*ONE.all(connection)] == [(1,)]
+
+
+def test_what_a_read_failed_with_is_heard_by_who_looks_at_it(database: Database) -> None:
+    with pytest.raises(BackendError), database.transaction(write=False) as connection:
+        FAULT.read_later(connection, by=0)
+        assert ONE.read_later(connection).rows
+    assert keys(database) == []
+
+
 def test_a_cursor_comes_after_what_is_held_back(database: Database) -> None:
     with database.transaction(write=True) as connection:
         put(connection, 1)

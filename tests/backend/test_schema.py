@@ -16,6 +16,8 @@ from hms_bridge.backend.schema.install import (
     install,
     schema_info,
 )
+from hms_bridge.backend.schema.shape import IndexShape
+from hms_bridge.backend.schema.steps import AddIndex
 from hms_bridge.backend.schema.txn_tables import TXNS, VERSION
 from hms_bridge.backend.schema.versions import version_number
 from hms_bridge.errors import BackendError
@@ -149,6 +151,18 @@ def test_an_index_that_hive_lacks_is_made_on_a_table_in_use(
     assert index.name not in _indices(database, index.table.name)
     install(database)
     assert _indices(database, index.table.name)[index.name] == columns
+
+
+def test_an_index_of_ours_that_none_describes_any_more_goes(database: Database) -> None:
+    before = _indices(database, "HIVE_LOCKS")
+    with database.transaction(write=True) as connection:
+        for name in ("HMSB_LOCKS_OF_TABLE", "SOMEBODYS_INDEX"):
+            index = IndexShape(name=name, columns=("HL_DB", "HL_TABLE"))
+            for statement in AddIndex("HIVE_LOCKS", index).statements(connection.dialect):
+                connection.execute(text(statement))
+    install(database)
+    after = _indices(database, "HIVE_LOCKS")
+    assert after.keys() - before.keys() == {"SOMEBODYS_INDEX"}
 
 
 def test_no_second_index_is_made_where_one_serves(database: Database) -> None:

@@ -6,6 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from hms_bridge.model.lock import LockFilter, LockInfo, LockRow
+from hms_bridge.model.txn import OpenTxnRows, OpenTxns, TxnType
+
 
 class FakeMetastore:
     """Implements every method of the port: ``answers`` by name, an exception is raised.
@@ -31,3 +34,40 @@ class FakeMetastore:
             return value(*args, **kwargs) if callable(value) else value
 
         return answer
+
+    def get_open_txn_rows(self, *excluded_types: frozenset[TxnType]) -> OpenTxnRows:
+        """What the server asks in place of ``get_open_txns``, answered from that."""
+        return open_txn_rows(self.get_open_txns(*excluded_types))
+
+    def show_lock_rows(self, lock_filter: LockFilter | None = None) -> list[LockRow]:
+        """What the server asks in place of ``show_locks``, answered from that."""
+        return [_row(info) for info in self.show_locks(lock_filter)]
+
+
+def open_txn_rows(txns: OpenTxns) -> OpenTxnRows:
+    """What a database would have given."""
+    return OpenTxnRows(
+        high_watermark=txns.high_watermark,
+        rows=[(txn.id, txn.state.value) for txn in txns.txns],
+        min_open_txn=txns.min_open_txn,
+    )
+
+
+def _row(info: LockInfo) -> LockRow:
+    return (
+        info.lock_id,
+        info.internal_id,
+        info.txn_id,
+        info.last_heartbeat_ms,
+        info.acquired_at_ms,
+        info.blocked_by_lock_id,
+        info.blocked_by_internal_id,
+        info.scope.database or "",
+        info.scope.table,
+        info.scope.partition,
+        info.state.stored,
+        info.type.stored,
+        info.user,
+        info.host,
+        info.agent,
+    )

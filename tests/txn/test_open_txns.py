@@ -108,6 +108,20 @@ def test_read_only_transactions_are_left_out_but_count_as_lowest(world: World, t
     assert [txn.id for txn in everyone.txns] == [reader, writer]
 
 
+def test_one_without_a_type_is_a_usual_one(world: World, txns: Txns) -> None:
+    """Hive 3 writes none."""
+    writer, untyped = txns.open(2)
+    compacting = txns.open_one(TxnType.COMPACTION)
+    world.execute(TXNS.update().where(untyped == TXNS.c.TXN_ID).values(TXN_TYPE=None))
+    everyone = world.metastore.get_open_txns(frozenset())
+    assert [txn.type for txn in everyone.txns] == [
+        TxnType.DEFAULT, TxnType.DEFAULT, TxnType.COMPACTION,
+    ]  # fmt: skip
+    others = world.metastore.get_open_txns(frozenset({TxnType.DEFAULT}))
+    assert [txn.id for txn in others.txns] == [compacting]
+    assert others.min_open_txn == writer
+
+
 def test_info_tells_who_and_why(world: World, txns: Txns) -> None:
     first, second = txns.open(2)
     txns.abort_many([first])

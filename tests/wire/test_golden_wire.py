@@ -20,6 +20,7 @@ from hms_bridge.wire import (
 )
 from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct, hive
+from tests.support.fake_metastore import open_txn_rows
 from tests.support.golden_wire import (
     RecordedCall,
     lines,
@@ -64,7 +65,10 @@ CONVERSIONS: dict[str, tuple[Any, Any]] = {
     "Database": (convert_catalog.database_from_struct, convert_catalog.database_to_struct),
     "Table": (convert_catalog.table_from_struct, convert_catalog.table_to_struct),
     "Partition": (convert_catalog.partition_from_struct, convert_catalog.partition_to_struct),
-    "GetOpenTxnsResponse": (convert_txn.open_txns_from_struct, convert_txn.open_txns_to_struct),
+    "GetOpenTxnsResponse": (
+        convert_txn.open_txns_from_struct,
+        lambda txns: convert_txn.open_txn_rows_to_struct(open_txn_rows(txns)),
+    ),
     "TxnInfo": (convert_txn.txn_info_from_struct, convert_txn.txn_info_to_struct),
     "WriteEventInfo": (convert_txn.write_event_from_struct, convert_txn.write_event_to_struct),
     "TableValidWriteIds": (

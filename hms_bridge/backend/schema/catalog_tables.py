@@ -44,6 +44,10 @@ class Flag(TypeDecorator[bool]):
         """MySQL gives a number."""
         return None if value is None else bool(value)
 
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        """PostgreSQL gives a truth value, so that a fixed statement may have one."""
+        return None if dialect.name == "postgresql" else super().result_processor(dialect, coltype)
+
 
 def _parameters(
     name: str, column: str, reference: str, value: TypeEngine[str], key_length: int = 256

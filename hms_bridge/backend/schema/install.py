@@ -13,6 +13,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.all_tables import SEEDS, TABLES
 from hms_bridge.backend.schema.data_steps import LOG_SEQUENCE, WRITE_LOG_SEQUENCE, AddSequence
+from hms_bridge.backend.schema.shape import IndexShape
+from hms_bridge.backend.schema.steps import DropIndex
 from hms_bridge.backend.schema.txn_tables import VERSION
 from hms_bridge.backend.schema.versions import OURS, version_number
 from hms_bridge.errors import BackendError
@@ -243,17 +245,25 @@ def put_seeds(connection: Connection) -> None:
 
 
 def _add_indices(connection: Connection) -> None:
-    """Make those of our indices that tables in use lack; nothing where another serves as well."""
+    """Make those of our indices that tables in use lack; nothing where another serves as well. One
+    that an earlier version made, and none describes any more, goes."""
     inspector = inspect(connection)
     for table in TABLES.sorted_tables:
-        added = [index for index in table.indexes if index.info.get("is_added")]
+        added = {index.name: index for index in table.indexes if index.info.get("is_added")}
         if not added:
             continue
-        have = [present["column_names"] for present in inspector.get_indexes(table.name)]
-        for index in added:
+        present = {
+            index["name"]: index["column_names"] for index in inspector.get_indexes(table.name)
+        }
+        for index in added.values():
             wanted = [column.name for column in index.columns]
-            if not any(names[: len(wanted)] == wanted for names in have):
+            if not any(names[: len(wanted)] == wanted for names in present.values()):
                 index.create(connection)
+        for name, names in present.items():
+            if (name or "").startswith(OURS) and name not in added:
+                shape = IndexShape(name=str(name), columns=tuple(map(str, names)))
+                for statement in DropIndex(table.name, shape).statements(connection.dialect):
+                    connection.execute(text(statement))
 
 
 def _shorten(schema: SchemaInfo) -> str:

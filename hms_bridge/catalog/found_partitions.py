@@ -1,0 +1,97 @@
+"""What statements gave of partitions of one table: as a list, or as records with the keys of their
+rows, for who changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from hms_bridge.catalog.details import Details, load_details
+from hms_bridge.catalog.storage import (
+    StorageKey,
+    as_read_for_acid,
+    load_skews,
+    owners_of,
+    storage_from_row,
+    storage_key,
+    stored_alike,
+)
+from hms_bridge.model.catalog import Partition, Skew, Storage, Table
+from hms_bridge.model.partition_list import PartitionList, PartitionRow
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredPartition:
+    """A partition, its name and the keys of its rows."""
+
+    id: int
+    name: str
+    partition: Partition
+    storage: StorageKey | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPartitions:
+    """Sorted by name."""
+
+    _table: Table
+    _rows: Sequence[Any]
+    _details: Details
+    _skews: Mapping[int, Skew]
+
+    def listed(self) -> PartitionList:
+        """Without their keys."""
+        table = self._table
+        rows = list(self._listed_rows())
+        return PartitionList(table.database_name, table.name, rows, table.catalog_name)
+
+    def stored(self) -> tuple[StoredPartition, ...]:
+        """With their keys."""
+        return tuple(
+            StoredPartition(
+                id=row.PART_ID,
+                name=row.PART_NAME,
+                storage=storage_key(row),
+                partition=partition,
+            )
+            for row, partition in zip(self._rows, self.listed(), strict=True)
+        )
+
+    def _listed_rows(self) -> Iterator[PartitionRow]:
+        """What is stored alike is made once, and is one object."""
+        details = self._details
+        values, parameters = details.partition_values, details.parameters["partitions"]
+        storages: dict[object, Storage] = {}
+        for row in self._rows:
+            kind = stored_alike(row, details, self._skews)
+            storage = storages.get(kind)
+            if storage is None:
+                storage = storages[kind] = self._storage(row)
+            yield PartitionRow(
+                tuple(values.get(row.PART_ID, ())),
+                row.CREATE_TIME,
+                row.LAST_ACCESS_TIME,
+                storage,
+                row.LOCATION,
+                parameters.get(row.PART_ID, {}),
+                row.WRITE_ID or 0,
+            )
+
+    def _storage(self, row: Any) -> Storage:
+        columns = tuple(self._details.columns.get(row.CD_ID, ()))
+        storage = storage_from_row(row, self._details, self._skews, columns)
+        storage = as_read_for_acid(storage) if self._table.is_full_acid else storage
+        return replace(storage, location=None)
+
+
+def described(connection: Connection, table: Table, rows: Sequence[Any]) -> FoundPartitions:
+    """Rows of PARTITIONS that have STORAGE_COLUMNS, with all that describes them."""
+    keys = [key for row in rows if (key := storage_key(row)) is not None]
+    owners = owners_of(keys)
+    owners.partitions = [row.PART_ID for row in rows]
+    details = load_details(connection, owners)
+    ordered = sorted(rows, key=lambda row: row.PART_NAME)
+    return FoundPartitions(table, ordered, details, load_skews(connection, details))

@@ -1,0 +1,77 @@
+"""The locks that are there, as SHOW LOCKS lists them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
+from hms_bridge.model.lock import LockFilter, LockInfo, LockRow, LockState, LockType, lock_info
+from hms_bridge.txn.lock_rules import STRENGTH
+
+_L = HIVE_LOCKS.c
+_COLUMNS = (
+    _L.HL_LOCK_EXT_ID,
+    _L.HL_LOCK_INT_ID,
+    _L.HL_TXNID,
+    _L.HL_LAST_HEARTBEAT,
+    _L.HL_ACQUIRED_AT,
+    _L.HL_BLOCKEDBY_EXT_ID,
+    _L.HL_BLOCKEDBY_INT_ID,
+    _L.HL_DB,
+    _L.HL_TABLE,
+    _L.HL_PARTITION,
+    _L.HL_LOCK_STATE,
+    _L.HL_LOCK_TYPE,
+    _L.HL_USER,
+    _L.HL_HOST,
+    _L.HL_AGENT_INFO,
+)
+"""In the order of a LockRow."""
+_STATE, _TYPE = _COLUMNS.index(_L.HL_LOCK_STATE), _COLUMNS.index(_L.HL_LOCK_TYPE)
+_RANKS = {
+    (state.stored, kind.stored): (state is not LockState.ACQUIRED, STRENGTH[kind])
+    for state in (LockState.ACQUIRED, LockState.WAITING)
+    for kind in LockType
+}
+
+
+def show_locks(
+    connection: Connection, lock_filter: LockFilter | None = None
+) -> tuple[LockInfo, ...]:
+    """Acquired ones first, then weak before strong types, then by id."""
+    return tuple(map(lock_info, show_lock_rows(connection, lock_filter)))
+
+
+def show_lock_rows(
+    connection: Connection, lock_filter: LockFilter | None = None
+) -> Sequence[LockRow]:
+    """As :func:`show_locks`, as they are stored: there may be ten thousand, and to make records of
+    them takes longer than to ask for them."""
+    asked = lock_filter or LockFilter()
+    given: dict[str, Any] = {
+        "HL_DB": asked.scope.database,
+        "HL_TABLE": asked.scope.table,
+        "HL_PARTITION": asked.scope.partition,
+        "HL_TXNID": asked.txn_id,
+    }
+    wanted = {name: value for name, value in given.items() if value is not None}
+    # Put into groups, which takes a fourth of the time that sorting all by a rank does.
+    groups: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
+    for row in _listed(tuple(wanted)).all(connection, **wanted):
+        groups[row[_STATE], row[_TYPE]].append(row)
+    return list(chain.from_iterable(groups[key] for key in sorted(groups, key=_RANKS.__getitem__)))
+
+
+@cache
+def _listed(names: tuple[str, ...]) -> FixedSql:
+    """Those with values in these columns."""
+    wanted = [_L[name] == bindparam(name, type_=_L[name].type) for name in names]
+    order = (_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
+    return FixedSql(select(*_COLUMNS).where(*wanted).order_by(*order))

@@ -1,0 +1,90 @@
+"""Partitions as bytes (:mod:`hms_bridge.wire.struct_bytes`): tables have thousands, which differ in
+their values, places, times and parameters. Names are encoded once, and columns and formats once for
+all that are stored alike (:class:`hms_bridge.model.partition_list.PartitionRow`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct as BinaryLayout
+
+from thrift.Thrift import TType
+
+from hms_bridge.model.catalog import Partition, Storage
+from hms_bridge.model.partition_list import PartitionList, lists_of
+from hms_bridge.wire.convert_catalog import storage_to_struct
+from hms_bridge.wire.struct_bytes import END, EncodedStructs, field_bytes, field_header
+from hms_bridge.wire.structs import hive
+
+_LENGTH, _LONG = BinaryLayout("!i").pack, BinaryLayout("!q").pack
+_TEXTS, _NAMED_TEXTS = BinaryLayout("!bi").pack, BinaryLayout("!bbi").pack
+_TIMES = BinaryLayout("!3si3si3s").pack
+"""Two numbers between headers."""
+_CREATED, _ACCESSED, _STORAGE = (
+    field_header(hive.Partition, name) for name in ("createTime", "lastAccessTime", "sd")
+)
+_VALUES, _PARAMETERS, _WRITE_ID = (
+    field_header(hive.Partition, name) for name in ("values", "parameters", "writeId")
+)
+_LOCATION = field_header(hive.StorageDescriptor, "location")
+_ENDS = {
+    is_compliant: field_bytes(hive.Partition(isStatsCompliant=is_compliant)) + END
+    for is_compliant in (None, False, True)
+}
+
+
+def partitions_to_bytes(partitions: Iterable[Partition]) -> EncodedStructs:
+    """Partition structs."""
+    lists = lists_of(partitions)
+    encoder = _Encoder()
+    pieces: list[bytes] = []
+    for of_table in lists:
+        encoder.add(of_table, pieces)
+    return EncodedStructs(sum(map(len, lists)), b"".join(pieces))
+
+
+class _Encoder:
+    """Keeps what partitions share. They must live as long as it does: it knows storages by id."""
+
+    def __init__(self) -> None:
+        self._storages: dict[int, tuple[bytes, bytes]] = {}
+        self._texts: dict[str, bytes] = {}
+
+    def add(self, partitions: PartitionList, pieces: list[bytes]) -> None:
+        """The fields in the order of the interface."""
+        database, table = partitions.database_name, partitions.table_name
+        names = field_bytes(hive.Partition(dbName=database, tableName=table))
+        catalog = field_bytes(hive.Partition(catName=partitions.catalog_name))
+        for row in partitions.rows:
+            values, created, accessed, storage, location, parameters, write_id, compliant = row
+            pieces += (_VALUES, _TEXTS(TType.STRING, len(values)), *map(_text, values), names)
+            before, after = self._around_location(storage)
+            pieces += (_TIMES(_CREATED, created, _ACCESSED, accessed, _STORAGE), before)
+            if location is not None:
+                pieces += (_LOCATION, _text(location))
+            pieces += (after, _PARAMETERS)
+            pieces.append(_NAMED_TEXTS(TType.STRING, TType.STRING, len(parameters)))
+            for item in parameters.items():
+                pieces += map(self._known_text, item)
+            pieces += (catalog, _WRITE_ID, _LONG(write_id), _ENDS[compliant])
+
+    def _around_location(self, storage: Storage) -> tuple[bytes, bytes]:
+        """What stands before and after the place, with the end."""
+        shared = self._storages.get(id(storage))
+        if shared is None:
+            values = dict(vars(storage_to_struct(storage)))
+            columns = hive.StorageDescriptor(cols=values.pop("cols"))
+            others = hive.StorageDescriptor(**values)
+            shared = (field_bytes(columns), field_bytes(others) + END)
+            self._storages[id(storage)] = shared
+        return shared
+
+    def _known_text(self, text: str) -> bytes:
+        encoded = self._texts.get(text)
+        if encoded is None:
+            encoded = self._texts[text] = _text(text)
+        return encoded
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return _LENGTH(len(encoded)) + encoded
