@@ -25,7 +25,11 @@ from integration.referees.processes import Workplace
 # One process each, so that a failure says where.
 SUITES = {
     "transactions": ("tests/txn", "tests/backend"),
-    "catalog": ("tests/conformance/test_metastore_service.py",),
+    "catalog": (
+        "tests/conformance/test_metastore_service.py",
+        "tests/catalog",
+        "tests/service/test_partition_conditions.py",
+    ),
     "service": (
         "tests/service/test_deadlocks.py",
         "tests/service/test_drops.py",
@@ -48,6 +52,7 @@ SUITES = {
         "tests/server/test_connectors.py",
         "tests/server/test_databases.py",
         "tests/server/test_golden_replay.py",
+        "tests/server/test_odd_texts.py",
         "tests/server/test_privileges.py",
         "tests/server/test_procedures.py",
         "tests/server/test_reports.py",
