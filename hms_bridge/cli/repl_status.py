@@ -22,7 +22,8 @@ from hms_bridge.model.replication import ReplicationPolicy
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.backlog import Backlog
-    from hms_bridge.repl.status import ReplStatus, StatusReport, StatusRequest
+    from hms_bridge.repl.status import ReplStatus
+    from hms_bridge.repl.status_report import StatusReport, StatusRequest
 
 
 @click.command()
@@ -155,7 +156,7 @@ def status_request(
     """Whose status, with what the settings say of event log and archive."""
     from hms_bridge.cli.repl_requests import dump_rules, repl_root
     from hms_bridge.connect import archive_root
-    from hms_bridge.repl.status import StatusRequest
+    from hms_bridge.repl.status_report import StatusRequest
 
     return StatusRequest(
         root=repl_root(given_root, settings),
