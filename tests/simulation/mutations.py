@@ -785,7 +785,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump of another source fits by its numbers",
-        file="hms_bridge/repl/load/repl_load.py",
+        file="hms_bridge/repl/load/planner.py",
         old="        require_same_source(reader, database)\n",
         new="",
         test="tests/repl/test_origin.py::test_a_dump_of_another_source_is_not_loaded",
