@@ -11,7 +11,7 @@ import click
 
 from hms_bridge.cli.options import refuse_unknown_settings
 from hms_bridge.cli.output import print_rows, say
-from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_source
+from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_database_at_source
 from hms_bridge.cli.repl_options import Call, called
 from hms_bridge.model.counted import counted
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
@@ -83,7 +83,7 @@ def add(given: GivenPolicy, is_replacing: bool, is_source_later: bool, call: Cal
     made = _anywhere(checked(made))
     _require_known_settings(made)
     if not is_source_later and (before is None or made.source != before.source):
-        require_source(made, call.metastore_url)
+        require_database_at_source(made, call.metastore_url)
     _keep([made], call, is_replacing=is_replacing)
 
 
