@@ -300,7 +300,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="what is deleted from a directory that stays is not off the disk",
-        file="changemanager/delete_protocol.py",
+        file="changemanager/removed_directories.py",
         old="            settle_names(place.volume, directory.path)\n",
         new="            pass\n",
         test="tests/simulation/test_found.py::test_rows_of_a_dropped_partition_stay_away_after_a_power_loss",
