@@ -257,7 +257,9 @@ def test_dumps_that_are_lost_with_the_source(sites: Sites) -> None:
     sites.lose_main()
     (sites.folder / "dumps").rename(sites.folder / "gone")
     (sites.folder / "dumps").write_text("the disk is broken")
-    with pytest.raises(ReplError, match="within reach.*another root"):
+    with pytest.raises(
+        ReplError, match="within reach.*another root.*policy add sales --replace --root"
+    ):
         sites.promote(is_source_lost=True)
     moved = replace(sites.policy, root=str(sites.folder / "elsewhere"))
     sites.dr.metastore.policies.add_policies([moved], is_replacing=True)
