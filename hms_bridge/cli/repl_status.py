@@ -56,8 +56,9 @@ def status(
     --metastore is the replica's. If it keeps a policy of that name, or the one that replicates
     DATABASE, what is not given is as the policy says: source, root of the dumps, and for how long
     the source keeps what. A commit is behind until its rows are there; a change is anything else
-    that a reader finds. Exit code 1 if the replica cannot follow as it is: files of the waiting
-    dump are lost, or events that no dump has.
+    that a reader finds. Exit code 1 if the replica cannot follow as it is: events or files are gone
+    or given up, a load or dump is marked as failed for good, another database took the source's
+    place. Why, and what ends it, is a line each on standard error.
 
     \b
     Examples:
