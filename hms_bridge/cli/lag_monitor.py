@@ -20,7 +20,7 @@ from hms_bridge.errors import HmsBridgeError
 
 if TYPE_CHECKING:
     from hms_bridge.model.replication import ReplicationPolicy
-    from hms_bridge.repl.status import ReplStatus
+    from hms_bridge.repl.status.repl_status import ReplStatus
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,8 +22,8 @@ from hms_bridge.model.replication import ReplicationPolicy
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.backlog import Backlog
-    from hms_bridge.repl.status import ReplStatus
-    from hms_bridge.repl.status_report import StatusReport, StatusRequest
+    from hms_bridge.repl.status.repl_status import ReplStatus
+    from hms_bridge.repl.status.report import StatusReport, StatusRequest
 
 
 @click.command()
@@ -157,7 +157,7 @@ def status_request(
     """Whose status, with what the settings say of event log and archive."""
     from hms_bridge.cli.repl_requests import dump_rules, repl_root
     from hms_bridge.connect import archive_root
-    from hms_bridge.repl.status_report import StatusRequest
+    from hms_bridge.repl.status.report import StatusRequest
 
     return StatusRequest(
         root=repl_root(given_root, settings),
@@ -182,7 +182,7 @@ def both_sides(
     """What looks at a replica, and at its source, as far as they are given."""
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected
-    from hms_bridge.repl.status import ReplStatus
+    from hms_bridge.repl.status.repl_status import ReplStatus
 
     with ExitStack() as stack:
         target: Metastore | None = None

@@ -24,8 +24,8 @@ from hms_bridge.repl.handover.promote_plan import PromoteRequest, PromoteStep
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import OpenSides, Side
 from hms_bridge.repl.lease import Lease
-from hms_bridge.repl.status import ReplStatus
-from hms_bridge.repl.status_report import StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusRequest
 from hms_bridge.repl.target_objects import FENCED, with_parameters
 from tests.support.handover_world import POLICY, Sites
 from tests.support.passing import Passing

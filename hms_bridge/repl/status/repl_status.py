@@ -38,7 +38,7 @@ from hms_bridge.repl.lease import LeaseKind, lease_seen
 from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.pins import dump_holder, given_up_text, policy_pin
 from hms_bridge.repl.remedies import begin_anew, taken_over
-from hms_bridge.repl.status_report import DumpStatus, StatusReport, StatusRequest
+from hms_bridge.repl.status.report import DumpStatus, StatusReport, StatusRequest
 from hms_bridge.repl.successor import successor_text
 from hms_bridge.repl.target_objects import has_taken_over, known_scope, last_event_of
 
