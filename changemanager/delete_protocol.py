@@ -23,7 +23,6 @@ from dataclasses import replace
 from changemanager.archive import ChangeManager
 from changemanager.clock import Clock
 from changemanager.containment import require_contained
-from changemanager.durable import settle_names
 from changemanager.errors import (
     ArchivedFileLostError,
     ChangeManagerConfigError,
@@ -51,6 +50,7 @@ from changemanager.removal import (
     log_deletion,
     unplanned_changes,
 )
+from changemanager.removed_directories import remove_directories, settle_removals
 from changemanager.seen import files_as_seen, names_only
 
 _OPEN = tuple(state for state in IntentState if state.is_open)
@@ -327,7 +327,7 @@ class DeleteProtocol:
 
     def _record_deleted(self, works: Sequence[RemovalWork]) -> None:
         deleted = [work for work in works if work.is_deleted_now]
-        _settle_removals(deleted)
+        settle_removals(deleted)
         self._advance(in_state(deleted, IntentState.ARCHIVED), IntentState.DELETED)
         for work in in_state(deleted, IntentState.DELETED):
             log_deletion(work.row, work.deleted_count, is_resumed=work.is_resumed)
@@ -422,7 +422,7 @@ class DeleteProtocol:
                 with suppress(FileNotFoundError):
                     place.volume.remove_file(place.child(file.path).path)
             require_lease()
-            self._remove_directories(place, list(found.values()), seen)
+            remove_directories(place, list(found.values()), seen)
         except OSError as error:
             # Names that came meanwhile are the one thing that abandons; the rest is tried again.
             self._require_unchanged(work, is_time_compared=False)
@@ -448,48 +448,3 @@ class DeleteProtocol:
                 "deleted: plan again, and it is archived anew",
                 (copy.uri,),
             )
-
-    def _remove_directories(
-        self, place: Location, found: Sequence[ListedFile], seen: Sequence[ListedFile] | None
-    ) -> None:
-        """Remove directories that must be empty now, the deepest first, then the victim itself;
-        with ``seen`` those of them in which nothing is left."""
-        volume = place.volume
-        if not volume.capabilities.has_directories:
-            if seen is None and list_tree(place):
-                raise FileExistsError(f"{place.uri} still has files")
-            return
-        going = {file.path for file in found if file.kind is FileKind.DIRECTORY} | {""}
-        if seen is not None:
-            going &= {file.path for file in seen if file.kind is FileKind.DIRECTORY} | {""}
-            left = [file.path for file in list_tree(place) if file.path not in going]
-            going -= _directories_above(left)
-        for below in sorted(going - {""}, reverse=True):
-            with suppress(FileNotFoundError):
-                volume.remove_empty_directory(place.child(below).path)
-        if "" in going and place.status() is not None:
-            volume.remove_empty_directory(place.path)
-
-
-def _settle_removals(works: Iterable[RemovalWork]) -> None:
-    """No loss of power brings back what went: each directory that lost a name, and stands still
-    because somebody else has put something there, is on the disk without it."""
-    settled: set[str] = set()
-    for work in works:
-        place = work.place
-        within = sorted(_directories_above(work.gone) - {""})
-        for directory in (place.parent, place, *map(place.child, within)):
-            if directory.uri in settled:
-                continue
-            with work.failing(), suppress(FileNotFoundError):
-                settle_names(place.volume, directory.path)
-                settled.add(directory.uri)
-
-
-def _directories_above(paths: Iterable[str]) -> set[str]:
-    """Every directory in which one of the relative paths lies; the empty text is the victim."""
-    above: set[str] = set()
-    for path in paths:
-        levels = path.split("/")[:-1]
-        above.update("/".join(levels[:count]) for count in range(len(levels) + 1))
-    return above

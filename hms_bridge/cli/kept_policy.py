@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hms_bridge.cli.output import say
 from hms_bridge.cli.repl_options import Call
@@ -12,6 +13,9 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.model.replication import PolicyTotals, ReplicationPolicy
 
+if TYPE_CHECKING:
+    from hms_bridge.connect import LocalStore
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptPolicies:
@@ -19,6 +23,11 @@ class KeptPolicies:
 
     policies: tuple[ReplicationPolicy, ...] = ()
     totals: tuple[PolicyTotals, ...] = ()
+
+    @classmethod
+    def of(cls, store: LocalStore) -> KeptPolicies:
+        """All that a database keeps."""
+        return cls(policies=store.policies.get_policies(), totals=store.policies.get_totals())
 
     def last_success_ms(self, policy: ReplicationPolicy) -> int | None:
         """When a cycle of a policy last brought its replica to the source's state."""
@@ -35,9 +44,7 @@ def kept_policies(call: Call) -> KeptPolicies:
     if url.startswith("thrift://") or not is_set_up(url):
         return KeptPolicies()
     with call.store() as store:
-        return KeptPolicies(
-            policies=store.policies.get_policies(), totals=store.policies.get_totals()
-        )
+        return KeptPolicies.of(store)
 
 
 def policy_of(

@@ -11,7 +11,7 @@ from hms_bridge.cli.output import size_text, time_text
 from hms_bridge.cli.repl_status import behind_text, duration_text
 
 if TYPE_CHECKING:
-    from hms_bridge.repl.status import Headroom, StatusReport
+    from hms_bridge.repl.status.report import Headroom, StatusReport
 
 
 class State(IntEnum):

@@ -91,7 +91,7 @@ def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> I
         target = stack.enter_context(
             connected(side_url(policy.target, store_url), target_settings, is_created=is_created)
         )
-        _require_source(source, policy, source_settings)
+        _require_known_database(source, policy, source_settings)
         yield _Sides(
             policy=policy,
             source=source,
@@ -102,7 +102,9 @@ def _opened(policy: ReplicationPolicy, store_url: str, *, is_created: bool) -> I
         )
 
 
-def _require_source(source: Metastore, policy: ReplicationPolicy, settings: Settings) -> None:
+def _require_known_database(
+    source: Metastore, policy: ReplicationPolicy, settings: Settings
+) -> None:
     """Raises NoSuchObjectError for a database that is not there and was never dumped: of one that
     was, the next dump says."""
     from hms_bridge.config.file_systems import file_systems

@@ -185,7 +185,7 @@ def _assigned(option: str, texts: Iterable[str]) -> dict[str, str]:
     return dict(split_assignment(option, text) for text in texts)
 
 
-def require_source(policy: ReplicationPolicy, store_url: str) -> None:
+def require_database_at_source(policy: ReplicationPolicy, store_url: str) -> None:
     """Raises NoSuchObjectError if the source of a policy has no such database, ConfigError if it
     cannot be asked. A policy that takes a password from an environment is not asked for here where
     that is another one than this."""

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.kept_policy import (
-    KeptPolicies,
-    kept_policies,
-    policy_of,
-    settings_of_source,
-)
+from hms_bridge.cli.lag_monitor import DatabaseMonitor, Looking, PolicyMonitor
 from hms_bridge.cli.lag_verdict import (
     LagLimits,
     State,
     Verdict,
-    Watched,
     shown_verdict,
     verdict_record,
     worst,
@@ -27,15 +19,7 @@ from hms_bridge.cli.lag_verdict import (
 from hms_bridge.cli.options import duration_option_ms
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.repl_options import Call, called, dumps_root_option
-from hms_bridge.cli.repl_status import both_sides, status_request
-from hms_bridge.cli.sides import side_settings, side_url
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.jdbc import url_without_password
-from hms_bridge.errors import HmsBridgeError
-
-if TYPE_CHECKING:
-    from hms_bridge.model.replication import ReplicationPolicy
-    from hms_bridge.repl.status import ReplStatus
 
 
 @click.command()
@@ -119,11 +103,11 @@ def lag(
         raise click.UsageError("--critical is less than --warn")
     if are_all == bool(names) or (are_all and source_url is not None):
         raise click.UsageError("name policies, or databases with --source, or give --all")
-    monitor = _Monitor(limits, call, given_root, are_bytes_counted)
+    looking = Looking(limits=limits, call=call, are_bytes_counted=are_bytes_counted)
     if source_url is None:
-        verdicts = monitor.policies(names)
+        verdicts = PolicyMonitor(looking).verdicts(names)
     else:
-        verdicts = monitor.databases(names, source_url)
+        verdicts = DatabaseMonitor(looking, source_url, given_root).verdicts(names)
     record = shown_verdict if call.output_format == "table" else verdict_record
     rows = [record(verdict) for verdict in verdicts]
     print_rows(rows, tuple(rows[0]), call.output_format)
@@ -131,118 +115,6 @@ def lag(
     if metrics_file is not None:
         states.append(_written(metrics_file, verdicts))
     raise SystemExit(worst(states))
-
-
-@dataclass(frozen=True, slots=True)
-class _Monitor:
-    """Looks at replicas. What is wrong with one says nothing of the next; and an error is a
-    verdict, because a monitor takes its exit code, 1, for a warning."""
-
-    limits: LagLimits
-    call: Call
-    given_root: str | None
-    are_bytes_counted: bool
-
-    def databases(self, names: Sequence[str], source_url: str) -> list[Verdict]:
-        """Replicas in one metastore, of one source."""
-        url, settings = self.call.metastore_url, self.call.settings
-        watched = [
-            Watched(database=name, metastore=url_without_password(url))
-            for name in dict.fromkeys(name.lower() for name in names)
-        ]
-        try:
-            kept = kept_policies(self.call)
-            with both_sides(url, source_url, settings) as looker:
-                return [self._database(looker, replica, kept) for replica in watched]
-        except HmsBridgeError as error:
-            return [self._out_of_reach(replica, source_url, str(error)) for replica in watched]
-
-    def policies(self, names: Sequence[str]) -> list[Verdict]:
-        """The replicas of policies that the database keeps: those that are named, else all."""
-        url = self.call.metastore_url
-        watched = [
-            Watched(database=name, metastore=url_without_password(url))
-            for name in dict.fromkeys(names) or ("-",)
-        ]
-        try:
-            with self.call.store() as store:
-                kept = KeptPolicies(
-                    policies=store.policies.get_policies(), totals=store.policies.get_totals()
-                )
-        except HmsBridgeError as error:
-            return [nothing.unknown(str(error)) for nothing in watched]
-        if not kept.policies:
-            why = "no policy is kept there: see repl policy add"
-            return [nothing.unknown(why) for nothing in watched]
-        if not names:
-            return [self._policy(policy, kept) for policy in kept.policies]
-        return [self._named(nothing, kept) for nothing in watched]
-
-    def _named(self, watched: Watched, kept: KeptPolicies) -> Verdict:
-        name = watched.database
-        policy = policy_of(kept.policies, name, self.call.metastore_url)
-        if policy is not None:
-            return self._policy(policy, kept)
-        known = ", ".join(policy.name for policy in kept.policies)
-        return watched.unknown(
-            f"there is no policy {name}; there are: {known}. With --source it is a database"
-        )
-
-    def _database(
-        self, looker: ReplStatus, replica: Watched, kept: KeptPolicies | None = None
-    ) -> Verdict:
-        try:
-            name, settings = replica.database, self.call.settings
-            kept = kept or KeptPolicies()
-            policy = policy_of(kept.policies, name, self.call.metastore_url, is_database=True)
-            if policy is not None:
-                settings = settings_of_source(policy, settings)
-            request = status_request(
-                name,
-                settings,
-                given_root=self.given_root or (None if policy is None else policy.root),
-                target_database=None if policy is None else policy.target.database,
-                last_success_ms=None if policy is None else kept.last_success_ms(policy),
-                are_bytes_counted=self.are_bytes_counted,
-            )
-            return self.limits.judge(replica, looker.look(request))
-        except HmsBridgeError as error:
-            return replica.unknown(str(error))
-
-    def _out_of_reach(self, replica: Watched, source_url: str, why: str) -> Verdict:
-        """What source and dumps show of a replica that does not answer: above all how long it can
-        still follow, which counts down meanwhile."""
-        try:
-            with both_sides(None, source_url, self.call.settings) as looker:
-                seen = self._database(looker, replica)
-        except HmsBridgeError:
-            return replica.unknown(why)
-        if seen.state is not State.CRITICAL:
-            return replace(replica.unknown(why), report=seen.report)
-        return replace(seen, why=f"{seen.why}; and {why}")
-
-    def _policy(self, policy: ReplicationPolicy, kept: KeptPolicies) -> Verdict:
-        target, store_url = policy.target, self.call.metastore_url
-        replica = Watched(
-            database=target.database,
-            metastore=url_without_password(target.metastore or store_url),
-            policy=policy.name,
-        )
-        try:
-            settings = side_settings(policy.source)  # whose event log and archive have limits
-            request = status_request(
-                policy.source.database,
-                settings,
-                given_root=policy.root,
-                target_database=target.database,
-                last_success_ms=kept.last_success_ms(policy),
-                are_bytes_counted=self.are_bytes_counted,
-            )
-            urls = side_url(target, store_url), side_url(policy.source, store_url)
-            with both_sides(*urls, settings) as looker:
-                return self.limits.judge(replica, looker.look(request))
-        except HmsBridgeError as error:
-            return replica.unknown(str(error))
 
 
 def _written(path: Path, verdicts: Sequence[Verdict]) -> State:

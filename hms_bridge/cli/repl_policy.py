@@ -11,7 +11,7 @@ import click
 
 from hms_bridge.cli.options import refuse_unknown_settings
 from hms_bridge.cli.output import print_rows, say
-from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_source
+from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_database_at_source
 from hms_bridge.cli.repl_options import Call, called
 from hms_bridge.model.counted import counted
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
@@ -80,10 +80,9 @@ def add(given: GivenPolicy, is_replacing: bool, is_source_later: bool, call: Cal
         raise click.UsageError("--source-unset and --target-unset are for --replace")
     before = _kept(call).get(given.name) if is_replacing else None
     made = given.made(call.settings) if before is None else given.changed(before, call.settings)
-    made = _anywhere(checked(made))
-    _require_known_settings(made)
+    made = _ready(checked(made))
     if not is_source_later and (before is None or made.source != before.source):
-        require_source(made, call.metastore_url)
+        require_database_at_source(made, call.metastore_url)
     _keep([made], call, is_replacing=is_replacing)
 
 
@@ -244,18 +243,16 @@ def import_policies(file: IO[str], is_replacing: bool, call: Call) -> None:
     from hms_bridge.repl.cycles.policy_text import parse_policies
 
     place = "standard input" if file.name == "<stdin>" else file.name
-    made = parse_policies(file.read(), place)
+    made = [_ready(policy) for policy in parse_policies(file.read(), place)]
     _keep(made, call, is_replacing=is_replacing)
 
 
 def _keep(policies: Sequence[ReplicationPolicy], call: Call, *, is_replacing: bool) -> None:
+    """Policies that are :func:`_ready`; with --dry-run they are shown as they would be kept."""
     from hms_bridge.cli.policy_pins import still_held
     from hms_bridge.connect import is_set_up
     from hms_bridge.repl.cycles.policy_text import format_policies
 
-    policies = [_anywhere(made) for made in policies]
-    for made in policies:
-        _require_known_settings(made)
     if call.is_dry_run:
         if is_set_up(call.metastore_url):
             with call.store() as store:
@@ -284,15 +281,13 @@ def _kept(call: Call) -> dict[str, ReplicationPolicy]:
         return {kept.name: kept for kept in store.policies.get_policies()}
 
 
-def _require_known_settings(policy: ReplicationPolicy) -> None:
-    """Raises ConfigError for one that is mistyped."""
+def _ready(policy: ReplicationPolicy) -> ReplicationPolicy:
+    """A policy as it is kept: its metastores by URLs that mean the same in the directory of a timer
+    or service. Raises ConfigError for a setting that is mistyped."""
+    from hms_bridge.connect import shareable_url
+
     for side in (policy.source, policy.target):
         refuse_unknown_settings(side.settings, f"policy {policy.name}")
-
-
-def _anywhere(policy: ReplicationPolicy) -> ReplicationPolicy:
-    """Its metastores by URLs that mean the same in the directory of a timer or service."""
-    from hms_bridge.connect import shareable_url
 
     def placed(side: PolicySide) -> PolicySide:
         if side.metastore is None or "${" in side.metastore:  # known only where a cycle runs

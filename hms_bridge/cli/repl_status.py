@@ -22,7 +22,8 @@ from hms_bridge.model.replication import ReplicationPolicy
 
 if TYPE_CHECKING:
     from hms_bridge.repl.dump.backlog import Backlog
-    from hms_bridge.repl.status import ReplStatus, StatusReport, StatusRequest
+    from hms_bridge.repl.status.repl_status import ReplStatus
+    from hms_bridge.repl.status.report import StatusReport, StatusRequest
 
 
 @click.command()
@@ -55,8 +56,9 @@ def status(
     --metastore is the replica's. If it keeps a policy of that name, or the one that replicates
     DATABASE, what is not given is as the policy says: source, root of the dumps, and for how long
     the source keeps what. A commit is behind until its rows are there; a change is anything else
-    that a reader finds. Exit code 1 if the replica cannot follow as it is: files of the waiting
-    dump are lost, or events that no dump has.
+    that a reader finds. Exit code 1 if the replica cannot follow as it is: events or files are gone
+    or given up, a load or dump is marked as failed for good, another database took the source's
+    place. Why, and what ends it, is a line each on standard error.
 
     \b
     Examples:
@@ -155,7 +157,7 @@ def status_request(
     """Whose status, with what the settings say of event log and archive."""
     from hms_bridge.cli.repl_requests import dump_rules, repl_root
     from hms_bridge.connect import archive_root
-    from hms_bridge.repl.status import StatusRequest
+    from hms_bridge.repl.status.report import StatusRequest
 
     return StatusRequest(
         root=repl_root(given_root, settings),
@@ -180,7 +182,7 @@ def both_sides(
     """What looks at a replica, and at its source, as far as they are given."""
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import connected
-    from hms_bridge.repl.status import ReplStatus
+    from hms_bridge.repl.status.repl_status import ReplStatus
 
     with ExitStack() as stack:
         target: Metastore | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hms_bridge.metrics.metric import Metric, Sample
-from hms_bridge.repl.status import StatusReport
+from hms_bridge.repl.status.report import StatusReport
 
 _REPLICA = ("database", "metastore")
 

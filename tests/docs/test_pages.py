@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 import tomllib
@@ -127,3 +128,29 @@ _PATH = re.compile(
 def test_files_that_a_page_names_are_there(page: Path) -> None:
     named = set(_PATH.findall(page.read_text()))
     assert [path for path in sorted(named) if not any(CHECKOUT.glob(path.rstrip("/")))] == []
+
+
+def _refusals() -> list[str]:
+    """The left column of the runbooks' table: parts of messages, as the page has them."""
+    rows = (CHECKOUT / "docs/runbooks.md").read_text().partition("## When a command refuses")[2]
+    cells = re.findall(r"^\| (`.*?) \|", rows, re.MULTILINE)
+    return [text.rstrip("… ") for cell in cells for text in re.findall(r"`([^`]+)`", cell)]
+
+
+def _messages() -> str:
+    """All text constants of the product, those of f-strings with their values left out."""
+    texts = []
+    for path in (CHECKOUT / "hms_bridge").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                values = node.values
+                texts.append("".join(str(v.value) for v in values if isinstance(v, ast.Constant)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return "\n".join(texts)
+
+
+def test_what_the_runbooks_say_that_commands_say_is_said() -> None:
+    refusals, messages = _refusals(), _messages()
+    assert len(refusals) > 20
+    assert [text for text in refusals if text not in messages] == []

@@ -14,7 +14,8 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
 from hms_bridge.repl.pins import given_up_of
-from hms_bridge.repl.status import ReplStatus, StatusReport, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusReport, StatusRequest
 from tests.support.repl_world import LEASE, ReplWorld
 from tests.support.simulated_clock import DAY_MS
 

@@ -235,3 +235,20 @@ def test_a_write_unseen_is_noticed_after_a_dump_was_discarded(world: ReplWorld) 
     world.insert("t", (4, "d"))
     world.replicate()
     world.assert_same()
+
+
+def test_the_next_dump_begins_there_though_a_clock_was_set_back(world: ReplWorld) -> None:
+    """A dump that is kept from before, by the clock of before, is not what it follows on."""
+    world.replicate()
+    world.insert("t", (2, "b"))
+    followed = world.dump(is_previous_kept=True)
+    world.load()
+    world.insert("t", (3, "c"))
+    unwanted = world.dump(is_previous_kept=True)
+    shutil.rmtree(followed.directory.removeprefix("file:"))
+    world.clock.set_back_ms(400 * DAY_MS)
+    discard(world)
+    again = world.dump()
+    assert (again.kind, again.from_event_id) == (DumpKind.INCREMENTAL, unwanted.from_event_id)
+    world.load()
+    world.assert_same()

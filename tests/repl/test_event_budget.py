@@ -17,7 +17,8 @@ from hms_bridge.model.event_block import EventBlock, budget_ends_seconds, kept_s
 from hms_bridge.model.ids import EventId
 from hms_bridge.notification import event_sizes
 from hms_bridge.notification.event_sizes import EventSizes
-from hms_bridge.repl.status import ReplStatus, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusRequest
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import DAY_MS
 

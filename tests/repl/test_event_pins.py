@@ -10,7 +10,8 @@ from hms_bridge.config.settings import ReplSettings
 from hms_bridge.errors import EventGapError
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
-from hms_bridge.repl.status import ReplStatus, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusRequest
 from tests.support.repl_world import ReplWorld
 
 DAY_MS = 86_400_000

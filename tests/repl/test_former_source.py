@@ -15,7 +15,8 @@ from hms_bridge.repl.handover import promote
 from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.handover.promote import Promotion
 from hms_bridge.repl.handover.promote_plan import PromoteRequest, PromoteStep
-from hms_bridge.repl.status import ReplStatus, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusRequest
 from hms_bridge.repl.target_objects import FENCED, with_parameters
 from tests.support.handover_world import POLICY, Sites
 

@@ -17,7 +17,8 @@ from hms_bridge.repl.drill.scratch import scratch_place
 from hms_bridge.repl.format.layout import database_directory
 from hms_bridge.repl.handover.own_part import plan_end, run_end
 from hms_bridge.repl.pins import dump_holder, policy_holder
-from hms_bridge.repl.status import ReplStatus, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusRequest
 from tests.support.handover_world import POLICY, Sites
 from tests.support.repl_world import ReplWorld
 

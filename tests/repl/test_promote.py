@@ -24,7 +24,8 @@ from hms_bridge.repl.handover.promote_plan import PromoteRequest, PromoteStep
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import OpenSides, Side
 from hms_bridge.repl.lease import Lease
-from hms_bridge.repl.status import ReplStatus, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusRequest
 from hms_bridge.repl.target_objects import FENCED, with_parameters
 from tests.support.handover_world import POLICY, Sites
 from tests.support.passing import Passing
@@ -256,7 +257,9 @@ def test_dumps_that_are_lost_with_the_source(sites: Sites) -> None:
     sites.lose_main()
     (sites.folder / "dumps").rename(sites.folder / "gone")
     (sites.folder / "dumps").write_text("the disk is broken")
-    with pytest.raises(ReplError, match="within reach.*another root"):
+    with pytest.raises(
+        ReplError, match="within reach.*another root.*policy add sales --replace --root"
+    ):
         sites.promote(is_source_lost=True)
     moved = replace(sites.policy, root=str(sites.folder / "elsewhere"))
     sites.dr.metastore.policies.add_policies([moved], is_replacing=True)

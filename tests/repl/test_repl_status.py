@@ -8,7 +8,8 @@ import pytest
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.backlog import Backlog
 from hms_bridge.repl.format.directories import DumpState
-from hms_bridge.repl.status import Headroom, ReplStatus, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import Headroom, StatusRequest
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
 from tests.support.simulated_clock import DAY_MS
 

@@ -13,7 +13,8 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.plan import DumpKind
-from hms_bridge.repl.status import ReplStatus, StatusReport, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusReport, StatusRequest
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import DAY_MS
 

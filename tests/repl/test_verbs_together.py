@@ -23,7 +23,8 @@ from hms_bridge.repl.format.verify import verify_dump
 from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
 from hms_bridge.repl.repair.looking import RepairRequest, RepairSides
 from hms_bridge.repl.repair.repl_repair import ReplRepair
-from hms_bridge.repl.status import ReplStatus, StatusRequest
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusRequest
 from hms_bridge.repl.target_objects import HANDOVER, diverged_tables, with_parameters
 from tests.repl.test_drill import SCRATCH, driller, request
 from tests.repl.test_functions import function, jar

@@ -15,14 +15,14 @@ _PINS_TEST = "tests/repl/test_policy_pins.py::"
 EDGES = (
     Mutation(
         name="a status of what nobody knows says that all is well",
-        file="hms_bridge/repl/status.py",
+        file="hms_bridge/repl/status/repl_status.py",
         old="        self._require_known(request, dumps)\n",
         new="",
         test=f"{_NAMES}test_a_monitor_takes_it_for_unknown",
     ),
     Mutation(
         name="loaded dumps hide that the replica is not there",
-        file="hms_bridge/repl/status.py",
+        file="hms_bridge/repl/status/repl_status.py",
         old="                self._not_there(request, dumps),\n",
         new="",
         test=f"{_NAMES}test_a_replica_that_is_looked_for_in_the_wrong_place",

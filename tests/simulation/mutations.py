@@ -300,7 +300,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="what is deleted from a directory that stays is not off the disk",
-        file="changemanager/delete_protocol.py",
+        file="changemanager/removed_directories.py",
         old="            settle_names(place.volume, directory.path)\n",
         new="            pass\n",
         test="tests/simulation/test_found.py::test_rows_of_a_dropped_partition_stay_away_after_a_power_loss",
@@ -806,7 +806,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="a dump of another source fits by its numbers",
-        file="hms_bridge/repl/load/repl_load.py",
+        file="hms_bridge/repl/load/planner.py",
         old="        require_same_source(reader, database)\n",
         new="",
         test="tests/repl/test_origin.py::test_a_dump_of_another_source_is_not_loaded",

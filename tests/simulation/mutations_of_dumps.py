@@ -3,12 +3,35 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutation import Mutation
+from tests.simulation.mutation import Edit, Mutation
 
 _RESUME = "tests/repl/test_dump_resume.py::"
 _EVENTS = "tests/repl/test_event_budget.py::"
 
 OF_DUMPS = (
+    Mutation(
+        name="a dump waits for as long as a clock is set back",
+        file="hms_bridge/repl/dump/snapshot_wait.py",
+        old="        left_seconds = (deadline_ms - steady_ms(clock)) / 1000\n",
+        new="        left_seconds = (deadline_ms - clock.now_ms()) / 1000\n",
+        test="tests/repl/test_snapshot_wait.py::"
+        "test_a_dump_waits_no_longer_because_a_clock_is_set_back",
+        also=(
+            Edit(
+                file="hms_bridge/repl/dump/snapshot_wait.py",
+                old="    deadline_ms = steady_ms(clock) + rules.timeout_seconds * 1000\n",
+                new="    deadline_ms = clock.now_ms() + rules.timeout_seconds * 1000\n",
+            ),
+        ),
+    ),
+    Mutation(
+        name="what a discarded dump followed on is older than dumps before it, by a clock of then",
+        file="hms_bridge/repl/dump/discard.py",
+        old="later_than(dumps, self._clock.now_ms())",
+        new="self._clock.now_ms()",
+        test="tests/repl/test_discard.py::"
+        "test_the_next_dump_begins_there_though_a_clock_was_set_back",
+    ),
     Mutation(
         name="a dump that goes on takes torn texts for whole",
         file="hms_bridge/repl/dump/resumed.py",

@@ -11,7 +11,7 @@ _LOAD = "hms_bridge/repl/load/"
 SCOPE: tuple[Mutation, ...] = (
     Mutation(
         name="a second replica never hears of a change of scope that brings nothing",
-        file="hms_bridge/repl/load/repl_load.py",
+        file="hms_bridge/repl/load/planner.py",
         old="(lacks_tables(reader, replica) or lacks_scope(reader, replica))",
         new="lacks_tables(reader, replica)",
         test="tests/repl/test_scope.py::"
@@ -111,7 +111,7 @@ SCOPE: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="a replica that missed a change of scope goes on",
-        file=f"{_LOAD}repl_load.py",
+        file=f"{_LOAD}planner.py",
         old="        require_scope(request.names, reader, database)\n",
         new="",
         test=f"{_SCOPE}test_a_replica_that_missed_a_change_of_scope_is_told",
@@ -132,7 +132,7 @@ SCOPE: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="a table that no load made is replaced by one that is new in the scope",
-        file=f"{_LOAD}repl_load.py",
+        file=f"{_LOAD}planner.py",
         old="        refuse_foreign(reader, self._replica(request))\n",
         new="",
         test=f"{_SCOPE}test_a_table_of_somebody_else_is_not_replaced_by_one_that_is_new_in_scope",

@@ -17,7 +17,12 @@ from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.going_on import write_position_notes
 from hms_bridge.repl.dump.origin import read_origin
 from hms_bridge.repl.dump.verb import DumpVerb, what_is_strange
-from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_dumps
+from hms_bridge.repl.format.directories import (
+    DumpDirectory,
+    DumpState,
+    later_than,
+    list_dumps,
+)
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
@@ -141,7 +146,8 @@ class ReplDiscard(DumpVerb):
         write_text(self._resolve(paths.replays), Replays(opened=replays.all).format())
         write_text(self._resolve(paths.load_metadata), f"{at}\n")
         write_text(self._resolve(paths.finished_load), "")
-        mark = FinishMark(time_ms=self._clock.now_ms())
+        dumps = list_dumps(self._resolve, request.root, request.database_name)
+        mark = FinishMark(time_ms=later_than(dumps, self._clock.now_ms()))
         ensure_content(self._resolve(paths.finished_dump), mark.format().encode())
 
     def _scope_before(self, plan: DiscardPlan) -> ReplScope | None:

@@ -69,7 +69,7 @@ class DumpPlanner:
             if dropped is None:
                 raise
             return dropped
-        require_source(database)
+        require_dumpable(database)
         if request.is_apart and not database.is_replication_source:
             raise ReplError(
                 f"database {name} is no replication source any more, so nothing archives what is "
@@ -253,7 +253,7 @@ class DumpPlanner:
         return dump_size(self.source, self.resolve, name, tables, named)
 
 
-def require_source(database: Database) -> None:
+def require_dumpable(database: Database) -> None:
     """Raises ReplError for a replica whose first incremental load has not come yet, or any, and for
     a source whose place another database took."""
     if is_true(database.parameters, FIRST_INCREMENTAL_PENDING):

@@ -35,7 +35,7 @@ from hms_bridge.repl.dump.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
-from hms_bridge.repl.dump.planner import DumpPlanner, require_source
+from hms_bridge.repl.dump.planner import DumpPlanner, require_dumpable
 from hms_bridge.repl.dump.progress import DumpProgress, forget_progress
 from hms_bridge.repl.dump.resumed import can_go_on, request_note, take_up
 from hms_bridge.repl.dump.scope_change import (
@@ -220,7 +220,7 @@ class ReplDump(DumpVerb):
     def _mark_source(self, request: DumpRequest) -> None:
         """From now on replaced files of the database are archived (I4)."""
         database = self._source.get_database(request.database_name)
-        require_source(database)
+        require_dumpable(database)
         if not database.is_replication_source:
             self._source.alter_database(
                 request.database_name, with_parameters(database, {SOURCE_FOR: request.policy})

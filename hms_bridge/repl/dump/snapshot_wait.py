@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hms_bridge.clock import Clock
+from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
@@ -122,12 +122,13 @@ def wait_for_snapshot(
 
     Raises ReplError if they do not end in time.
     """
-    deadline_ms = clock.now_ms() + rules.timeout_seconds * 1000
+    # Whoever waits keeps other dumps out: not for longer because somebody sets a clock back.
+    deadline_ms = steady_ms(clock) + rules.timeout_seconds * 1000
     while True:
         snapshot, writers = try_snapshot(source, database, tables)
         if writers is None:
             return snapshot
-        left_seconds = (deadline_ms - clock.now_ms()) / 1000
+        left_seconds = (deadline_ms - steady_ms(clock)) / 1000
         if left_seconds <= 0:
             break
         clock.sleep_seconds(min(rules.poll_seconds, left_seconds))

@@ -281,7 +281,7 @@ class Promotion:
             f"promoting the replica of policy {policy.name}: {error}. Its dumps, below "
             f"{policy.root}, must be within reach; then 'repl promote {policy.name}' again, which "
             "goes on from where it stands. If they are lost with the source, give the policy "
-            f"another root: 'repl policy export {policy.name}', 'repl policy import --replace'"
+            f"another root: 'repl policy add {policy.name} --replace --root DIR'"
         )
 
 

@@ -1,0 +1,150 @@
+"""Looks at replicas for ``repl lag``: at those of policies, or of databases of one source.
+
+What is wrong with one says nothing of the next; and an error is a verdict, because a monitor takes
+its exit code, 1, for a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hms_bridge.cli.kept_policy import KeptPolicies, kept_policies, policy_of, settings_of_source
+from hms_bridge.cli.lag_verdict import LagLimits, State, Verdict, Watched
+from hms_bridge.cli.repl_options import Call
+from hms_bridge.cli.repl_status import both_sides, status_request
+from hms_bridge.cli.sides import side_settings, side_url
+from hms_bridge.config.jdbc import url_without_password
+from hms_bridge.errors import HmsBridgeError
+
+if TYPE_CHECKING:
+    from hms_bridge.model.replication import ReplicationPolicy
+    from hms_bridge.repl.status.repl_status import ReplStatus
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Looking:
+    """How replicas are looked at and judged, whoever names them. ``are_bytes_counted``: each file
+    that is still to be copied is looked at, too."""
+
+    limits: LagLimits
+    call: Call
+    are_bytes_counted: bool
+
+    def watched(self, names: Sequence[str]) -> list[Watched]:
+        """What was typed, once each, in the metastore of the call."""
+        metastore = url_without_password(self.call.metastore_url)
+        return [Watched(database=name, metastore=metastore) for name in dict.fromkeys(names)]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyMonitor:
+    """Looks at the replicas of policies that ``--metastore`` keeps."""
+
+    looking: Looking
+
+    def verdicts(self, names: Sequence[str]) -> list[Verdict]:
+        """On those that are named, else on all; on something in any case, as no verdict at all
+        would be a good one."""
+        watched = self.looking.watched(names or ("-",))
+        try:
+            with self.looking.call.store() as store:
+                kept = KeptPolicies.of(store)
+        except HmsBridgeError as error:
+            return [nothing.unknown(str(error)) for nothing in watched]
+        if not kept.policies:
+            why = "no policy is kept there: see repl policy add"
+            return [nothing.unknown(why) for nothing in watched]
+        if not names:
+            return [self._policy(policy, kept) for policy in kept.policies]
+        return [self._named(nothing, kept) for nothing in watched]
+
+    def _named(self, watched: Watched, kept: KeptPolicies) -> Verdict:
+        name = watched.database
+        policy = policy_of(kept.policies, name, self.looking.call.metastore_url)
+        if policy is not None:
+            return self._policy(policy, kept)
+        known = ", ".join(policy.name for policy in kept.policies)
+        return watched.unknown(
+            f"there is no policy {name}; there are: {known}. With --source it is a database"
+        )
+
+    def _policy(self, policy: ReplicationPolicy, kept: KeptPolicies) -> Verdict:
+        target, store_url = policy.target, self.looking.call.metastore_url
+        replica = Watched(
+            database=target.database,
+            metastore=url_without_password(target.metastore or store_url),
+            policy=policy.name,
+        )
+        try:
+            settings = side_settings(policy.source)  # whose event log and archive have limits
+            request = status_request(
+                policy.source.database,
+                settings,
+                given_root=policy.root,
+                target_database=target.database,
+                last_success_ms=kept.last_success_ms(policy),
+                are_bytes_counted=self.looking.are_bytes_counted,
+            )
+            urls = side_url(target, store_url), side_url(policy.source, store_url)
+            with both_sides(*urls, settings) as looker:
+                return self.looking.limits.judge(replica, looker.look(request))
+        except HmsBridgeError as error:
+            return replica.unknown(str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseMonitor:
+    """Looks at replicas, in one metastore, of databases of one source. ``given_root`` None: as a
+    policy says that replicates the database, else the settings."""
+
+    looking: Looking
+    source_url: str
+    given_root: str | None
+
+    def verdicts(self, names: Sequence[str]) -> list[Verdict]:
+        """On the databases that are named, in any case of letters."""
+        call = self.looking.call
+        watched = self.looking.watched([name.lower() for name in names])
+        try:
+            kept = kept_policies(call)
+            with both_sides(call.metastore_url, self.source_url, call.settings) as looker:
+                return [self._database(looker, replica, kept) for replica in watched]
+        except HmsBridgeError as error:
+            return [self._out_of_reach(replica, str(error)) for replica in watched]
+
+    def _database(
+        self, looker: ReplStatus, replica: Watched, kept: KeptPolicies | None = None
+    ) -> Verdict:
+        try:
+            name, settings = replica.database, self.looking.call.settings
+            kept = kept or KeptPolicies()
+            policy = policy_of(
+                kept.policies, name, self.looking.call.metastore_url, is_database=True
+            )
+            if policy is not None:
+                settings = settings_of_source(policy, settings)
+            request = status_request(
+                name,
+                settings,
+                given_root=self.given_root or (None if policy is None else policy.root),
+                target_database=None if policy is None else policy.target.database,
+                last_success_ms=None if policy is None else kept.last_success_ms(policy),
+                are_bytes_counted=self.looking.are_bytes_counted,
+            )
+            return self.looking.limits.judge(replica, looker.look(request))
+        except HmsBridgeError as error:
+            return replica.unknown(str(error))
+
+    def _out_of_reach(self, replica: Watched, why: str) -> Verdict:
+        """What source and dumps show of a replica that does not answer: above all how long it can
+        still follow, which counts down meanwhile."""
+        try:
+            with both_sides(None, self.source_url, self.looking.call.settings) as looker:
+                seen = self._database(looker, replica)
+        except HmsBridgeError:
+            return replica.unknown(why)
+        if seen.state is not State.CRITICAL:
+            return replace(replica.unknown(why), report=seen.report)
+        return replace(seen, why=f"{seen.why}; and {why}")

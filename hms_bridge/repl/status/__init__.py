@@ -1,0 +1,1 @@
+"""How far a replica is behind, and when that becomes a loss."""
