@@ -90,7 +90,11 @@ def dump(covered: str, asked: DumpOptions, discarded: str | None, call: Call) ->
     scope = ReplScope.parse(covered)
     database = scope.database_name
     if discarded is not None:
-        named = _named_dump(discarded, is_forced=asked.is_bootstrap_forced)
+        if asked != DumpOptions(root=asked.root) or not scope.is_whole_database:
+            raise click.UsageError(
+                "--discard makes no dump; give patterns, and options other than --root, to the next"
+            )
+        named = _named_dump(discarded)
         discard_dump(discard_request(database, call.settings, root=asked.root, dump=named), call)
         return
     if asked.is_bootstrap_forced and asked.tables_anew:
@@ -99,10 +103,8 @@ def dump(covered: str, asked: DumpOptions, discarded: str | None, call: Call) ->
     _dump(dump_request(database, call.settings, asked, scope=None if goes_on else scope), call)
 
 
-def _named_dump(discarded: str, *, is_forced: bool) -> str | None:
+def _named_dump(discarded: str) -> str | None:
     """The dump that --discard names; None for the newest. Raises UsageError for none."""
-    if is_forced:
-        raise click.UsageError("--discard makes no dump; give --bootstrap to the next one")
     if not discarded:
         raise click.UsageError("--discard '' names no dump; for the newest leave '' out")
     return None if discarded == _NEWEST else discarded

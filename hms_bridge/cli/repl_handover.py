@@ -107,7 +107,8 @@ def promote(
         raise click.UsageError("--planned loses nothing: it needs the source, and loads each dump")
     if (wait is not None or is_abort_allowed) and not is_planned:
         raise click.UsageError("--wait and --abort-writers are for --planned")
-    if is_cancelled and (is_planned or is_source_lost or is_dump_left or call.is_dry_run):
+    others = (is_planned, is_source_lost, is_dump_left, is_quiet, is_all_closed, call.is_dry_run)
+    if is_cancelled and any(others):
         raise click.UsageError("--cancel lifts the fence, and does nothing else")
     with _opened(policy, call) as sides:
         promotion = Promotion(sides)

@@ -103,6 +103,8 @@ def lag(
         raise click.UsageError("--critical is less than --warn")
     if are_all == bool(names) or (are_all and source_url is not None):
         raise click.UsageError("name policies, or databases with --source, or give --all")
+    if given_root is not None and source_url is None:
+        raise click.UsageError("a policy has its own root; --root is for databases, with --source")
     looking = Looking(limits=limits, call=call, are_bytes_counted=are_bytes_counted)
     if source_url is None:
         verdicts = PolicyMonitor(looking).verdicts(names)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hms_bridge.clock import Clock
+from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
@@ -92,10 +92,10 @@ def _acquire(transaction: Transaction, clock: Clock, locks: Sequence[LockCompone
     """Wait for the locks. Raises DmlError, with who holds them, if they are not granted in time."""
     metastore, wait_seconds = transaction.metastore, transaction.client.lock_wait_seconds
     answer = transaction.lock(locks)
-    deadline_ms = clock.now_ms() + int(wait_seconds * 1000)
+    deadline_ms = steady_ms(clock) + int(wait_seconds * 1000)  # a clock may be set back
     pause_seconds = _FIRST_PAUSE_SECONDS
     while answer.state is LockState.WAITING:
-        if clock.now_ms() >= deadline_ms:
+        if steady_ms(clock) >= deadline_ms:
             raise DmlError(_who_blocks(metastore, answer.lock_id, wait_seconds))
         clock.sleep_seconds(pause_seconds)
         pause_seconds = min(pause_seconds * 2, _PAUSE_SECONDS_MAX)

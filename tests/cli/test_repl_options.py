@@ -429,3 +429,24 @@ def test_a_dry_run_says_what_a_dump_goes_on_with(
     assert plan["reason"].endswith(f"goes on with {plan['goes on with']}, which was killed")
     sides.dump()
     sides.load()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("dump", "s", "--discard", "--limit", "3"), "--discard makes no dump"),
+        (("dump", "s", "--discard", "--bootstrap"), "--discard makes no dump"),
+        (("dump", "s.'a.*'", "--discard"), "--discard makes no dump"),
+        (("lag", "sales", "--root", "/dr/dumps"), "a policy has its own root"),
+        (("lag", "--all", "--root", "/dr/dumps"), "a policy has its own root"),
+        (("promote", "sales", "--cancel", "--close-all"), "--cancel lifts the fence"),
+        (("promote", "sales", "--cancel", "--source-is-quiet"), "--cancel lifts the fence"),
+    ],
+    ids=" ".join,
+)
+def test_what_would_be_ignored_is_refused(
+    program: Program, words: tuple[str, ...], said: str
+) -> None:
+    answer = program.run("repl", *words)
+    assert answer.exit_code == 2
+    assert said in answer.err

@@ -10,6 +10,7 @@ import pytest
 
 from hms_bridge.clock import SystemClock
 from hms_bridge.connect import LocalStore
+from hms_bridge.errors import DmlError
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockRequest, LockType
 from hms_bridge.model.txn import (
@@ -19,6 +20,7 @@ from hms_bridge.session.locked_transaction import locked_transaction
 from hms_bridge.session.transaction import Client
 from tests.conformance import objects
 from tests.support.passing import Interrupted, Passing
+from tests.support.simulated_clock import SimulatedClock
 from tests.support.world import World
 
 UPDATE = objects.component("default", "t", LockType.EXCL_WRITE, DataOperation.UPDATE)
@@ -82,3 +84,21 @@ def test_an_interrupt_leaves_no_open_transaction(store: LocalStore, cut_off: str
         signal.signal(signal.SIGINT, before)
     states = [txn.state for txn in store.metastore.get_open_txns_info()]
     assert TxnState.OPEN not in states
+
+
+def test_locks_are_awaited_no_longer_because_a_clock_is_set_back(store: LocalStore) -> None:
+    holder = objects.open_txn(store.metastore)
+    store.metastore.lock(objects.request(UPDATE, txn=holder))
+    clock = SimulatedClock()
+
+    def set_back() -> None:
+        assert len(clock.slept_seconds) < 1000, "no end"
+        clock.set_back_ms(7_200_000)
+
+    clock.on_sleep = set_back
+    client = Client(user="u", host="h", lock_wait_seconds=60)
+    with (
+        pytest.raises(DmlError, match="not granted in 60 s"),
+        locked_transaction(store.metastore, client, clock, [UPDATE]),
+    ):
+        pass
