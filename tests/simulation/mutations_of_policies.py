@@ -165,4 +165,12 @@ OF_POLICIES = (
         test="tests/cli/test_repl_policies.py::"
         "test_a_change_takes_nothing_back_that_somebody_else_did_meanwhile",
     ),
+    Mutation(
+        name="a cycle that waited goes by what its policy was before",
+        file="hms_bridge/repl/cycles/runner.py",
+        old="            policy = self._as_it_is_now(policy)\n",
+        new="",
+        test="tests/repl/test_policy_cycles.py::"
+        "test_a_policy_counts_as_it_is_when_its_turn_has_come",
+    ),
 )
