@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from hms_bridge.model.replication import Cycle, CycleResult, PolicyTotals, ReplicationPolicy
@@ -12,11 +13,17 @@ class PolicyStore(Protocol):
     """Policies by name, and what each cycle of them did."""
 
     def add_policies(
-        self, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False
+        self,
+        policies: Sequence[ReplicationPolicy],
+        *,
+        is_replacing: bool = False,
+        made_from: Mapping[str, ReplicationPolicy | None] = MappingProxyType({}),
     ) -> None:
-        """Keep policies, all or none; one that is there just so stays. Raises AlreadyExistsError
-        if another one of a name is there and is not to be replaced, and for two with the same
-        target, or with the same dumps."""
+        """Keep policies, all or none; one that is there just so stays. ``made_from``: what was
+        there of a name (None: nothing) when a change of it was thought out. Raises
+        AlreadyExistsError if another one of a name is there and is not to be replaced, and for two
+        with the same target, or with the same dumps; InvalidOperationError if a policy is not what
+        it was made from any more."""
 
     def changed_by(
         self, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING
 
 import click
@@ -83,7 +84,9 @@ def add(given: GivenPolicy, is_replacing: bool, is_source_later: bool, call: Cal
     made = _ready(checked(made))
     if not is_source_later and (before is None or made.source != before.source):
         require_database_at_source(made, call.metastore_url)
-    _keep([made], call, is_replacing=is_replacing)
+    # Looking at a source takes its time, and a promotion that pauses the policy may end meanwhile.
+    made_from = {given.name: before} if is_replacing else {}
+    _keep([made], call, is_replacing=is_replacing, made_from=made_from)
 
 
 @policy.command("list")
@@ -247,7 +250,13 @@ def import_policies(file: IO[str], is_replacing: bool, call: Call) -> None:
     _keep(made, call, is_replacing=is_replacing)
 
 
-def _keep(policies: Sequence[ReplicationPolicy], call: Call, *, is_replacing: bool) -> None:
+def _keep(
+    policies: Sequence[ReplicationPolicy],
+    call: Call,
+    *,
+    is_replacing: bool,
+    made_from: Mapping[str, ReplicationPolicy | None] = MappingProxyType({}),
+) -> None:
     """Policies that are :func:`_ready`; with --dry-run they are shown as they would be kept."""
     from hms_bridge.cli.policy_pins import still_held
     from hms_bridge.connect import is_set_up
@@ -261,7 +270,7 @@ def _keep(policies: Sequence[ReplicationPolicy], call: Call, *, is_replacing: bo
         return
     with call.store(is_created=True) as store:
         before = {kept.name: kept for kept in store.policies.get_policies()}
-        store.policies.add_policies(policies, is_replacing=is_replacing)
+        store.policies.add_policies(policies, is_replacing=is_replacing, made_from=made_from)
     for made in policies:
         before_it = before.get(made.name)
         for line in _changes(before_it, made):

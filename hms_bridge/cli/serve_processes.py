@@ -82,7 +82,9 @@ def serve_in_processes(
         if shared.metrics.listener is not None:
             stack.enter_context(shared.metrics.listener)
         port = listener.getsockname()[1]
-        Supervisor(_members(shared), enter).run(partial(say_ready, request, port))
+        supervisor = Supervisor(_members(shared), enter)
+        # From a stop on, clients come in as long as a process is there that answers them.
+        supervisor.run(partial(say_ready, request, port), on_stop=listener.close)
         say("stopping")
 
 
@@ -125,6 +127,8 @@ def _members(shared: _Shared) -> list[Member]:
 
 
 def _work_in_background(shared: _Shared, life: Life) -> None:
+    for entrance in shared.entrances:
+        entrance.listener.close()  # else clients wait there as long as this lives
     request, place = shared.request, shared.place(tells_hooks=True)
     with ExitStack() as stack:
         store = stack.enter_context(
@@ -139,6 +143,8 @@ def _work_in_background(shared: _Shared, life: Life) -> None:
 
 
 def _answer_clients(shared: _Shared, entrance: Entrance, life: Life) -> None:
+    if shared.metrics.listener is not None:
+        shared.metrics.listener.close()
     request, place = shared.request, shared.place(tells_hooks=False)
     with ExitStack() as stack:
         store = stack.enter_context(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import URL, Connection, Row, delete, insert, select, update
@@ -15,7 +16,7 @@ from hms_bridge.backend.schema.replication_tables import (
     HMSB_REPL_POLICY_TABLES,
     HMSB_REPL_TOTAL,
 )
-from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
+from hms_bridge.errors import AlreadyExistsError, InvalidOperationError, NoSuchObjectError
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 from hms_bridge.policies.same_place import is_same_directory, metastore_key
 
@@ -47,10 +48,25 @@ _WITH_TABLES = select(HMSB_REPL_POLICY, _COVERED.INCLUDED, _COVERED.EXCLUDED).se
 
 
 def add_policies(
-    connection: Connection, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False
+    connection: Connection,
+    policies: Sequence[ReplicationPolicy],
+    *,
+    is_replacing: bool = False,
+    made_from: Mapping[str, ReplicationPolicy | None] = MappingProxyType({}),
 ) -> None:
     """See PolicyStore.add_policies."""
-    known = {policy.name for policy in get_policies(connection)}
+    # Who changes one of them now is waited for, and seen by what follows.
+    held = select(_ROW.NAME).where(_ROW.NAME.in_(made_from)).with_for_update()
+    connection.execute(held).all()
+    kept = {policy.name: policy for policy in get_policies(connection)}
+    for name, was in made_from.items():
+        if kept.get(name) != was:
+            raise InvalidOperationError(
+                f"policy {name} was changed by somebody else meanwhile, as by 'repl policy pause': "
+                f"nothing was changed now. Look at it ('repl policy show {name}'), and type this "
+                "again if it is still wanted"
+            )
+    known = kept.keys()
     for policy in changed_by(connection, policies, is_replacing=is_replacing):
         _write(connection, policy, is_known=policy.name in known)
 

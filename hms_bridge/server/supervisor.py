@@ -12,8 +12,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import groupby
 from multiprocessing import get_context
@@ -27,6 +27,7 @@ from hms_bridge.server.stop_requests import STOPPING, StopRequests
 _LOG = logging.getLogger(__name__)
 _FORK = get_context("fork")
 _POLL_SECONDS = 0.5
+_PIPE_ENDS = 4
 _STOP_SECONDS = 75.0
 """How long processes have to stop: longer than the longest that one of them waits itself."""
 
@@ -111,8 +112,9 @@ class Supervisor:
         self._requests = StopRequests(self._stop_at_once)
         self._lifeline, self._life = os.pipe()
 
-    def run(self, on_ready: Callable[[], None]) -> None:
-        """Until it is asked to stop. Raises SystemExit if a process cannot start at first."""
+    def run(self, on_ready: Callable[[], None], on_stop: Callable[[], None]) -> None:
+        """Until it is asked to stop: ``on_stop`` is called before others are. Raises SystemExit if
+        a process cannot start at first."""
         self._requests.listen()
         try:
             self._start_all()
@@ -121,6 +123,7 @@ class Supervisor:
             while not self._requests.wait(_POLL_SECONDS, self._sentinels()):
                 self._look_after_all()
         finally:
+            on_stop()
             self._stop_all()
 
     def _start_all(self) -> None:
@@ -152,8 +155,12 @@ class Supervisor:
         # Until the new process has handlers of its own, it has those of this one.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         try:
-            process.start()
+            with _no_pipe_left_open():
+                process.start()
             kept.process, kept.ready, kept.is_ready = process, ready, False
+        except OSError:
+            ready.close()
+            raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             begun.close()
@@ -225,8 +232,25 @@ class Supervisor:
         os._exit(1)
 
 
+@contextmanager
+def _no_pipe_left_open() -> Iterator[None]:
+    """A fork that fails leaves the pipes open that were made for it: so many tries, and this
+    process has no descriptor left for one that would do. It has one thread, and gets the lowest
+    numbers that are free: those that it has here for a moment."""
+    numbers = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC) for _ in range(_PIPE_ENDS)]
+    for number in numbers:
+        os.close(number)
+    try:
+        yield
+    except OSError:
+        for number in numbers:
+            with suppress(OSError):
+                os.close(number)
+        raise
+
+
 def _signal(kept: _Kept, number: signal.Signals) -> None:
     """Only to a process that was not waited for yet: its number is nobody else's."""
-    if kept.process is not None and kept.process.pid is not None:
-        with suppress(ProcessLookupError, ValueError):
+    with suppress(ProcessLookupError, ValueError):
+        if kept.process is not None and kept.process.pid is not None and kept.is_alive:
             os.kill(kept.process.pid, number)

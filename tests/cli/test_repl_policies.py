@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hms_bridge.cli import repl_policy
 from tests.support.openmetrics import read_exposition, scrape
 from tests.support.policy_program import STORE, Replication
 from tests.support.program import command, process_environment
@@ -83,6 +84,25 @@ def test_a_policy_that_is_changed_keeps_what_is_not_named(replication: Replicati
     assert replication.ok("policy", "show", "sales", "--format", "json").json["paused"] is True
     replication.ok(*change, "sales")
     assert replication.ok("policy", "export", "sales").out == before
+
+
+def test_a_change_takes_nothing_back_that_somebody_else_did_meanwhile(
+    replication: Replication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it looks at the source, which may take minutes, a promotion pauses the policy."""
+    change = ("policy", "add", "sales", "--replace", "--source-set", "hive.repl.cm.retain=20d")
+    for meanwhile in ("pause", "remove"):
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                repl_policy,
+                "require_source",
+                lambda *_, verb=meanwhile: replication.ok("policy", verb, "sales"),
+            )
+            refused = replication.run(*change)
+        assert refused.exit_code == 1
+        assert "policy sales was changed by somebody else meanwhile" in refused.err
+        kept = replication.ok("policy", "list", "--format", "jsonl").json_lines
+        assert [policy["paused"] for policy in kept] == [True] * (meanwhile == "pause")
 
 
 def test_the_dry_run_of_a_change_shows_all_of_the_policy(replication: Replication) -> None:

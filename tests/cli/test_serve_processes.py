@@ -205,6 +205,29 @@ def test_none_lives_on_without_the_first_process(program: Program) -> None:
         _assert_gone(server, numbers, port)
 
 
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+def test_nobody_waits_at_a_port_behind_which_nobody_answers(
+    program: Program, end: signal.Signals
+) -> None:
+    """While the background process takes its time to end: clients go to another server, and who
+    serves anew gets the port."""
+    with serving(program, *TWO, "--metrics-port", "0") as server:
+        port, background, clients = _port(server), background_of(server), clients_of(server)
+        scraped = int(_scrape_url(server).rpartition(":")[2].partition("/")[0])
+        os.kill(background, signal.SIGSTOP)
+        try:
+            server.process.send_signal(end)
+            until(lambda: not any(is_running(number) for number in clients))
+            assert is_running(background)
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), 5)
+        finally:
+            os.kill(background, signal.SIGCONT)
+        server.process.wait(90)
+        _assert_gone(server, [background, *clients], port)
+    socket.create_server(("127.0.0.1", scraped)).close()
+
+
 HOOK = """
 class Remember:
     def on_event(self, event):

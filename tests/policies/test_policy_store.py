@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.errors import AlreadyExistsError, ConfigError, NoSuchObjectError
+from hms_bridge.errors import (
+    AlreadyExistsError,
+    ConfigError,
+    InvalidOperationError,
+    NoSuchObjectError,
+)
 from hms_bridge.model.replication import (
     Cycle,
     CycleOutcome,
@@ -387,3 +392,22 @@ def test_a_cycle_of_a_policy_that_was_removed_meanwhile_says_so(store: PolicySto
 def test_a_name_is_told_from_options_and_paths(name: str) -> None:
     with pytest.raises(ConfigError, match="is no name of a policy"):
         replace(SALES, name=name)
+
+
+def test_a_change_of_what_is_not_there_any_more_is_refused(store: PolicyStore) -> None:
+    """Of two that change a policy at the same time the second has not seen what the first did."""
+    store.add_policies([SALES])
+    changed = replace(SALES, root="hdfs://elsewhere/dumps")
+    store.set_paused("sales", is_paused=True)
+    paused = store.get_policy("sales")
+    for was in (SALES, None, changed):
+        with pytest.raises(InvalidOperationError, match="policy sales was changed by somebody"):
+            store.add_policies([changed], is_replacing=True, made_from={"sales": was})
+    assert store.get_policies() == (paused,)
+    store.add_policies([changed], is_replacing=True, made_from={"sales": paused})
+    store.add_policies([SHOP], is_replacing=True, made_from={"shop": None})
+    assert store.get_policies() == (changed, SHOP)
+    store.remove_policy("sales")
+    with pytest.raises(InvalidOperationError, match="policy sales was changed by somebody"):
+        store.add_policies([SALES], is_replacing=True, made_from={"sales": changed})
+    assert store.get_policies() == (SHOP,)

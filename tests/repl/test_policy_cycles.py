@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from changemanager.manifest import PinKind
 from hms_bridge.errors import BusyError, MetastoreUnavailableError, ReplError
+from hms_bridge.model.lock import (
+    DataOperation,
+    LockComponent,
+    LockLevel,
+    LockRequest,
+    LockType,
+)
 from hms_bridge.model.replication import CycleOutcome, PolicySide, ReplicationPolicy
+from hms_bridge.model.target import Scope
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.cycles.runner import Runner
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
@@ -34,6 +43,7 @@ class Cycles:
     def __init__(self, world: ReplWorld) -> None:
         self.world = world
         self.opened = 0
+        self.policy = POLICY
         self.told: list[str] = []
         self.before = lambda attempt: None
         self.target: Any = world.target
@@ -51,7 +61,7 @@ class Cycles:
 
     @contextmanager
     def _open(self, policy: ReplicationPolicy) -> Iterator[OpenCycle]:
-        assert policy == POLICY
+        assert policy == self.policy
         self.opened += 1
         self.before(self.opened)
         world = self.world
@@ -221,3 +231,34 @@ def test_while_another_one_lives_nothing_is_done(cycles: Cycles, world: ReplWorl
     assert lock_ids
     assert cycles.outcomes == []
     assert cycles.run().outcome is CycleOutcome.REPLICATED
+
+
+@pytest.mark.parametrize("is_paused", [True, False], ids=["paused", "changed"])
+def test_a_policy_counts_as_it_is_when_its_turn_has_come(
+    cycles: Cycles, world: ReplWorld, *, is_paused: bool
+) -> None:
+    """While it waits for one that was killed, somebody changes it, as a promotion does."""
+    store = world.target.policies
+    killed = LockComponent(
+        type=LockType.EXCLUSIVE,
+        level=LockLevel.TABLE,
+        scope=Scope("sales", LeaseKind.RUN.value),
+        operation=DataOperation.NO_TXN,
+        is_transactional=False,
+    )
+    world.target.lock(LockRequest(components=(killed,), user="bob", host="elsewhere"))
+    changed = replace(POLICY, target=PolicySide(database="other"), is_paused=is_paused)
+
+    def meanwhile(text: str) -> None:
+        assert "no sign of life" in text
+        store.add_policies([changed], is_replacing=True)
+
+    cycles.policy = changed
+    cycles.runner = replace(cycles.runner, say=meanwhile)
+    if is_paused:
+        with pytest.raises(BusyError, match="policy sales was paused while this run waited"):
+            cycles.run()
+        assert (cycles.opened, cycles.outcomes) == (0, [])
+    else:
+        cycles.run()
+        assert cycles.opened == 1

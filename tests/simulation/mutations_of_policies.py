@@ -157,4 +157,20 @@ OF_POLICIES = (
         new="        course",
         test="tests/cli/test_repl_repair.py::test_a_partition_that_nobody_has_is_no_repair",
     ),
+    Mutation(
+        name="a change of a policy takes back that it was paused meanwhile",
+        file="hms_bridge/policies/policies.py",
+        old="        if kept.get(name) != was:\n",
+        new="        if False:\n",
+        test="tests/cli/test_repl_policies.py::"
+        "test_a_change_takes_nothing_back_that_somebody_else_did_meanwhile",
+    ),
+    Mutation(
+        name="a cycle that waited goes by what its policy was before",
+        file="hms_bridge/repl/cycles/runner.py",
+        old="            policy = self._as_it_is_now(policy)\n",
+        new="",
+        test="tests/repl/test_policy_cycles.py::"
+        "test_a_policy_counts_as_it_is_when_its_turn_has_come",
+    ),
 )

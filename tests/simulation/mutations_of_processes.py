@@ -71,4 +71,35 @@ OF_PROCESSES = (
         new="self._is_heard = self._is_heard and self.read(hook_points.has_hooks)",
         test=f"{_SERVE}test_the_background_process_is_followed_by_another",
     ),
+    Mutation(
+        name="clients wait at a port that a process holds which answers nobody",
+        file="hms_bridge/cli/serve_processes.py",
+        old="        entrance.listener.close()  # else clients wait there as long as this lives\n",
+        new="        pass\n",
+        test=f"{_SERVE}test_nobody_waits_at_a_port_behind_which_nobody_answers",
+    ),
+    Mutation(
+        name="tries to fork take the last descriptors of the first process",
+        file=_SUPERVISOR,
+        old="            with suppress(OSError):\n                os.close(number)\n",
+        new="            pass\n",
+        test="tests/server/test_supervisor.py::"
+        "test_a_night_without_room_for_a_process_takes_no_descriptors",
+    ),
+    Mutation(
+        name="a second signal kills whoever has the number of a process that ended",
+        file=_SUPERVISOR,
+        old="kept.process.pid is not None and kept.is_alive:",
+        new="kept.process.pid is not None:",
+        test="tests/server/test_supervisor.py::"
+        "test_no_signal_goes_to_a_number_that_may_be_another_ones_by_now",
+    ),
+    Mutation(
+        name="a stop is slept over that another thread was interrupted with",
+        file="hms_bridge/server/stop_requests.py",
+        old="        signal.set_wakeup_fd(self._rope, warn_on_full_buffer=False)\n",
+        new="",
+        test="tests/server/test_stop_requests.py::"
+        "test_a_request_that_another_thread_was_interrupted_with_wakes_the_one_that_waits",
+    ),
 )

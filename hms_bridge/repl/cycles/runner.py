@@ -12,6 +12,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_expo
 
 from hms_bridge.clock import Clock
 from hms_bridge.errors import (
+    BusyError,
     HmsBridgeError,
     MetastoreUnavailableError,
     RetryableBackendError,
@@ -60,11 +61,12 @@ class Runner:
     def run(self, policy: ReplicationPolicy) -> CycleResult:
         """One cycle, which history keeps whatever becomes of it. A failure is a result.
 
-        Raises BusyError while another process has a cycle of the policy, and what keeping history
-        raises.
+        Raises BusyError while another process has a cycle of the policy, or if it was paused
+        meanwhile, and what keeping history raises.
         """
         wanted = LeaseRequest.of(self, LeaseKind.RUN, policy.name, self.say)
         with held_lease(self.metastore, self.clock, wanted):
+            policy = self._as_it_is_now(policy)
             number = self.store.begin_cycle(policy.name, self.host)
             result = CycleResult(outcome=CycleOutcome.INTERRUPTED)
             try:
@@ -72,6 +74,16 @@ class Runner:
             finally:
                 self.store.end_cycle(policy.name, number, result)
         return result
+
+    def _as_it_is_now(self, before: ReplicationPolicy) -> ReplicationPolicy:
+        """Whoever had the lease while this one waited may have paused it, or turned it around."""
+        now = self.store.get_policy(before.name)
+        if now.is_paused and not before.is_paused:
+            raise BusyError(
+                f"policy {now.name} was paused while this run waited for another one: nothing was "
+                f"done. 'repl policy resume {now.name}' ends the pause"
+            )
+        return now
 
     def _attempts(self, policy: ReplicationPolicy) -> CycleResult:
         rules = self.rules
