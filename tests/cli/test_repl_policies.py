@@ -95,7 +95,7 @@ def test_a_change_takes_nothing_back_that_somebody_else_did_meanwhile(
         with monkeypatch.context() as patched:
             patched.setattr(
                 repl_policy,
-                "require_source",
+                "require_database_at_source",
                 lambda *_, verb=meanwhile: replication.ok("policy", verb, "sales"),
             )
             refused = replication.run(*change)
