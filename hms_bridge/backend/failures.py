@@ -31,8 +31,9 @@ _UNIQUE_WORDS = ("UNIQUE constraint failed",)
 _POSTGRESQL_STATES = frozenset({"40001", "40P01", "55P03", "26000"})
 """The last one: a pooler or the driver has dropped a prepared text, which is prepared again."""
 _TROUBLES = frozenset({"08", "57", "58", "F0", "XX"})
-_POSTGRESQL_FULL = "53100"
-_MYSQL_FULL = frozenset({(1021,), (1114,)})
+_FULL_STATES = frozenset({"53100"})
+_FULL_CODES = frozenset({1021, 1114})
+_FULL_WORDS = ("database or disk is full",)
 _MYSQL_CODES = frozenset({1020, 1205, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
 _TOO_LONG_STATES = frozenset({"22001"})
@@ -80,7 +81,8 @@ def translate(
             "and user and password (in a URL @ is written %40, : %3A, / %2F, % %25)"
         )
     is_unknown = is_committing and not _is_refusal(cause)
-    if _is_full(cause) and not is_unknown:
+    is_full = isinstance(error, DBAPIError) and _is(error, _FULL_STATES, _FULL_CODES, _FULL_WORDS)
+    if is_full and not is_unknown:
         return BackendError(
             f"{database}: {reason}; nothing was changed: make room where the database lies, then "
             "try again"
@@ -105,14 +107,6 @@ def _is_refusal(cause: BaseException) -> bool:
         return True
     state = getattr(cause, "sqlstate", None) or ""
     return bool(state) and state[:2] not in _TROUBLES
-
-
-def _is_full(cause: BaseException) -> bool:
-    return (
-        getattr(cause, "sqlstate", None) == _POSTGRESQL_FULL
-        or getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-        or getattr(cause, "args", ())[:1] in _MYSQL_FULL
-    )
 
 
 def _is_lost(error: SQLAlchemyError, cause: BaseException) -> bool:

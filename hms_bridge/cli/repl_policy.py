@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.kept_policy import kept_policies
 from hms_bridge.cli.options import refuse_unknown_settings
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_database_at_source
@@ -79,7 +80,8 @@ def add(given: GivenPolicy, is_replacing: bool, is_source_later: bool, call: Cal
 
     if given.has_unset and not is_replacing:
         raise click.UsageError("--source-unset and --target-unset are for --replace")
-    before = _kept(call).get(given.name) if is_replacing else None
+    kept = kept_policies(call).policies if is_replacing else ()
+    before = next((policy for policy in kept if policy.name == given.name), None)
     made = given.made(call.settings) if before is None else given.changed(before, call.settings)
     made = _ready(checked(made))
     if not is_source_later and (before is None or made.source != before.source):
@@ -278,16 +280,6 @@ def _keep(
         left = None if before_it is None else still_held(before_it, made)
         if left is not None:
             say(f"note: policy {made.name}: {left}")
-
-
-def _kept(call: Call) -> dict[str, ReplicationPolicy]:
-    """Policies by name; none where nothing keeps any yet, as before the first is added."""
-    from hms_bridge.connect import is_set_up
-
-    if not is_set_up(call.metastore_url):
-        return {}
-    with call.store() as store:
-        return {kept.name: kept for kept in store.policies.get_policies()}
 
 
 def _ready(policy: ReplicationPolicy) -> ReplicationPolicy:

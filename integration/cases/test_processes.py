@@ -6,10 +6,9 @@ import os
 import re
 import signal
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -36,6 +35,7 @@ from tests.conformance.objects import (
 )
 from tests.service.test_histories import History, one_history
 from tests.support.event_messages import read_message
+from tests.support.server_processes import until
 
 CLIENTS = 8
 VICTIMS = ("client process 1", "client process 2", "background process") * 2
@@ -43,11 +43,7 @@ TIMEOUT_SECONDS = 20
 WORDS = re.compile(r"(background process|client process \d+) is there, as process (\d+)")
 
 
-def _until(is_so: Callable[[], object], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+_until = partial(until, seconds=120)
 
 
 class Load:

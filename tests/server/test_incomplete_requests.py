@@ -7,19 +7,17 @@ that lack one field. By hand: what such requests do not reach.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from thrift.Thrift import TType
 
-from hms_bridge.errors import AlreadyExistsError, HmsBridgeError, InvalidObjectError, MetaError
-from hms_bridge.model.catalog import Column, Database, Storage, Table
+from hms_bridge.errors import HmsBridgeError, InvalidObjectError, MetaError
 from hms_bridge.server.dispatch import Dispatcher
-from hms_bridge.server.serve import dispatcher_of, offered_names
+from hms_bridge.server.serve import offered_names
 from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct, hive
-from tests.support.filled_requests import DEPTH_MAX, filled
+from tests.support.filled_requests import DEPTH_MAX, dispatcher_of_filled, filled
 from tests.support.served_metastore import ServedMetastore, served_metastore
 
 KINDS = (("", 0), ("x", 1))
@@ -79,15 +77,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedMetastore
 
 @pytest.fixture
 def dispatcher(served: ServedMetastore) -> Dispatcher:
-    """Of a metastore that has a table of the name that requests are filled with."""
-    storage = Storage(columns=(Column(name="c", type="int"),))
-    keys = (Column(name="x", type="string"),)
-    table = Table(database_name="x", name="x", storage=storage, partition_columns=keys)
-    with suppress(AlreadyExistsError):
-        served.metastore.create_database(Database(name="x"))
-    with suppress(AlreadyExistsError):
-        served.metastore.create_table(table)
-    return dispatcher_of(served.metastore)
+    return dispatcher_of_filled(served)
 
 
 @pytest.mark.parametrize("name", sorted(offered_names()))

@@ -8,17 +8,15 @@ nearly everything.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from hms_bridge.errors import AlreadyExistsError, BackendError, HmsBridgeError, MetaError
-from hms_bridge.model.catalog import Column, Database, Storage, Table
+from hms_bridge.errors import BackendError, HmsBridgeError, MetaError
 from hms_bridge.server.dispatch import Dispatcher
-from hms_bridge.server.serve import dispatcher_of, offered_names
+from hms_bridge.server.serve import offered_names
 from hms_bridge.wire.methods import method
-from tests.support.filled_requests import DEPTH_MAX, filled, with_one_text
+from tests.support.filled_requests import DEPTH_MAX, dispatcher_of_filled, filled, with_one_text
 from tests.support.served_metastore import ServedMetastore, served_metastore
 
 LONG = "y" * 5000
@@ -33,14 +31,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedMetastore
 
 @pytest.fixture
 def dispatcher(served: ServedMetastore) -> Dispatcher:
-    storage = Storage(columns=(Column(name="c", type="int"),))
-    keys = (Column(name="x", type="string"),)
-    table = Table(database_name="x", name="x", storage=storage, partition_columns=keys)
-    with suppress(AlreadyExistsError):
-        served.metastore.create_database(Database(name="x"))
-    with suppress(AlreadyExistsError):
-        served.metastore.create_table(table)
-    return dispatcher_of(served.metastore)
+    return dispatcher_of_filled(served)
 
 
 @pytest.mark.parametrize("kind", ODD)

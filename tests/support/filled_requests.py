@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from thrift.Thrift import TType
 
+from hms_bridge.errors import AlreadyExistsError
+from hms_bridge.model.catalog import Column, Database, Storage, Table
+from hms_bridge.server.dispatch import Dispatcher
+from hms_bridge.server.serve import dispatcher_of
 from hms_bridge.wire.structs import Struct
+from tests.support.served_metastore import ServedMetastore
 
 DEPTH_MAX = 4
 """Of structs in structs: StorageDescriptor in Partition in a request, in arguments."""
+
+
+def dispatcher_of_filled(served: ServedMetastore) -> Dispatcher:
+    """Of a metastore that has a table of the name that requests are filled with."""
+    storage = Storage(columns=(Column(name="c", type="int"),))
+    keys = (Column(name="x", type="string"),)
+    table = Table(database_name="x", name="x", storage=storage, partition_columns=keys)
+    with suppress(AlreadyExistsError):
+        served.metastore.create_database(Database(name="x"))
+    with suppress(AlreadyExistsError):
+        served.metastore.create_table(table)
+    return dispatcher_of(served.metastore)
 
 
 def with_one_text(struct: type[Struct], text: str, odd: str, number: int) -> Iterator[Struct]:
