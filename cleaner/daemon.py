@@ -20,6 +20,7 @@ from cleaner.handlers.aborted import AbortedHandler
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.handlers.compacted import CompactedHandler
 from cleaner.handlers.dropped import DroppedHandler
+from cleaner.handlers.never_created import NeverCreatedHandler
 from cleaner.owners import is_dead, new_owner
 from cleaner.plan import CleaningOutcome, CleaningState
 from cleaner.planner import CleaningPlanner
@@ -67,6 +68,7 @@ class Cleaner:
         compacted: CompactedHandler,
         aborted: AbortedHandler,
         dropped: DroppedHandler,
+        never_created: NeverCreatedHandler,
         lease: WorkLease,
         reaper: Reaper,
         settings: CompactorSettings,
@@ -77,6 +79,7 @@ class Cleaner:
         self._compacted = compacted
         self._aborted = aborted
         self._dropped = dropped
+        self._never_created = never_created
         self._lease = lease
         self._reaper = reaper
         self._settings = settings
@@ -101,6 +104,8 @@ class Cleaner:
         )
 
     def _clean_queued(self, entry: Compaction) -> CleaningOutcome:
+        if entry.is_never_created:
+            return self._never_created.clean(entry)
         handler = self._dropped if entry.is_soft_drop else self._compacted
         return handler.clean(entry)
 
@@ -190,6 +195,9 @@ def make_cleaner(store: LocalStore) -> Cleaner:
         compacted=CompactedHandler(store.metastore, cleaning, settings.cleaner_retention_ms),
         aborted=AbortedHandler(store.metastore, cleaning),
         dropped=DroppedHandler(store.metastore, planner, remover, cleaning, store.resolver),
+        never_created=NeverCreatedHandler(
+            store.metastore, planner, remover, cleaning, store.resolver
+        ),
         lease=lease,
         reaper=Reaper(
             metastore=store.metastore,

@@ -13,6 +13,7 @@ from cleaner.planner import CleaningPlanner
 from hms_bridge.errors import HmsBridgeError, NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import (
+    LOCATION,
     Compaction,
     CompactionState,
     CompactionType,
@@ -98,6 +99,8 @@ class _Queue:
         self._retention_ms = retention_ms
 
     def judge(self, entry: Compaction) -> tuple[Readiness, str, tuple[TxnInfo, ...]]:
+        if entry.id in self._ready and entry.is_never_created:
+            return Readiness.READY, f"its table was never made: {entry.properties[LOCATION]}", ()
         if entry.id in self._ready:
             return Readiness.READY, "no open transaction began before it was committed", ()
         if entry.next_txn_id is None or entry.txn_id in self._txns:
@@ -160,6 +163,8 @@ def _with_plan(
     blockers: tuple[TxnInfo, ...],
 ) -> EntryExplanation:
     plan = None
+    if entry.is_never_created:
+        return EntryExplanation(entry=entry, readiness=readiness, reason=reason, blockers=blockers)
     try:
         target = planner.target(entry)
         if target.is_refused:

@@ -137,6 +137,12 @@ class Compaction:
         its properties say."""
         return LOCATION in self.properties and self.started_ms is None and self.worker_id is None
 
+    @property
+    def is_never_created(self) -> bool:
+        """Whether it is of the directory of a table that was never made: its CREATE TABLE AS SELECT
+        failed (RollbackCTASHook). A drop's transaction commits, and notes down what was open."""
+        return self.is_soft_drop and self.next_txn_id is None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShowCompactionsRequest:

@@ -42,6 +42,16 @@ class CompactionCalls(Calls[ServedCompactions]):
             self._store.compact(convert_compaction.compaction_request_from_struct(request))
         )
 
+    @answers("submit_for_cleanup")
+    def submit_for_cleanup(self, args: Struct) -> bool:
+        """Queue the directory of a table that was never made (RollbackCTASHook asks for it)."""
+        request = given(args.o1, "o1")
+        return self._store.submit_for_cleanup(
+            convert_compaction.compaction_request_from_struct(request),
+            WriteId(given(args.o2, "o2")),
+            TxnId(given(args.o3, "o3")),
+        )
+
     @answers("show_compact", of="rqst")
     def show_compactions(self, request: Struct) -> Struct:
         entries = self._store.show_compactions(convert_compaction.show_request_from_struct(request))

@@ -23,9 +23,10 @@ from hms_bridge.model.catalog import (
     Partition,
     Table,
 )
-from hms_bridge.model.compaction import DeltaCount
+from hms_bridge.model.compaction import CompactionRequest, DeltaCount
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.expression import Condition, ConditionToDrop
+from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockRow
 from hms_bridge.model.privilege import Grant
 from hms_bridge.model.target import TableName, Target
@@ -167,6 +168,13 @@ class ServedLocks(LockStore, Protocol):
 
 class ServedCompactions(CompactionStore, Protocol):
     """The queue, with what Hive's workers count of the tables that they compacted."""
+
+    def submit_for_cleanup(
+        self, request: CompactionRequest, write_id: WriteId, txn_id: TxnId
+    ) -> bool:
+        """Queue the directory of a table that was never made, which the request's property
+        ``location`` names: what a transaction that is aborted, or will be, wrote there by that
+        write id. True if it is queued, before or now. Raises NoSuchTxnError, MetaError."""
 
     def put_delta_count(self, target: Target, count: DeltaCount, value: int) -> None:
         """Replace what is known of a table or partition. Raises NoSuchObjectError: what is kept

@@ -18,13 +18,20 @@ from hms_bridge.model.compaction import (
     CompactionType,
     DeltaCount,
 )
+from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.model.target import Target
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.replica_gate import write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
-from hms_bridge.txn import cleaning, compaction_history, compaction_queue, delta_counts
+from hms_bridge.txn import (
+    cleaning,
+    compaction_history,
+    compaction_queue,
+    delta_counts,
+    never_created,
+)
 
 
 def _compact(unit: UnitOfWork, request: CompactionRequest) -> CompactionResponse:
@@ -54,6 +61,18 @@ def _compact(unit: UnitOfWork, request: CompactionRequest) -> CompactionResponse
         if queued is not None:
             unit.events.append(events.compaction_requested(queued, unit.now_seconds))
     return response
+
+
+def _submit_for_cleanup(
+    unit: UnitOfWork, request: CompactionRequest, write_id: WriteId, txn_id: TxnId
+) -> bool:
+    """Refused too: what names no directory, or says more than which."""
+    if not request.properties.get(LOCATION) or set(request.properties) - {LOCATION, IF_PURGE}:
+        raise MetaError(
+            f"{request.target.name}: give the directory to clean as property {LOCATION}, and "
+            f"nothing else but {IF_PURGE}"
+        )
+    return never_created.submit_for_cleanup(unit, request, write_id, txn_id)
 
 
 def _mark_compacted(unit: UnitOfWork, compaction: Compaction) -> None:
@@ -120,5 +139,6 @@ class CompactionVerbs(VerbFamily):
     mark_refused = writes(compaction_history.mark_refused)
     mark_cleaned = writes(_mark_cleaned)
     abort_compactions = writes(compaction_history.abort_compactions)
+    submit_for_cleanup = writes(_submit_for_cleanup)
     put_delta_count = writes(sql(_put_delta_count))
     remove_delta_count = writes(sql(delta_counts.forget_delta_count))

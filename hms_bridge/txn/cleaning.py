@@ -35,7 +35,7 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.aborted_writes import aborts_end_ms
 from hms_bridge.txn.compaction_history import succeed
-from hms_bridge.txn.compaction_queue import at_queue
+from hms_bridge.txn.compaction_queue import at_queue, is_never_begun
 from hms_bridge.txn.compaction_rows import FETCH_MAX, from_queue, queue_row
 from hms_bridge.txn.components import at_target, forget_aborted
 from hms_bridge.txn.open_txns import min_open_txn_watermark
@@ -54,24 +54,32 @@ def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, 
     highest_write_id, in the order of their ids.
 
     Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over, nor
-    while somebody may read the inputs under a lock without a transaction.
+    while somebody may read the inputs under a lock without a transaction. Among them are the
+    directories of tables that were never made, once their transaction is not open any more.
     """
     now = work.now_ms
-    not_committed = exists().where(
-        TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE != TxnState.COMMITTED.value
+    of_txn = exists().where(TXNS.c.TXN_ID == _Q.CQ_TXN_ID)
+    is_committed = and_(
+        _Q.CQ_NEXT_TXN_ID.is_not(None), ~of_txn.where(TXNS.c.TXN_STATE != TxnState.COMMITTED.value)
+    )
+    is_rolled_back = and_(
+        is_never_begun(), ~of_txn.where(TXNS.c.TXN_STATE != TxnState.ABORTED.value)
     )
     rows = work.connection.execute(
         select(COMPACTION_QUEUE)
         .where(
             _Q.CQ_STATE == _READY,
             _Q.CQ_TYPE != _CLEANUP,
-            _Q.CQ_NEXT_TXN_ID.is_not(None),
-            ~not_committed,
+            or_(is_committed, is_rolled_back),
             _is_waited(now, retention_ms),
         )
         .order_by(_Q.CQ_ID)
     ).mappings()
-    entries = tuple(map(from_queue, rows))
+    entries = tuple(
+        entry
+        for entry in map(from_queue, rows)
+        if entry.next_txn_id is not None or entry.is_never_created
+    )
     current = readers(work, entries)
     lowest: dict[Target, Compaction] = {}
     for entry in entries:
@@ -144,8 +152,9 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
 
     Forgets what was committed and aborted there up to highest_write_id, never beyond; the caller's
     may be lower than the queue's, down to 0, if files of some aborted write are left (they share a
-    delta with committed ones). A cleanup of aborts leaves no history. Raises
-    NoSuchCompactionError for an entry that is not queued.
+    delta with committed ones). A cleanup of aborts leaves no history. With the directory of a table
+    that was never made nothing is forgotten: a table of that name may be there by now, and aborts
+    have a clean-up of their own. Raises NoSuchCompactionError for an entry that is not queued.
     """
     connection = work.connection
     target = compaction.target
@@ -163,6 +172,8 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
             )
         return
     ended = succeed(work, compaction.id)
+    if ended.is_never_created:
+        return
     highest = ended.highest_write_id
     is_dropped = LOCATION in ended.properties
     completed = _at_completed(target, is_whole_table=is_dropped and target.partition is None)

@@ -310,6 +310,12 @@ def at_queue(target: Target) -> ColumnElement[bool]:
     )
 
 
+def is_never_begun() -> ColumnElement[bool]:
+    """Of an entry that no worker ever had, nor a commit: what :meth:`Compaction.is_never_created`
+    is asked of, too, which reads its properties."""
+    return and_(_Q.CQ_START.is_(None), _Q.CQ_WORKER_ID.is_(None), _Q.CQ_NEXT_TXN_ID.is_(None))
+
+
 def _leased(compaction: Compaction) -> ColumnElement[bool]:
     """The entry in state working, held by the worker that is speaking (see :func:`is_lost`)."""
     parts = [

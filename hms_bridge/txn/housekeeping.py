@@ -27,12 +27,13 @@ from hms_bridge.backend.schema.txn_tables import (
 from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
-from hms_bridge.model.ids import NO_TXN, CompactionId, TxnId, WriteId
+from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
 from hms_bridge.model.target import TableName
 from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.txn import compaction_queue
 from hms_bridge.txn.abort import AbortOutcome, abort_open
 from hms_bridge.txn.compaction_history import fail_queued
+from hms_bridge.txn.compaction_rows import from_queue
 from hms_bridge.txn.open_txns import low_boundary, min_open_txn_watermark
 from hms_bridge.txn.txn_state import high_watermark
 from hms_bridge.txn.write_ids import of_table
@@ -184,31 +185,33 @@ def settle_compactions(work: Work) -> tuple[Compaction, ...]:
     (HIVE-29572; docs/hive/compaction.md §15).
     Committed (by a Hive that does not note it for rebalance, or before it knew transactions): from
     now on everyone sees the output, so the inputs may go when all who are open now have ended.
+    The directory of a table that was never made is no compaction: it stays as it is.
     """
     connection = work.connection
     waiting = (
-        select(_Q.CQ_ID, _Q.CQ_TXN_ID)
+        select(COMPACTION_QUEUE)
         .where(
             _Q.CQ_STATE == CompactionState.READY_FOR_CLEANING.stored, _Q.CQ_NEXT_TXN_ID.is_(None)
         )
         .where(_Q.CQ_TYPE != CompactionType.ABORT_TXN_CLEANUP.stored)
     )
-    rows = connection.execute(waiting).all()
-    if not rows:
+    found = map(from_queue, connection.execute(waiting).mappings())
+    entries = [entry for entry in found if not entry.is_never_created]
+    if not entries:
         return ()
     lock_txns(connection, is_exclusive=True)
-    states = _states(connection, [TxnId(txn_id) for _, txn_id in rows if txn_id])
+    states = _states(connection, [entry.txn_id for entry in entries if entry.txn_id])
     failed: list[Compaction] = []
-    for compaction_id, txn_id in rows:
-        state = states.get(TxnId(txn_id or 0), TxnState.COMMITTED)
+    for entry in entries:
+        state = states.get(entry.txn_id or NO_TXN, TxnState.COMMITTED)
         if state is TxnState.ABORTED:
-            reason = f"the compaction's transaction txnid:{txn_id} was aborted"
-            entry = fail_queued(work, CompactionId(compaction_id), reason)
-            failed += [entry] if entry else []
+            reason = f"the compaction's transaction txnid:{entry.txn_id} was aborted"
+            ended = fail_queued(work, entry.id, reason)
+            failed += [ended] if ended else []
         elif state is TxnState.COMMITTED:
             connection.execute(
                 update(COMPACTION_QUEUE)
-                .where(_Q.CQ_ID == compaction_id, _Q.CQ_NEXT_TXN_ID.is_(None))
+                .where(_Q.CQ_ID == entry.id, _Q.CQ_NEXT_TXN_ID.is_(None))
                 .values(
                     CQ_NEXT_TXN_ID=high_watermark(connection),
                     CQ_COMMIT_TIME=func.coalesce(_Q.CQ_COMMIT_TIME, work.now_ms),

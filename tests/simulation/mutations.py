@@ -12,6 +12,7 @@ from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_dumps import OF_DUMPS
+from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_policies import OF_POLICIES
@@ -54,6 +55,7 @@ MUTATIONS = (
     *OF_PROCESSES,
     *OF_RIGHTS,
     *OF_SCHEMAS,
+    *OF_FAILED_STATEMENTS,
     *OF_REMOVALS,
     Mutation(
         name="the cleaner waits for no reader and judges for none",

@@ -1,0 +1,53 @@
+"""Mutations of what cleans up after failed statements; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_TESTS = "tests/cleaner/test_never_created.py::test_"
+_HANDLER = "cleaner/handlers/never_created.py"
+
+OF_FAILED_STATEMENTS = (
+    Mutation(
+        name="what others wrote into the directory of a table that was never made goes, too",
+        file=_HANDLER,
+        old="parsed is not None and parsed.min_write_id == parsed.max_write_id == write_id",
+        new="parsed is not None",
+        test=f"{_TESTS}the_next_try_keeps_what_it_writes_there",
+    ),
+    Mutation(
+        name="nobody asks whether the transaction of a failed statement was aborted",
+        file=_HANDLER,
+        old="entry.txn_id is None or not current_txns(self._metastore).is_aborted(entry.txn_id)",
+        new="entry.txn_id is None",
+        test=f"{_TESTS}what_nobody_knows_the_end_of_stays",
+    ),
+    Mutation(
+        name="the clean-up of a failed statement forgets that it was aborted",
+        file="hms_bridge/txn/cleaning.py",
+        old="    if ended.is_never_created:\n        return\n",
+        new="",
+        test=f"{_TESTS}what_it_wrote_goes_with_the_directory",
+    ),
+    Mutation(
+        name="anybody may have a directory cleaned",
+        file="hms_bridge/txn/never_created.py",
+        old="if not connection.scalar(select(is_writer)):",
+        new="if False:",
+        test=f"{_TESTS}only_who_wrote_it_may_ask",
+    ),
+    Mutation(
+        name="what a failed statement left is cleaned before its transaction ends",
+        file="hms_bridge/txn/cleaning.py",
+        old="is_never_begun(), ~of_txn.where(TXNS.c.TXN_STATE != TxnState.ABORTED.value)",
+        new="is_never_begun()",
+        test=f"{_TESTS}nothing_goes_while_it_may_still_be_committed",
+    ),
+    Mutation(
+        name="what a failed statement left ends as a failed compaction",
+        file="hms_bridge/txn/housekeeping.py",
+        old="[entry for entry in found if not entry.is_never_created]",
+        new="list(found)",
+        test=f"{_TESTS}what_it_wrote_goes_with_the_directory",
+    ),
+)
