@@ -21,6 +21,7 @@ from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.handlers.compacted import CompactedHandler
 from cleaner.handlers.dropped import DroppedHandler
 from cleaner.handlers.never_created import NeverCreatedHandler
+from cleaner.leftovers import Leftovers
 from cleaner.owners import is_dead, new_owner
 from cleaner.plan import CleaningOutcome, CleaningState
 from cleaner.planner import CleaningPlanner
@@ -189,14 +190,15 @@ def make_cleaner(store: LocalStore) -> Cleaner:
     lease = WorkLease(store.manifest, store.clock, new_owner, is_dead)
     remover = Remover(protocol, store.manifest, store.resolver, lease)
     cleaning = AcidCleaning(store.metastore, planner, remover)
+    leftovers = Leftovers(store.metastore, planner, remover, store.resolver)
     return Cleaner(
         metastore=store.metastore,
         planner=planner,
         compacted=CompactedHandler(store.metastore, cleaning, settings.cleaner_retention_ms),
-        aborted=AbortedHandler(store.metastore, cleaning),
+        aborted=AbortedHandler(store.metastore, cleaning, leftovers),
         dropped=DroppedHandler(store.metastore, planner, remover, cleaning, store.resolver),
         never_created=NeverCreatedHandler(
-            store.metastore, planner, remover, cleaning, store.resolver
+            store.metastore, planner, remover, cleaning, leftovers, store.resolver
         ),
         lease=lease,
         reaper=Reaper(

@@ -33,6 +33,10 @@ class CleaningStore(Protocol):
         """Targets with components of aborted transactions to clean up, as entries of type
         ABORT_TXN_CLEANUP; highest_write_id is below every open write of the target."""
 
+    def default_location(self, database: str, table: str) -> str:
+        """Where a managed table of that name lies if it says nothing else, there or not. Raises
+        NoSuchObjectError without the database."""
+
     def may_be_deleted(self, location: str) -> DeletionVerdict:
         """Whether a directory that no table owns any more may be deleted: it lies below an allowed
         root, and nobody else at it, in it or around it, in any database or catalog."""

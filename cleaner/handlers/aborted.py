@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cleaner.handlers.acid_cleaning import AcidCleaning
+from cleaner.leftovers import Leftovers
 from cleaner.plan import CleaningOutcome
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import Compaction
@@ -14,14 +15,18 @@ from hms_bridge.model.compaction import Compaction
 class AbortedHandler:
     """Targets with too many, or too old, aborted writes. They are no entries of the queue."""
 
-    def __init__(self, metastore: LocalMetastore, cleaning: AcidCleaning) -> None:
+    def __init__(
+        self, metastore: LocalMetastore, cleaning: AcidCleaning, leftovers: Leftovers
+    ) -> None:
         self._metastore = metastore
         self._cleaning = cleaning
+        self._leftovers = leftovers
 
     def find(self) -> Sequence[Compaction]:
         """Targets that may be cleaned now, up to below every open write."""
         return self._metastore.find_ready_to_clean_aborts()
 
     def clean(self, entry: Compaction) -> CleaningOutcome:
-        """Aborted directories go; a table without partition name: those of all its partitions."""
-        return self._cleaning.clean(entry)
+        """Aborted directories go; a table without partition name: those of all its partitions; of
+        a table that was never made, those where it would be."""
+        return self._cleaning.clean(entry, self._leftovers.remove_where_expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 from cleaner.errors import CleanerError, CleaningRefusedError, TargetChangedError
@@ -33,8 +34,11 @@ class AcidCleaning:
         self._planner = planner
         self._remover = remover
 
-    def clean(self, entry: Compaction) -> CleaningOutcome:
+    def clean(
+        self, entry: Compaction, when_gone: Callable[[Compaction], None] | None = None
+    ) -> CleaningOutcome:
         """Remove what may go; the entry is cleaned only when a fresh look finds nothing left.
+        ``when_gone``: what to do before the entry of a table that is not there ends.
 
         Raises CleanerError if something could not be removed; errors of the metastore and of the
         file system pass through. In each case what was not removed is in its place.
@@ -42,6 +46,8 @@ class AcidCleaning:
         try:
             target = self._planner.target(entry)
         except NoSuchObjectError as error:
+            if when_gone is not None:
+                when_gone(entry)
             self.record(entry)
             return CleaningOutcome(entry=entry, state=CleaningState.GONE, message=str(error))
         if target.is_refused:

@@ -10,7 +10,7 @@ from functools import partial
 from hms_bridge.archive import file_tasks, pins
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
-from hms_bridge.catalog import target_marks
+from hms_bridge.catalog import databases, target_marks
 from hms_bridge.catalog.places import Owner
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import Compaction
@@ -67,6 +67,10 @@ class CleaningVerbs(VerbFamily):
     target_mark = reads(sql(_target_mark))
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)
     revoke_timed_out_workers = writes(compaction_queue.revoke_timed_out_workers)
+
+    def default_location(self, database: str, table: str) -> str:
+        stored = self._transactions.read(lambda c: databases.require_database(c, database.lower()))
+        return self._roots.table_location(stored.database, table.lower(), is_external=False)
 
     def may_be_deleted(self, location: str) -> DeletionVerdict:
         return self._transactions.read(lambda c: self._files.rule.verdicts(c, [location])[0])

@@ -75,10 +75,11 @@ def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, 
         )
         .order_by(_Q.CQ_ID)
     ).mappings()
+    # Of those without a worker and a commit, only what names a directory is known to mean this.
     entries = tuple(
         entry
         for entry in map(from_queue, rows)
-        if entry.next_txn_id is not None or entry.is_never_created
+        if entry.is_never_created or entry.next_txn_id or entry.worker_id or entry.started_ms
     )
     current = readers(work, entries)
     lowest: dict[Target, Compaction] = {}

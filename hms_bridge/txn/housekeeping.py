@@ -195,8 +195,8 @@ def settle_compactions(work: Work) -> tuple[Compaction, ...]:
         )
         .where(_Q.CQ_TYPE != CompactionType.ABORT_TXN_CLEANUP.stored)
     )
-    found = map(from_queue, connection.execute(waiting).mappings())
-    entries = [entry for entry in found if not entry.is_never_created]
+    rows = connection.execute(waiting).mappings()
+    entries = [entry for entry in map(from_queue, rows) if not entry.is_never_created]
     if not entries:
         return ()
     lock_txns(connection, is_exclusive=True)

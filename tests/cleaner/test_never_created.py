@@ -13,6 +13,7 @@ from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXNS
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.errors import MetaError, NoSuchTxnError
+from hms_bridge.model.catalog import Storage, Table
 from hms_bridge.model.compaction import CompactionRequest, CompactionState, CompactionType
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockType
@@ -211,3 +212,54 @@ def test_what_the_cleaner_would_do_is_told(world: CleaningWorld, folder: Path) -
     (told,) = (e for e in world.cleaner().explain() if e.entry.id)
     assert told.readiness.is_ready
     assert told.reason == f"its table was never made: file:{folder}"
+
+
+def test_a_statement_that_was_killed_shows_nothing_in_a_later_table(
+    world: CleaningWorld, folder: Path
+) -> None:
+    """Nobody asked for a clean-up. A real Hive forgets the abort and leaves the files, which a
+    table of that name shows as its rows."""
+    txn_id, _ = start(world, folder)
+    world.abort(txn_id)
+    (folder / "notes.txt").write_text("mine")
+    world.clock.advance_ms(2 * 3_600_000)
+    (outcome,) = world.cleaner().run_once()
+    assert outcome.state is CleaningState.GONE
+    assert [path.name for path in folder.iterdir()] == ["notes.txt"]
+    assert "half a table" in world.archived_contents()
+
+
+def test_a_killed_statement_whose_files_cannot_be_removed_is_remembered(
+    world: CleaningWorld, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    txn_id, write_id = start(world, folder)
+    world.abort(txn_id)
+    world.clock.advance_ms(2 * 3_600_000)
+    cleaner = world.cleaner()
+    with monkeypatch.context() as patch:
+        patch.setattr("changemanager.delete_protocol.DeleteProtocol.remove", _refuse)
+        (outcome,) = cleaner.run_once()
+    assert outcome.state is CleaningState.POSTPONED
+    assert (folder / delta(write_id)).is_dir()
+    (write_ids,) = world.metastore.get_valid_write_ids(["db.made"])
+    assert write_ids.is_aborted(write_id)
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise PermissionError("the directory is not writable")
+
+
+def test_files_of_a_table_that_moved_there_are_not_those_of_a_killed_statement(
+    world: CleaningWorld, folder: Path
+) -> None:
+    txn_id, write_id = start(world, folder)
+    world.abort(txn_id)
+    world.store.metastore.create_table(
+        Table(
+            name="inside", database_name="db", type="EXTERNAL_TABLE",
+            parameters={"EXTERNAL": "TRUE"}, storage=Storage(location=f"file:{folder}"),
+        )
+    )  # fmt: skip
+    world.clock.advance_ms(2 * 3_600_000)
+    world.cleaner().run_once()
+    assert (folder / delta(write_id)).is_dir()

@@ -1122,6 +1122,22 @@ def test_an_event_for_several_partitions_and_none_for_a_refresh(rig: Rig) -> Non
         rig("fire_listener_event", rqst=request)
 
 
+def test_the_directory_of_a_table_that_was_never_made(rig: Rig) -> None:
+    rig.fake.answers["submit_for_cleanup"] = True
+    properties = {"location": "file:/wh/db.db/made", "ifPurge": "true"}
+    request = hive.CompactionRequest(
+        dbname="db", tablename="made", type=2, runas="hive",
+        properties=properties,
+    )  # fmt: skip
+    assert rig("submit_for_cleanup", o1=request, o2=1, o3=7) is True
+    ((verb, asked, *numbers),) = rig.asked
+    assert (verb, asked.properties, numbers) == ("submit_for_cleanup", properties, [1, 7])
+    for missing in ("o1", "o2", "o3"):
+        given = {"o1": request, "o2": 1, "o3": 7} | {missing: None}
+        with pytest.raises(MetaError, match=missing):
+            rig("submit_for_cleanup", **given)
+
+
 def test_every_answered_method_is_called() -> None:
     """By a test of the server or the service, by our client, or as a real Hive was."""
     texts = [path.read_text() for folder in CALLERS for path in sorted(folder.glob("*.py"))]

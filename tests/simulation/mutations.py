@@ -187,7 +187,7 @@ MUTATIONS = (
     Mutation(
         name="the gate lets a compaction pass that is not committed",
         file="hms_bridge/txn/cleaning.py",
-        old="            ~not_committed,\n",
+        old=", ~of_txn.where(TXNS.c.TXN_STATE != TxnState.COMMITTED.value)",
         new="",
         test="tests/txn/test_cleaning.py::TestWhen::test_an_open_one_does_not_come_whatever_its_entry_says",
     ),

@@ -6,13 +6,14 @@ from tests.simulation.mutation import Mutation
 
 _TESTS = "tests/cleaner/test_never_created.py::test_"
 _HANDLER = "cleaner/handlers/never_created.py"
+_LEFTOVERS = "cleaner/leftovers.py"
 
 OF_FAILED_STATEMENTS = (
     Mutation(
         name="what others wrote into the directory of a table that was never made goes, too",
-        file=_HANDLER,
-        old="parsed is not None and parsed.min_write_id == parsed.max_write_id == write_id",
-        new="parsed is not None",
+        file=_LEFTOVERS,
+        old="if parsed.max_write_id in write_ids:",
+        new="if write_ids:",
         test=f"{_TESTS}the_next_try_keeps_what_it_writes_there",
     ),
     Mutation(
@@ -28,6 +29,13 @@ OF_FAILED_STATEMENTS = (
         old="    if ended.is_never_created:\n        return\n",
         new="",
         test=f"{_TESTS}what_it_wrote_goes_with_the_directory",
+    ),
+    Mutation(
+        name="the record of an abort goes before the rows that it hides",
+        file="cleaner/handlers/acid_cleaning.py",
+        old="                when_gone(entry)\n",
+        new="                pass\n",
+        test=f"{_TESTS}a_statement_that_was_killed_shows_nothing_in_a_later_table",
     ),
     Mutation(
         name="anybody may have a directory cleaned",
@@ -46,8 +54,8 @@ OF_FAILED_STATEMENTS = (
     Mutation(
         name="what a failed statement left ends as a failed compaction",
         file="hms_bridge/txn/housekeeping.py",
-        old="[entry for entry in found if not entry.is_never_created]",
-        new="list(found)",
+        old="[entry for entry in map(from_queue, rows) if not entry.is_never_created]",
+        new="list(map(from_queue, rows))",
         test=f"{_TESTS}what_it_wrote_goes_with_the_directory",
     ),
 )

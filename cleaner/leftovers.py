@@ -1,0 +1,140 @@
+"""What aborted writes left where there is no table: CREATE TABLE AS SELECT writes before it makes
+its table.
+
+Removed is only what bears their write ids. The statement may be tried again meanwhile, whose files
+lie in the same directory before its table is there (docs/hive/compaction.md §25).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from changemanager.filesystem.volume import FileKind
+from changemanager.location import Location, Resolver
+from changemanager.manifest import ArchiveCause, ArchiveContext
+from cleaner.errors import CleanerError
+from cleaner.planner import CleaningPlanner, current_txns
+from cleaner.remover import RemovalReport, Remover
+from hms_bridge.acid.names import DirectoryName
+from hms_bridge.directories.listing import find_acid_roots
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.ids import WriteId
+from hms_bridge.model.properties import IF_PURGE
+
+_FIRST = WriteId(1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeftoversReport:
+    """``reports``: one a directory with rows. ``is_gone``: nothing is left at the place."""
+
+    reports: tuple[RemovalReport, ...]
+    is_gone: bool
+
+
+class Leftovers:
+    """Removes them, archived first where the database is a replication source."""
+
+    def __init__(
+        self,
+        metastore: LocalMetastore,
+        planner: CleaningPlanner,
+        remover: Remover,
+        resolve: Resolver,
+    ) -> None:
+        self._metastore = metastore
+        self._planner = planner
+        self._remover = remover
+        self._resolve = resolve
+
+    def remove(
+        self, entry: Compaction, location: Location, root: str, write_ids: Collection[WriteId]
+    ) -> LeftoversReport:
+        """Remove directories of these writes alone below a table's place, then what is empty.
+
+        ``root``: below which it is allowed (`may_be_deleted`). Raises CleanerError.
+        """
+        victims = _written(location, write_ids)
+        reports = tuple(self._remove(entry, location, root, victim) for victim in victims)
+        return LeftoversReport(reports=reports, is_gone=_remove_if_empty(location))
+
+    def remove_where_expected(self, entry: Compaction) -> None:
+        """The same of aborted writes of a table that is not there, and that nobody asked to clean
+        up: the statement was killed. Where such a table lies if it gives no location.
+
+        With the record of an abort goes what hides its rows from a later table of that name.
+        Raises CleanerError, with which the record stays.
+        """
+        name, highest = entry.target.name, entry.highest_write_id
+        if entry.target.partition is not None or not highest:
+            return
+        try:
+            location = self._resolve(self._metastore.default_location(name.database, name.table))
+        except NoSuchObjectError:  # with the database its directory is gone
+            return
+        verdict = self._metastore.may_be_deleted(location.uri)
+        if verdict.root is None or verdict.refusal is not None:
+            return  # somebody else's, who has write ids of their own
+        txns = current_txns(self._metastore)
+        (write_ids,) = self._metastore.get_valid_write_ids([str(name)], txns)
+        self.remove(entry, location, verdict.root, write_ids.aborted_between(_FIRST, highest))
+        self._remover.finish(location.uri)
+
+    def _remove(
+        self, entry: Compaction, location: Location, root: str, victim: str
+    ) -> RemovalReport:
+        report = self._remover.remove_path(
+            victim,
+            root=root,
+            context=ArchiveContext(
+                cause=ArchiveCause.DROP_TABLE,
+                location=location.uri,
+                database=entry.target.database,
+                table=entry.target.table,
+                partition=entry.target.partition,
+                txn_id=entry.txn_id,
+                compaction_id=entry.id or None,
+            ),
+            is_archived=self._planner.is_replication_source(entry.target.database),
+            is_purge=entry.properties.get(IF_PURGE, "").lower() == "true",
+        )
+        if report.failures:
+            raise CleanerError("; ".join(reason for _, reason in report.failures))
+        return report
+
+
+def _written(location: Location, write_ids: Collection[WriteId]) -> Sequence[str]:
+    """The bases and deltas of one of these writes alone, in a table's directory or its
+    partitions'."""
+    directories = []
+    for path in find_acid_roots(location.volume, location.path):
+        root = location.child(path.removeprefix(location.path).strip("/"))
+        for name in (status.name for status in root.volume.children(root.path)):
+            parsed = DirectoryName.parse(name)
+            if parsed is None or parsed.min_write_id != parsed.max_write_id:
+                continue
+            if parsed.max_write_id in write_ids:
+                directories.append(root.child(name).uri)
+    return directories
+
+
+def _remove_if_empty(directory: Location) -> bool:
+    """Whether it is gone, with what is empty below it. One call a directory, which fails where
+    somebody has just put something in."""
+    volume = directory.volume
+    if not volume.capabilities.has_directories:
+        return not volume.descendants(directory.path)
+    try:
+        children = volume.children(directory.path)
+    except FileNotFoundError:
+        return True
+    is_empty = True
+    for child in children:
+        is_directory = child.kind is FileKind.DIRECTORY
+        is_empty &= is_directory and _remove_if_empty(directory.child(child.name))
+    if is_empty:
+        volume.remove_empty_directory(directory.path)
+    return is_empty
