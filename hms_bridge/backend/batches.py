@@ -9,6 +9,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Subquery,
     Table,
     any_,
     bindparam,
@@ -66,6 +67,15 @@ def is_among_many(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
     compares with it, but looks rows up by their hashes."""
     keys = func.unnest(bindparam(name, type_=_Keys()), type_=BigInteger)
     return key.in_(select(keys))
+
+
+def given_keys(name: str) -> Subquery:
+    """The keys in a parameter that is a text of :func:`keys_text`, ascending; on PostgreSQL."""
+    # In a statement within, PostgreSQL does not count them. A plan for as many as there are looks
+    # cheaper than one for any number, and would be made anew each time.
+    text = select(bindparam(name, type_=_Keys())).scalar_subquery()
+    keys = func.unnest(text, type_=BigInteger).label("key")
+    return select(keys).order_by(keys).subquery("keys")
 
 
 def keys_text(keys: Collection[int]) -> str:

@@ -32,6 +32,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     or_,
     select,
     update,
@@ -92,7 +93,10 @@ def _number_and_insert(
         .cte("event")
     )
     name = literal(LOG_SEQUENCE, SEQUENCE_TABLE.c.SEQUENCE_NAME.type)
-    first_row = select(name, literal(1, BigInteger) + count).select_from(event)
+    # PostgreSQL takes a counter's table for one of thousands of rows; told that it is one, it keeps
+    # its plan, which takes longer to make than to carry out.
+    is_one: ColumnElement[int] = literal_column("1")
+    first_row = select(name, literal(1, BigInteger) + count).select_from(event).limit(is_one)
     numbered = (
         postgresql.insert(SEQUENCE_TABLE)
         .from_select(["SEQUENCE_NAME", "NEXT_VAL"], first_row)
@@ -102,11 +106,12 @@ def _number_and_insert(
         .returning((rows - count).label("id"))
         .cte("numbered")
     )
+    first_event = select(event.c.id).scalar_subquery()
     logged = (
         insert(NOTIFICATION_LOG)
         .from_select(
             ["NL_ID", "EVENT_ID", *_COLUMNS.names],
-            select(numbered.c.id + place, event.c.id + place, *values),
+            select(numbered.c.id + place, first_event + place, *values),
         )
         .returning(NOTIFICATION_LOG.c.EVENT_ID)
         .cte("logged")

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from hms_bridge.backend.batches import is_among, keys_text
 from hms_bridge.backend.dialect import is_postgresql
-from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql
+from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql, locking
 from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.txn_tables import (
     NEXT_WRITE_ID,
@@ -47,18 +47,7 @@ _IS_WRITER = and_(
     TXNS.c.TXN_STATE == TxnState.OPEN.value,
     (TXNS.c.TXN_TYPE.is_(None)) | (TXNS.c.TXN_TYPE != int(TxnType.READ_ONLY)),
 )
-LOCK_WRITERS = KeyedSql(
-    TXNS.c.TXN_ID,
-    lambda is_wanted: (
-        select(TXNS.c.TXN_ID)
-        .where(
-            is_wanted,
-            _IS_WRITER,
-        )
-        .order_by(TXNS.c.TXN_ID)
-        .with_for_update()
-    ),
-)
+LOCK_WRITERS = locking(TXNS.c.TXN_ID, select(TXNS.c.TXN_ID).where(_IS_WRITER).where)
 HELD = KeyedSql(
     _W.T2W_TXNID,
     lambda is_of_txn: select(_W.T2W_TXNID, _W.T2W_WRITEID).where(IS_HERE, is_of_txn),
