@@ -51,7 +51,7 @@ from hms_bridge.backend.schema.txn_tables import SEQUENCE_TABLE
 from hms_bridge.backend.sequences import next_event_ids, next_sequence_values
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
-from hms_bridge.model.ids import EventId
+from hms_bridge.model.ids import MAX_ID, EventId
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat, write_text
 
@@ -88,6 +88,7 @@ def _number_and_insert(
     ids, rows = NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, SEQUENCE_TABLE.c.NEXT_VAL
     event = (
         update(NOTIFICATION_SEQUENCE)
+        .where(NOTIFICATION_SEQUENCE.c.NNI_ID >= literal(-1 - MAX_ID, BigInteger))  # by its index
         .values({ids: ids + count})
         .returning((ids - count).label("id"))
         .cte("event")

@@ -22,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.batches import is_among, keys_text
+from hms_bridge.backend.batches import is_among_few, keys_text
 from hms_bridge.backend.dialect import is_postgresql
 from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql, locking
 from hms_bridge.backend.prepared_text import Answer
@@ -64,11 +64,11 @@ def _give_at_once() -> Select[Any]:
             TXNS.c.TXN_ID.label("id"),
             (func.row_number().over(order_by=TXNS.c.TXN_ID) - 1).label("place"),
         )
-        .where(is_among(TXNS.c.TXN_ID, "keys"), _IS_WRITER)
+        .where(is_among_few(TXNS.c.TXN_ID, "keys"), _IS_WRITER)
         .cte("asked")
     )
     are_all = select(func.count()).select_from(asked).scalar_subquery() == count
-    is_held = exists().where(IS_HERE, is_among(_W.T2W_TXNID, "keys"))
+    is_held = exists().where(IS_HERE, is_among_few(_W.T2W_TXNID, "keys"))
     taken = (
         update(NEXT_WRITE_ID)
         .where(
