@@ -9,9 +9,12 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    ScalarSelect,
+    Subquery,
     Table,
     any_,
     bindparam,
+    cast,
     func,
     insert,
     select,
@@ -61,11 +64,28 @@ def is_among(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
     return key == any_(type_coerce(bindparam(name, type_=_Keys()), ARRAY(BigInteger)))
 
 
+def is_among_few(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
+    """As :func:`is_among`, of one plan for any number of keys: see :func:`given_keys`."""
+    return key == any_(cast(_uncounted(name), ARRAY(BigInteger)))
+
+
 def is_among_many(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
     """As :func:`is_among`, for hundreds: PostgreSQL goes through an array for each row that it
     compares with it, but looks rows up by their hashes."""
     keys = func.unnest(bindparam(name, type_=_Keys()), type_=BigInteger)
     return key.in_(select(keys))
+
+
+def given_keys(name: str) -> Subquery:
+    """The keys in a parameter that is a text of :func:`keys_text`, ascending; on PostgreSQL."""
+    keys = func.unnest(_uncounted(name), type_=BigInteger).label("key")
+    return select(keys).order_by(keys).subquery("keys")
+
+
+def _uncounted(name: str) -> ScalarSelect[str]:
+    """PostgreSQL does not count keys in a statement within. A plan for as many as there are looks
+    cheaper than one for any number, and would be made anew each time."""
+    return select(bindparam(name, type_=_Keys())).scalar_subquery()
 
 
 def keys_text(keys: Collection[int]) -> str:

@@ -25,6 +25,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    Select,
     Table,
     TableValuedAlias,
     Text,
@@ -34,12 +35,13 @@ from sqlalchemy import (
     func,
     insert,
     select,
+    true,
 )
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from hms_bridge.backend.batches import batches, is_among, keys_text
+from hms_bridge.backend.batches import batches, given_keys, is_among, keys_text
 from hms_bridge.backend.dialect import (
     is_postgresql,
     keeps_time,
@@ -163,14 +165,17 @@ class FixedSql:
 class KeyedSql:
     """A statement about the rows of some keys: fixed for one key, as it is nearly always asked, and
     for any number on PostgreSQL; in Core elsewhere. ``make``: the statement for a condition on
-    ``key``."""
+    ``key``; ``several``: what it is on PostgreSQL, for ``keys``, if not made so."""
 
     def __init__(
-        self, key: ColumnElement[int], make: Callable[[ColumnElement[bool]], Executable]
+        self,
+        key: ColumnElement[int],
+        make: Callable[[ColumnElement[bool]], Executable],
+        several: Executable | None = None,
     ) -> None:
         self._key, self._make = key, make
         self.single = FixedSql(make(key == bindparam("key", type_=BigInteger)))
-        self._several = FixedSql(make(is_among(key, "keys")))
+        self._several = FixedSql(make(is_among(key, "keys")) if several is None else several)
 
     def all(
         self, connection: Connection, keys: Sequence[int], /, **values: Any
@@ -210,6 +215,23 @@ class KeyedSql:
             return None
         values["keys"] = keys_text(keys)
         return self._several
+
+
+def locking(
+    key: ColumnElement[int], make: Callable[[ColumnElement[bool]], Select[Any]]
+) -> KeyedSql:
+    """What locks the rows of some keys, in the order of these. ``make``: what is selected.
+
+    On PostgreSQL one key after the other, whatever it knows of the table: else its plan may be one
+    that goes through all rows in their order, and so may one that it made when they were few.
+    """
+
+    def locked(is_wanted: ColumnElement[bool]) -> Select[Any]:
+        return make(is_wanted).order_by(key).with_for_update()
+
+    keys = given_keys("keys")
+    row = make(keys.c.key == key).with_for_update().lateral("locked")
+    return KeyedSql(key, locked, select(*row.c).select_from(keys.join(row, true())))
 
 
 class FixedInsert:

@@ -74,6 +74,10 @@ class PipelineAnswer:
 
 _BEGIN = PreparedText("BEGIN ISOLATION LEVEL READ COMMITTED")
 _COMMIT = PreparedText("COMMIT")
+_SCANS = {
+    True: PreparedText("SET enable_seqscan TO off"),
+    False: PreparedText("SET enable_seqscan TO DEFAULT"),
+}
 
 
 class PipelinedConnection(psycopg.Connection[Row]):
@@ -84,8 +88,18 @@ class PipelinedConnection(psycopg.Connection[Row]):
         self._held_back: list[PipelineAnswer] = []
         self._known_texts: set[PreparedText] = set()
         self._text_codec: Any = None
+        self._wants_indexes = False
+        self._goes_by_indexes: bool | None = False
         self._arrivals = select.poll()
         self._arrivals.register(self.pgconn.socket, select.POLLIN)
+
+    def go_by_indexes(self, *, is_wanted: bool) -> None:
+        """From the next transaction on: whether plans are to read rows by indexes alone.
+
+        A prepared text keeps its plan. One that was made while a table was empty goes through all
+        of its rows, also when these are ten thousand; by an index it does well at any time.
+        """
+        self._wants_indexes = is_wanted and self.prepare_threshold is not None
 
     def ask(
         self, text: PreparedText, values: Sequence[Any] = (), *, is_looked_at: bool = False
@@ -99,14 +113,10 @@ class PipelinedConnection(psycopg.Connection[Row]):
         answer = PipelineAnswer(
             self, text, codec.dump_sequence(values, [PyFormat.TEXT] * len(values))
         )
-        if self.autocommit:
-            self._held_back.append(answer)
-            if not is_looked_at:
-                self.send_held()
-            return answer
-        if not self._held_back and self.pgconn.transaction_status == TransactionStatus.IDLE:
-            self._held_back.append(PipelineAnswer(self, _BEGIN, ()))
+        self._begin()
         self._held_back.append(answer)
+        if self.autocommit and not is_looked_at:
+            self.send_held()
         return answer
 
     def send_held(self) -> None:
@@ -117,6 +127,7 @@ class PipelinedConnection(psycopg.Connection[Row]):
         held, self._held_back = self._held_back, []
         if not held:
             return
+        goes_by_indexes, self._goes_by_indexes = self._goes_by_indexes, None
         try:
             results = self._send_all(held)
         except BaseException:
@@ -129,6 +140,7 @@ class PipelinedConnection(psycopg.Connection[Row]):
                 if error.sqlstate == _NO_SUCH_TEXT:
                     self._known_texts.clear()
                 raise error
+        self._goes_by_indexes = goes_by_indexes
         for answer, result in zip(held, results, strict=True):
             answer.give(result)
 
@@ -143,6 +155,8 @@ class PipelinedConnection(psycopg.Connection[Row]):
 
     def cursor(self, *args: Any, **kwargs: Any) -> Any:
         """What is held back goes first."""
+        if self._goes_by_indexes is not self._wants_indexes:
+            self._begin()
         self.send_held()
         return super().cursor(*args, **kwargs)
 
@@ -157,6 +171,16 @@ class PipelinedConnection(psycopg.Connection[Row]):
         else:
             super().commit()
 
+    def _begin(self) -> None:
+        """What goes before the first statement of a transaction."""
+        if not self.autocommit:
+            if self._held_back or self.pgconn.transaction_status != TransactionStatus.IDLE:
+                return
+            self._held_back.append(PipelineAnswer(self, _BEGIN, ()))
+        if self._goes_by_indexes is not self._wants_indexes:
+            self._held_back.append(PipelineAnswer(self, _SCANS[self._wants_indexes], ()))
+            self._goes_by_indexes = self._wants_indexes
+
     def _commit_held(self) -> None:
         try:
             self.send_held()
@@ -168,6 +192,8 @@ class PipelinedConnection(psycopg.Connection[Row]):
 
     def rollback(self) -> None:
         """What is held back was never done."""
+        if self._held_back or self.pgconn.transaction_status != TransactionStatus.IDLE:
+            self._goes_by_indexes = None
         self._held_back.clear()
         if self.pgconn.transaction_status != TransactionStatus.IDLE:
             super().rollback()

@@ -32,6 +32,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     or_,
     select,
     update,
@@ -50,7 +51,7 @@ from hms_bridge.backend.schema.txn_tables import SEQUENCE_TABLE
 from hms_bridge.backend.sequences import next_event_ids, next_sequence_values
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.event import NotificationEvent, NotificationRequest
-from hms_bridge.model.ids import EventId
+from hms_bridge.model.ids import MAX_ID, EventId
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat, write_text
 
@@ -87,12 +88,16 @@ def _number_and_insert(
     ids, rows = NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, SEQUENCE_TABLE.c.NEXT_VAL
     event = (
         update(NOTIFICATION_SEQUENCE)
+        .where(NOTIFICATION_SEQUENCE.c.NNI_ID >= literal(-1 - MAX_ID, BigInteger))  # by its index
         .values({ids: ids + count})
         .returning((ids - count).label("id"))
         .cte("event")
     )
     name = literal(LOG_SEQUENCE, SEQUENCE_TABLE.c.SEQUENCE_NAME.type)
-    first_row = select(name, literal(1, BigInteger) + count).select_from(event)
+    # PostgreSQL takes a counter's table for one of thousands of rows; told that it is one, it keeps
+    # its plan, which takes longer to make than to carry out.
+    is_one: ColumnElement[int] = literal_column("1")
+    first_row = select(name, literal(1, BigInteger) + count).select_from(event).limit(is_one)
     numbered = (
         postgresql.insert(SEQUENCE_TABLE)
         .from_select(["SEQUENCE_NAME", "NEXT_VAL"], first_row)
@@ -102,11 +107,12 @@ def _number_and_insert(
         .returning((rows - count).label("id"))
         .cte("numbered")
     )
+    first_event = select(event.c.id).scalar_subquery()
     logged = (
         insert(NOTIFICATION_LOG)
         .from_select(
             ["NL_ID", "EVENT_ID", *_COLUMNS.names],
-            select(numbered.c.id + place, event.c.id + place, *values),
+            select(numbered.c.id + place, first_event + place, *values),
         )
         .returning(NOTIFICATION_LOG.c.EVENT_ID)
         .cte("logged")

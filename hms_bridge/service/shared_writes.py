@@ -160,7 +160,7 @@ class SharedWrites(Generic[S]):
 
     def _commit(self, batch: _Batch[S]) -> None:
         try:
-            with self._database.transaction(write=True) as connection:
+            with self._database.transaction(write=True, by_indexes=True) as connection:
                 batch.run(connection, self._now_seconds())
                 self._end(connection, batch.kept)
         except RetryableBackendError:

@@ -22,9 +22,9 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.batches import is_among, keys_text
+from hms_bridge.backend.batches import is_among_few, keys_text
 from hms_bridge.backend.dialect import is_postgresql
-from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql
+from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql, locking
 from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.txn_tables import (
     NEXT_WRITE_ID,
@@ -47,18 +47,7 @@ _IS_WRITER = and_(
     TXNS.c.TXN_STATE == TxnState.OPEN.value,
     (TXNS.c.TXN_TYPE.is_(None)) | (TXNS.c.TXN_TYPE != int(TxnType.READ_ONLY)),
 )
-LOCK_WRITERS = KeyedSql(
-    TXNS.c.TXN_ID,
-    lambda is_wanted: (
-        select(TXNS.c.TXN_ID)
-        .where(
-            is_wanted,
-            _IS_WRITER,
-        )
-        .order_by(TXNS.c.TXN_ID)
-        .with_for_update()
-    ),
-)
+LOCK_WRITERS = locking(TXNS.c.TXN_ID, select(TXNS.c.TXN_ID).where(_IS_WRITER).where)
 HELD = KeyedSql(
     _W.T2W_TXNID,
     lambda is_of_txn: select(_W.T2W_TXNID, _W.T2W_WRITEID).where(IS_HERE, is_of_txn),
@@ -75,11 +64,11 @@ def _give_at_once() -> Select[Any]:
             TXNS.c.TXN_ID.label("id"),
             (func.row_number().over(order_by=TXNS.c.TXN_ID) - 1).label("place"),
         )
-        .where(is_among(TXNS.c.TXN_ID, "keys"), _IS_WRITER)
+        .where(is_among_few(TXNS.c.TXN_ID, "keys"), _IS_WRITER)
         .cte("asked")
     )
     are_all = select(func.count()).select_from(asked).scalar_subquery() == count
-    is_held = exists().where(IS_HERE, is_among(_W.T2W_TXNID, "keys"))
+    is_held = exists().where(IS_HERE, is_among_few(_W.T2W_TXNID, "keys"))
     taken = (
         update(NEXT_WRITE_ID)
         .where(

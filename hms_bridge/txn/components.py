@@ -97,8 +97,11 @@ def _track_all() -> Insert:
     """Of rows in a JSON text."""
     given = json_rows("rows", TXN_COMPONENTS, _COMPONENT[:-1]).c
     write_id = _write_id_of(given.TC_TXNID, given.TC_DATABASE, given.TC_TABLE)
-    rows = select(*given, write_id).join(TXNS, given.TC_TXNID == TXNS.c.TXN_ID)
-    return insert(TXN_COMPONENTS).from_select(_COMPONENT, rows.where(_IS_OPEN))
+    # Looked up by its id, not joined: PostgreSQL, which does not know how few rows are given,
+    # would go through all that are open.
+    state = select(TXNS.c.TXN_STATE).where(TXNS.c.TXN_ID == given.TC_TXNID).scalar_subquery()
+    rows = select(*given, write_id).where(state == TxnState.OPEN.value)
+    return insert(TXN_COMPONENTS).from_select(_COMPONENT, rows)
 
 
 _TRACK_ALL = FixedSql(_track_all())

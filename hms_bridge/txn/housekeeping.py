@@ -34,7 +34,8 @@ from hms_bridge.txn import compaction_queue
 from hms_bridge.txn.abort import AbortOutcome, abort_open
 from hms_bridge.txn.compaction_history import fail_queued
 from hms_bridge.txn.compaction_rows import from_queue
-from hms_bridge.txn.open_txns import low_boundary, min_open_txn_watermark
+from hms_bridge.txn.low_boundary import low_boundary
+from hms_bridge.txn.open_txns import min_open_txn_watermark
 from hms_bridge.txn.txn_state import high_watermark
 from hms_bridge.txn.write_ids import of_table
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
@@ -34,7 +35,8 @@ _COLUMNS = (
     _L.HL_AGENT_INFO,
 )
 """In the order of a LockRow."""
-_STATE, _TYPE = _COLUMNS.index(_L.HL_LOCK_STATE), _COLUMNS.index(_L.HL_LOCK_TYPE)
+_RANKED = itemgetter(_COLUMNS.index(_L.HL_LOCK_STATE), _COLUMNS.index(_L.HL_LOCK_TYPE))
+"""What of a row says where it stands."""
 _RANKS = {
     (state.stored, kind.stored): (state is not LockState.ACQUIRED, STRENGTH[kind])
     for state in (LockState.ACQUIRED, LockState.WAITING)
@@ -62,10 +64,13 @@ def show_lock_rows(
         "HL_TXNID": asked.txn_id,
     }
     wanted = {name: value for name, value in given.items() if value is not None}
+    rows = _listed(tuple(wanted)).all(connection, **wanted)
+    if len(set(map(_RANKED, rows))) < 2:
+        return rows
     # Put into groups, which takes a fourth of the time that sorting all by a rank does.
     groups: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
-    for row in _listed(tuple(wanted)).all(connection, **wanted):
-        groups[row[_STATE], row[_TYPE]].append(row)
+    for row in rows:
+        groups[_RANKED(row)].append(row)
     return list(chain.from_iterable(groups[key] for key in sorted(groups, key=_RANKS.__getitem__)))
 
 

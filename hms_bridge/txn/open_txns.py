@@ -19,7 +19,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Insert,
-    ScalarSelect,
     Select,
     bindparam,
     case,
@@ -33,6 +32,7 @@ from sqlalchemy import (
 )
 
 from changemanager.clock import span_text
+from hms_bridge.backend.batches import given_keys, keys_text
 from hms_bridge.backend.dialect import (
     insert_generating_ids,
     is_postgresql,
@@ -56,6 +56,7 @@ from hms_bridge.model.txn import (
     TxnState,
     TxnType,
 )
+from hms_bridge.txn.low_boundary import boundary, low_boundary, remember, remembered
 from hms_bridge.txn.names import require_texts_fit
 from hms_bridge.txn.readers import reads_elsewhere
 from hms_bridge.txn.replication import is_of_load, map_source_txns, mapped_txns
@@ -206,19 +207,17 @@ def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
     With ``database``: every one that may read something of it (:mod:`hms_bridge.txn.readers`).
     """
     if database is None:
-        ((lowest, boundary),) = _WATERMARK.all(
-            work, open_timeout_ms=work.settings.txn.open_timeout_ms
-        )
-    else:
-        boundary = low_boundary(work)
-        ((lowest,),) = _LOWEST_HERE.all(work.connection, database=database)
-    return TxnId(min(MAX_ID if lowest is None else lowest, (boundary or 0) + 1))
+        return _lowest_open(work, None)
+    last_old = low_boundary(work)
+    ((lowest,),) = _LOWEST_HERE.all(work.connection, database=database)
+    return TxnId(min(MAX_ID if lowest is None else lowest, last_old + 1))
 
 
-def low_boundary(work: Work) -> TxnId:
-    """No id up to this one can appear any more."""
-    boundary = _BOUNDARY.first(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
-    return TxnId(boundary[0] or 0 if boundary else 0)
+def _lowest_open(work: Work, known: TxnId | None) -> TxnId:
+    """``known``: a boundary, if it need not be looked up."""
+    timeout_ms = work.settings.txn.open_timeout_ms
+    ((lowest, last_old),) = _WATERMARK.all(work, open_timeout_ms=timeout_ms, known=known)
+    return TxnId(min(MAX_ID if lowest is None else lowest, (last_old or 0) + 1))
 
 
 def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
@@ -257,13 +256,27 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[]
         "TXN_AGENT_INFO": request.agent,
         "TXN_TYPE": int(request.type),
     }
+    known = remembered(work)
     if is_postgresql(connection):
         given = {f"given_{name}": value for name, value in row.items()}
         answer = _OPEN_AT_ONCE.later(
-            work, count=count, open_timeout_ms=work.settings.txn.open_timeout_ms, **given
+            work,
+            places=keys_text(range(count)),
+            open_timeout_ms=work.settings.txn.open_timeout_ms,
+            known=known,
+            **given,
         )
-        return lambda: sorted(TxnId(number) for (number,) in answer.rows)
-    min_open = min_open_txn_watermark(work)
+
+        def look() -> Sequence[TxnId]:
+            rows = sorted(answer.rows)
+            if known is None:
+                remember(work, TxnId(rows[0][1] - 1))
+            return [TxnId(number) for number, _ in rows]
+
+        return look
+    min_open = _lowest_open(work, known)
+    if known is None:
+        remember(work, TxnId(min_open - 1))
     if count == 1 and connection.dialect.insert_returning:
         ((number,),) = _INSERT_ONE.all(work, **{f"given_{name}": row[name] for name in row})
         ids: tuple[TxnId, ...] = (TxnId(number),)
@@ -283,6 +296,8 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
     _REMEMBER.put(connection, rows)
 
 
+# What stands behind it is then not looked up.
+_KNOWN = bindparam("known", type_=BigInteger)
 _LOWEST_OPEN = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
 _LOWEST_HERE = FixedSql(_LOWEST_OPEN.where(~reads_elsewhere(bindparam("database"))))
 _COUNT_OPEN = FixedSql(select(func.count()).where(TXNS.c.TXN_STATE == TxnState.OPEN.value))
@@ -291,25 +306,8 @@ _FORGET = KeyedSql(TXNS.c.TXN_ID, delete(TXNS).where)
 _FORGET_HISTORY = KeyedSql(MIN_HISTORY_LEVEL.c.MHL_TXNID, delete(MIN_HISTORY_LEVEL).where)
 
 
-def _low_boundary(now: ColumnElement[int]) -> ScalarSelect[Any]:
-    # Not max(): the index on TXN_ID is read backwards and left at the first old row.
-    t = TXNS.c
-    oldest_young_ms = now - bindparam("open_timeout_ms", type_=BigInteger)
-    return (
-        select(t.TXN_ID)
-        .where(t.TXN_STARTED < oldest_young_ms)
-        .order_by(t.TXN_ID.desc())
-        .limit(1)
-        .scalar_subquery()
-    )
-
-
 def _watermark(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
-    return select(_LOWEST_OPEN.scalar_subquery(), _low_boundary(now))
-
-
-def _boundary(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
-    return select(_low_boundary(now))
+    return select(_LOWEST_OPEN.scalar_subquery(), func.coalesce(_KNOWN, boundary(now)))
 
 
 def _values(row_time: ColumnElement[int]) -> dict[Any, Any]:
@@ -329,8 +327,9 @@ def _insert_one(_now: ColumnElement[int], row_time: ColumnElement[int]) -> Inser
 def _open_at_once(now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
     """Rows, the watermark and :func:`_remember_history` in one statement. All of its reads see what
     was there before its own rows. Ids are drawn first, so that no row is older than its id."""
-    numbers = func.generate_series(1, bindparam("count", type_=BigInteger)).table_valued("number")
-    drawn = select(next_txn_id().label("id")).select_from(numbers).cte("drawn")
+    # Of a list, not of a number: PostgreSQL takes an unknown number for a thousand, and would make
+    # a new plan each time.
+    drawn = select(next_txn_id().label("id")).select_from(given_keys("places")).cte("drawn")
     values = _values(row_time)
     opened = (
         insert(TXNS)
@@ -340,17 +339,17 @@ def _open_at_once(now: ColumnElement[int], row_time: ColumnElement[int]) -> Inse
     )
     history, limit = MIN_HISTORY_LEVEL.c, literal(MAX_ID, BigInteger)
     lowest = func.coalesce(_LOWEST_OPEN.scalar_subquery(), limit)
-    boundary = func.coalesce(_low_boundary(now), literal(0, BigInteger))
+    last_old = func.coalesce(_KNOWN, boundary(now), literal(0, BigInteger))
     first = select(func.min(opened.c.TXN_ID)).scalar_subquery()
-    kept = func.least(first, lowest, boundary + literal(1, BigInteger))
+    kept = func.least(first, lowest, last_old + literal(1, BigInteger))
     return (
         insert(MIN_HISTORY_LEVEL)
         .from_select([history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID], select(opened.c.TXN_ID, kept))
-        .returning(history.MHL_TXNID)
+        .returning(history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID)
     )
 
 
-_WATERMARK, _BOUNDARY = TimedSql(_watermark), TimedSql(_boundary)
+_WATERMARK = TimedSql(_watermark)
 _INSERT_ONE, _OPEN_AT_ONCE = TimedSql(_insert_one), TimedSql(_open_at_once)
 
 

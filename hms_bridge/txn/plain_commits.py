@@ -23,7 +23,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.batches import is_among, keys_text
+from hms_bridge.backend.batches import is_among_few, keys_text
 from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS, TXNS
@@ -53,7 +53,7 @@ def _one(column: ColumnElement[int]) -> ColumnElement[bool]:
 
 
 def _several(column: ColumnElement[int]) -> ColumnElement[bool]:
-    return is_among(column, "txn_ids")
+    return is_among_few(column, "txn_ids")
 
 
 def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) -> Select[Any]:

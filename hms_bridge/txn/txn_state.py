@@ -7,21 +7,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql
+from hms_bridge.backend.fixed_sql import FixedSql, locking
 from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXNS
 from hms_bridge.errors import MetastoreError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import TxnState, TxnType
 
-_LOCK = KeyedSql(
-    TXNS.c.TXN_ID,
-    lambda is_wanted: (
-        select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE)
-        .where(is_wanted)
-        .order_by(TXNS.c.TXN_ID)
-        .with_for_update()
-    ),
-)
+_LOCK = locking(TXNS.c.TXN_ID, select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE).where)
 _HIGHEST = FixedSql(select(func.max(TXNS.c.TXN_ID)))
 
 

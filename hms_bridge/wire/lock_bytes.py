@@ -4,6 +4,8 @@ texts are of a few tables, users and hosts, while each has numbers of its own.""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
 from struct import Struct as BinaryLayout
 from typing import Any
 
@@ -22,6 +24,8 @@ _HEADERS = tuple(
     )
 )  # fmt: skip
 """Of the fields with numbers, in the order in which they are written."""
+_TEXTS = itemgetter(slice(7, None))
+"""Of a LockRow."""
 
 
 class _Alike:
@@ -39,21 +43,23 @@ def locks_to_bytes(rows: Iterable[LockRow]) -> EncodedStructs:
     first, txn, heartbeat, acquired, _, _, last = _HEADERS
     known: dict[tuple[Any, ...], _Alike] = {}
     locks: list[bytes] = []
-    for row in rows:
-        lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id = row[:7]
-        texts = row[7:]
+    for texts, same in groupby(rows, _TEXTS):
         alike = known.get(texts)
         if alike is None:
             alike = known[texts] = _Alike(texts)
-        if acquired_ms is None or by_id is not None or by_inner_id is not None:
-            locks.append(_waiting(row[:7], alike))
-            continue
-        locks.append(
-            alike.held(
-                first, lock_id, alike.target, txn, txn_id, heartbeat, heartbeat_ms,
-                acquired, acquired_ms, alike.owner, last, inner_id,
+        held, target, owner = alike.held, alike.target, alike.owner
+        locks += [
+            held(
+                first, lock_id, target, txn, txn_id, heartbeat, heartbeat_ms,
+                acquired, acquired_ms, owner, last, inner_id,
             )
-        )  # fmt: skip
+            if acquired_ms is not None and by_id is None and by_inner_id is None
+            else _waiting(
+                (lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id), alike
+            )
+            for lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id,
+            _, _, _, _, _, _, _, _ in same
+        ]  # fmt: skip
     return EncodedStructs(len(locks), b"".join(locks))
 
 
