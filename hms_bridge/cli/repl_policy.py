@@ -184,9 +184,10 @@ def remove(name: str, are_pins_kept: bool, call: Call) -> None:
     with call.store() as store:
         policy = store.policies.get_policy(name)
         with _alone(store, name, call):  # else a cycle would pin anew what is let go
-            pins = "pins stay" if are_pins_kept else let_go(policy, call.metastore_url)
             totals = store.policies.get_totals()
-            store.policies.remove_policy(name)
+            # First: a policy that stays, as it is another one by now, needs its pins.
+            store.policies.remove_policy(name, made_from=policy)
+            pins = "pins stay" if are_pins_kept else let_go(policy, call.metastore_url)
     has_loaded = any(of.policy == name and of.last_success_ms is not None for of in totals)
     say(f"policy {name} is forgotten; {pins}. {_what_stays(policy, has_loaded=has_loaded)}")
 

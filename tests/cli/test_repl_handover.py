@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
 
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import connected
+from hms_bridge.repl.handover import failback, promote, sides
+from hms_bridge.repl.target_objects import FENCED
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.program import Answer
 from tests.support.what_changed import checksums, database_rows
@@ -111,3 +117,116 @@ def test_a_source_that_is_not_there(handover: Handover) -> None:
     assert "--source-is-lost" in answer.err
     plan = handover.json("promote", "sales", "--source-is-lost")
     assert plan["commits behind"] is None
+
+
+Change = Callable[[Handover], object]
+
+
+def elsewhere(handover: Handover) -> object:
+    return handover.ok("policy", "add", "sales", "--replace", "--root", "/elsewhere")
+
+
+def removed(handover: Handover) -> object:
+    return handover.ok("policy", "remove", "sales", "--keep-pins")
+
+
+@pytest.mark.parametrize("words", [(), ("--planned",), ("--cancel",)])
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [(elsewhere, "was changed by somebody else meanwhile"), (removed, "there is no policy sales")],
+)
+def test_a_promotion_goes_by_no_policy_that_was_changed_while_it_waited(
+    handover: Handover,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    change: Change,
+    why: str,
+) -> None:
+    """A promotion of a dead one waits for its lease; its dumps would be looked for elsewhere."""
+    _before_the_lease(monkeypatch, lambda: change(handover))
+    before = handover.everything()[0]
+    answer = handover.run("promote", "sales", *words)
+    assert (answer.exit_code, why in answer.err) == (1, True), answer.err
+    assert handover.everything()[0] == before
+    assert _fence_of(handover) is None
+
+
+def test_a_pause_meanwhile_keeps_nobody_from_a_promotion(
+    handover: Handover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be paused now anyhow."""
+    _before_the_lease(monkeypatch, lambda: handover.ok("policy", "pause", "sales"))
+    assert handover.json("promote", "sales")["steps"]
+
+
+def test_a_policy_that_is_changed_before_its_replica_takes_over_gives_the_source_back(
+    handover: Handover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way back would begin below one root, and be looked for below another one."""
+    real = promote.abort_writers
+    with monkeypatch.context() as patched:
+        patched.setattr(promote, "abort_writers", lambda side: (elsewhere(handover), real(side)))
+        answer = handover.run("promote", "sales")
+    assert (answer.exit_code, "was changed by somebody" in answer.err) == (1, True), answer.err
+    assert _fence_of(handover) is None
+    assert handover.json("policy", "show", "sales")["paused"] is False
+
+
+def test_a_failback_goes_by_no_policy_that_was_changed_while_it_waited(
+    handover: Handover, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handover.ok("promote", "sales")
+    before = handover.everything()[:2]
+    _before_the_lease(monkeypatch, lambda: elsewhere(handover))
+    answer = handover.run("failback", "sales")
+    assert (answer.exit_code, "was changed by somebody" in answer.err) == (1, True), answer.err
+    assert handover.everything()[:2] == before
+    assert handover.json("policy", "show", "sales")["root"] == "/elsewhere"
+
+
+@pytest.mark.parametrize("is_at_the_last_moment", [False, True])
+def test_a_failback_takes_back_no_change_of_the_policy_that_it_turns(
+    handover: Handover, monkeypatch: pytest.MonkeyPatch, is_at_the_last_moment: bool
+) -> None:
+    """And goes on with the policy as it is then, when it is typed again."""
+    kept = ("--source-set", "hive.repl.cm.retain=20d")
+    handover.ok("promote", "sales")
+
+    def change() -> object:
+        return handover.ok("policy", "add", "sales", "--replace", *kept)
+
+    same, release = sides.OpenSides.same_policy, failback.pins_of
+    with monkeypatch.context() as patched:
+        if is_at_the_last_moment:
+            calls = iter((None, change))  # the first one is at its begin
+            patched.setattr(
+                sides.OpenSides,
+                "same_policy",
+                lambda opened: (same(opened), (next(calls) or str)())[0],
+            )
+        else:
+            patched.setattr(failback, "pins_of", lambda *of: (change(), release(*of))[1])
+        answer = handover.run("failback", "sales")
+    assert (answer.exit_code, "was changed by somebody" in answer.err) == (1, True), answer.err
+    shown = handover.json("policy", "show", "sales")
+    assert (shown["target"], shown["source settings"]["hive.repl.cm.retain"]) == (None, "20d")
+    handover.ok("failback", "sales")
+    turned = handover.json("policy", "show", "sales")
+    assert (turned["source"], turned["target settings"]["hive.repl.cm.retain"]) == (None, "20d")
+
+
+def _before_the_lease(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+    """What somebody else does once, before the lease of the policy is had."""
+    real, todo = sides.held_lease, [meanwhile]
+
+    def held(*of: Any) -> AbstractContextManager[Any]:
+        while todo:
+            todo.pop()()
+        return real(*of)
+
+    monkeypatch.setattr(sides, "held_lease", held)
+
+
+def _fence_of(handover: Handover) -> str | None:
+    with connected(handover.program.url, Settings()) as source:
+        return source.get_database("sales").parameters.get(FENCED)

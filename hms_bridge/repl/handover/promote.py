@@ -208,6 +208,7 @@ class Promotion:
         """On the replica, where no load is at work; all but the last step change nothing that a
         reader sees."""
         sides, target = self._sides, self._target
+        sides.same_policy()  # the way back is by what it says, and begins here
         handover = self._begin(plan)
         sides.policies.set_paused(plan.request.policy.name, is_paused=True)
         self._end_replays(check_lease)
