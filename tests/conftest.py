@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 # How long an example takes says more of what else the machine does than of the code.
 settings.register_profile("without deadlines", deadline=None)
-# What decides whether a change may land tries the same examples on every machine, so that a test which
-# fails by chance stops the one who runs it by hand, not somebody whose change has nothing to do with it.
+# What decides whether a change may land tries the same examples on every machine, so that a test
+# which fails by chance stops the one who runs it by hand, not somebody whose change has nothing to
+# do with it.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable" if os.environ.get("CI") else "without deadlines")
 
