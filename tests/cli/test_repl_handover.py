@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import connected
+from hms_bridge.model.txn import AllocateWriteIdsRequest, OpenTxnsRequest
 from hms_bridge.repl.handover import failback, promote, sides
 from hms_bridge.repl.target_objects import FENCED
 from tests.support.busy_metastore import BusyMetastore
@@ -74,6 +76,25 @@ def test_sides_change_places_and_change_back(handover: Handover) -> None:
         "--source", f"sqlite:///{handover.folder}/dr/metastore.db",
     )  # fmt: skip
     assert equal.exit_code == 0, equal.out + equal.err
+
+
+def test_who_is_waited_for_is_told(busy: BusyMetastore, tmp_path: Path) -> None:
+    """Of a transaction that somebody forgot nothing was said for an hour."""
+    wait = ("--wait", "1s", "--root", str(tmp_path))
+    answer = busy.program.run("repl", "dump", "sales", *wait)
+    assert answer.exit_code == 1
+    assert "waiting for open writers of database sales, for 1.0 s at most: " in answer.err
+    assert str(busy.open_txn) in answer.err.split("waiting for")[1].splitlines()[0]
+    assert answer.err.count("waiting for open writers") == 1
+    handover = Handover(busy)
+    with connected(busy.program.url, Settings()) as source:
+        writer = source.open_txns(OpenTxnsRequest(count=1, user="u", host="h"))[0]
+        source.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name="sales", table_name="orders", txn_ids=(writer,))
+        )
+    answer = handover.run("promote", "sales", "--planned", "--wait", "1s")
+    assert answer.exit_code == 1
+    assert answer.err.count("waiting for open writers of database sales, for 1.0 s at most: ") == 1
 
 
 @pytest.mark.parametrize("words", [("promote", "sales", "--planned"), ("promote", "sales")])

@@ -213,4 +213,20 @@ OF_POLICIES = (
         test="tests/cli/test_repl_policy_end.py::"
         "test_a_policy_that_is_changed_while_its_removal_waits_stays_with_its_pins",
     ),
+    Mutation(
+        name="metrics forget replicas whose policies cannot be read",
+        file="hms_bridge/cli/repl_lag.py",
+        old='        verdicts = [replica.unknown("") for replica in known] or verdicts\n',
+        new="",
+        test="tests/cli/test_repl_policies.py::"
+        "test_a_replica_stays_visible_while_nobody_can_read_its_policy",
+    ),
+    Mutation(
+        name="nobody counts down while the replica of a policy does not answer",
+        file="hms_bridge/cli/lag_monitor.py",
+        old="return _out_of_reach(replica.unknown(str(error)), urls[1], settings, look)",
+        new="return replica.unknown(str(error))",
+        test="tests/cli/test_repl_policies.py::"
+        "test_the_headroom_of_a_policy_counts_down_while_its_replica_does_not_answer",
+    ),
 )
