@@ -43,8 +43,9 @@ class PolicyStore(Protocol):
     def set_paused(self, name: str, *, is_paused: bool) -> None:
         """A paused policy has no cycles. Raises NoSuchObjectError."""
 
-    def remove_policy(self, name: str) -> None:
-        """Forget a policy and its history. Raises NoSuchObjectError."""
+    def remove_policy(self, name: str, *, made_from: ReplicationPolicy | None = None) -> None:
+        """Forget a policy and its history. ``made_from``: what it was when that was decided. Raises
+        NoSuchObjectError; InvalidOperationError if it is another one by now."""
 
     def begin_cycle(self, policy: str, host: str) -> int:
         """The number of a new cycle of a policy. Whoever asks is alone with it, so that a cycle

@@ -6,8 +6,9 @@ its exit code, 1, for a warning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hms_bridge.cli.kept_policy import KeptPolicies, kept_policies, policy_of, settings_of_source
@@ -16,6 +17,7 @@ from hms_bridge.cli.repl_options import Call
 from hms_bridge.cli.repl_status import both_sides, status_request
 from hms_bridge.cli.sides import side_settings, side_url
 from hms_bridge.config.jdbc import url_without_password
+from hms_bridge.config.settings import Settings
 from hms_bridge.errors import HmsBridgeError
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ class PolicyMonitor:
             with self.looking.call.store() as store:
                 kept = KeptPolicies.of(store)
         except HmsBridgeError as error:
-            return [nothing.unknown(str(error)) for nothing in watched]
+            return [replace(nothing.unknown(str(error)), is_blind=True) for nothing in watched]
         if not kept.policies:
             why = "no policy is kept there: see repl policy add"
             return [nothing.unknown(why) for nothing in watched]
@@ -88,10 +90,17 @@ class PolicyMonitor:
                 are_bytes_counted=self.looking.are_bytes_counted,
             )
             urls = side_url(target, store_url), side_url(policy.source, store_url)
-            with both_sides(*urls, settings) as looker:
-                return self.looking.limits.judge(replica, looker.look(request))
         except HmsBridgeError as error:
             return replica.unknown(str(error))
+
+        def look(looker: ReplStatus) -> Verdict:
+            return self.looking.limits.judge(replica, looker.look(request))
+
+        try:
+            with both_sides(*urls, settings) as looker:
+                return look(looker)
+        except HmsBridgeError as error:
+            return _out_of_reach(replica.unknown(str(error)), urls[1], settings, look)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +116,25 @@ class DatabaseMonitor:
         """On the databases that are named, in any case of letters."""
         call = self.looking.call
         watched = self.looking.watched([name.lower() for name in names])
+        kept = KeptPolicies()
         try:
             kept = kept_policies(call)
             with both_sides(call.metastore_url, self.source_url, call.settings) as looker:
                 return [self._database(looker, replica, kept) for replica in watched]
         except HmsBridgeError as error:
-            return [self._out_of_reach(replica, str(error)) for replica in watched]
+            return [
+                _out_of_reach(
+                    replica.unknown(str(error)),
+                    self.source_url,
+                    call.settings,
+                    partial(self._database, replica=replica, kept=kept),
+                )
+                for replica in watched
+            ]
 
-    def _database(
-        self, looker: ReplStatus, replica: Watched, kept: KeptPolicies | None = None
-    ) -> Verdict:
+    def _database(self, looker: ReplStatus, replica: Watched, kept: KeptPolicies) -> Verdict:
         try:
             name, settings = replica.database, self.looking.call.settings
-            kept = kept or KeptPolicies()
             policy = policy_of(
                 kept.policies, name, self.looking.call.metastore_url, is_database=True
             )
@@ -137,14 +152,17 @@ class DatabaseMonitor:
         except HmsBridgeError as error:
             return replica.unknown(str(error))
 
-    def _out_of_reach(self, replica: Watched, why: str) -> Verdict:
-        """What source and dumps show of a replica that does not answer: above all how long it can
-        still follow, which counts down meanwhile."""
-        try:
-            with both_sides(None, self.source_url, self.looking.call.settings) as looker:
-                seen = self._database(looker, replica)
-        except HmsBridgeError:
-            return replica.unknown(why)
-        if seen.state is not State.CRITICAL:
-            return replace(replica.unknown(why), report=seen.report)
-        return replace(seen, why=f"{seen.why}; and {why}")
+
+def _out_of_reach(
+    nothing: Verdict, source_url: str, settings: Settings, look: Callable[[ReplStatus], Verdict]
+) -> Verdict:
+    """What source and dumps show of a replica of which ``nothing`` is known otherwise, as it does
+    not answer: above all how long it can still follow, which counts down meanwhile."""
+    try:
+        with both_sides(None, source_url, settings) as looker:
+            seen = look(looker)
+    except HmsBridgeError:
+        return nothing
+    if seen.state is not State.CRITICAL:
+        return replace(nothing, report=seen.report)
+    return replace(seen, why=f"{seen.why}; and {nothing.why}")

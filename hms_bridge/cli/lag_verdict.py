@@ -47,12 +47,14 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """On one replica. ``why`` is empty where all is well; no ``report`` where nothing is known."""
+    """On one replica. ``why`` is empty where all is well; no ``report`` where nothing is known.
+    ``is_blind``: policies could not be read, so nobody knows of which replicas this is."""
 
     watched: Watched
     state: State
     why: str = ""
     report: StatusReport | None = None
+    is_blind: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

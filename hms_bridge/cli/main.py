@@ -100,7 +100,12 @@ class Program(LazyGroup):
         ending = JsonEnding(is_verbose) if _is_log_json(words) else TextEnding(is_verbose)
         run = super().main
         extra = {"standalone_mode": False, "obj": {"ending": ending}, **extra}
-        ending.run(lambda: run(words, prog_name, complete_var, **extra))
+
+        def understood() -> object:
+            _require_text(words)
+            return run(words, prog_name, complete_var, **extra)
+
+        ending.run(understood)
 
 
 @click.command("hms-bridge", cls=Program, context_settings=_CONTEXT)
@@ -146,6 +151,21 @@ def _open_closed_streams() -> None:
             os.dup2(nothing, number)
             os.close(nothing)
         setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w"))
+
+
+def _require_text(words: Sequence[str]) -> None:
+    """Raises UsageError for bytes that are no text in this locale: Python hands them on as half
+    characters, which no name, URL or path of a metastore, dump or archive can have."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError as error:
+            shown = word.encode(errors="surrogateescape").decode(errors="backslashreplace")
+            encoding = sys.getfilesystemencoding().upper()
+            raise click.UsageError(
+                f"'{shown}' is no {encoding}, which is the encoding of this shell's locale: type "
+                "it so; a file with such a name needs another one"
+            ) from error
 
 
 def _without_verbose(words: Sequence[str]) -> tuple[list[str], bool]:

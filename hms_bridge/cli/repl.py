@@ -226,8 +226,6 @@ def load(
     """
     from hms_bridge.cli.repl_requests import load_request
 
-    if target_database == "":
-        raise click.UsageError("--into '' names no database; without --into it is called as there")
     request = load_request(
         source_database,
         call.settings,

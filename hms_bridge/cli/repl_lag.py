@@ -12,6 +12,7 @@ from hms_bridge.cli.lag_verdict import (
     LagLimits,
     State,
     Verdict,
+    Watched,
     shown_verdict,
     verdict_record,
     worst,
@@ -120,11 +121,15 @@ def lag(
 
 
 def _written(path: Path, verdicts: Sequence[Verdict]) -> State:
-    """Whether the collector gets the news; of old ones it would think that all is well."""
-    from hms_bridge.metrics.replica_metrics import ReplicaFigures, replica_samples
+    """Whether the collector gets the news; of old ones it would think that all is well. Replicas of
+    which it knew are not forgotten where policies cannot be read: an alert would end."""
+    from hms_bridge.metrics.replica_metrics import ReplicaFigures, known_replicas, replica_samples
     from hms_bridge.metrics.textfile import write_textfile
 
     looked_ms = SystemClock().now_ms()
+    if any(verdict.is_blind for verdict in verdicts):
+        known = [Watched(database=name, metastore=url) for name, url in known_replicas(path)]
+        verdicts = [replica.unknown("") for replica in known] or verdicts
     figures = [
         ReplicaFigures(
             verdict.watched.database,

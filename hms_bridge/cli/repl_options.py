@@ -97,8 +97,20 @@ def dumps_root_option(command: Command) -> Command:
 def into_option(command: Command) -> Command:
     """``--into NAME``: the verb gets ``target_database``, None where it is called as there."""
     return click.option(
-        "--into", "target_database", help="Database of the replica.  [default: the same]"
+        "--into",
+        "target_database",
+        callback=_a_name,
+        help="Database of the replica.  [default: the same]",
     )(command)
+
+
+def _a_name(_context: click.Context, _parameter: click.Parameter, name: str | None) -> str | None:
+    """As of a variable that is not set: none of the verbs takes it for the source's name."""
+    if name is not None and not name.strip():
+        raise click.UsageError(
+            f"--into '{name}' names no database; without --into it is called as there"
+        )
+    return name
 
 
 def source_of_database_option(command: Command) -> Command:

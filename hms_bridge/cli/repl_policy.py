@@ -15,6 +15,7 @@ from hms_bridge.cli.options import refuse_unknown_settings
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_database_at_source
 from hms_bridge.cli.repl_options import Call, called
+from hms_bridge.errors import ConfigError
 from hms_bridge.model.counted import counted
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 
@@ -184,9 +185,10 @@ def remove(name: str, are_pins_kept: bool, call: Call) -> None:
     with call.store() as store:
         policy = store.policies.get_policy(name)
         with _alone(store, name, call):  # else a cycle would pin anew what is let go
-            pins = "pins stay" if are_pins_kept else let_go(policy, call.metastore_url)
             totals = store.policies.get_totals()
-            store.policies.remove_policy(name)
+            # First: a policy that stays, as it is another one by now, needs its pins.
+            store.policies.remove_policy(name, made_from=policy)
+            pins = "pins stay" if are_pins_kept else let_go(policy, call.metastore_url)
     has_loaded = any(of.policy == name and of.last_success_ms is not None for of in totals)
     say(f"policy {name} is forgotten; {pins}. {_what_stays(policy, has_loaded=has_loaded)}")
 
@@ -248,7 +250,11 @@ def import_policies(file: IO[str], is_replacing: bool, call: Call) -> None:
     from hms_bridge.repl.cycles.policy_text import parse_policies
 
     place = "standard input" if file.name == "<stdin>" else file.name
-    made = [_ready(policy) for policy in parse_policies(file.read(), place)]
+    try:
+        text = file.read()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"cannot read {place}: {error}; write the policies in UTF-8") from error
+    made = [_ready(policy) for policy in parse_policies(text, place)]
     _keep(made, call, is_replacing=is_replacing)
 
 

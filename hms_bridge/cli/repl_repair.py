@@ -19,6 +19,7 @@ from hms_bridge.cli.repl_options import (
     Call,
     called,
     depth_options,
+    into_option,
     require_two_databases,
     source_of_database_option,
 )
@@ -41,9 +42,7 @@ _WITHOUT_POLICY = "hms-bridge"
 @click.command()
 @click.argument("name", metavar="POLICY")
 @source_of_database_option
-@click.option(
-    "--into", "target_database", help="With --source: the replica's.  [default: the same]"
-)
+@into_option
 @click.option("--root", "given_root", metavar="DIR", help="With --source: where dumps are.")
 @click.option(
     "--table", "tables", multiple=True, metavar="TABLE", help="Bring TABLE whole. May be repeated."

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from hms_bridge.metrics.metric import Metric, Sample
 from hms_bridge.repl.status.report import StatusReport
@@ -77,6 +80,23 @@ class ReplicaFigures:
     state: int
     looked_ms: int
     report: StatusReport | None
+
+
+def known_replicas(path: Path) -> list[tuple[str, str]]:
+    """Database and metastore of the replicas that an earlier file told of; none where there is none
+    that can be read."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        families = list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
+    except (OSError, ValueError):
+        return []
+    states = [family for family in families if family.name == STATE.name]
+    return [
+        (sample.labels["database"], sample.labels["metastore"])
+        for family in states
+        for sample in family.samples
+        if sample.labels.keys() >= set(_REPLICA)
+    ]
 
 
 def replica_samples(replicas: Iterable[ReplicaFigures]) -> list[Sample]:

@@ -55,7 +55,16 @@ def add_policies(
     made_from: Mapping[str, ReplicationPolicy | None] = MappingProxyType({}),
 ) -> None:
     """See PolicyStore.add_policies."""
-    # Who changes one of them now is waited for, and seen by what follows.
+    _require_unchanged(connection, made_from)
+    known = {policy.name for policy in get_policies(connection)}
+    for policy in changed_by(connection, policies, is_replacing=is_replacing):
+        _write(connection, policy, is_known=policy.name in known)
+
+
+def _require_unchanged(
+    connection: Connection, made_from: Mapping[str, ReplicationPolicy | None]
+) -> None:
+    """Who changes one of them now is waited for, and seen. Raises InvalidOperationError."""
     held = select(_ROW.NAME).where(_ROW.NAME.in_(made_from)).with_for_update()
     connection.execute(held).all()
     kept = {policy.name: policy for policy in get_policies(connection)}
@@ -66,9 +75,6 @@ def add_policies(
                 f"nothing was changed now. Look at it ('repl policy show {name}'), and type this "
                 "again if it is still wanted"
             )
-    known = kept.keys()
-    for policy in changed_by(connection, policies, is_replacing=is_replacing):
-        _write(connection, policy, is_known=policy.name in known)
 
 
 def changed_by(
@@ -148,9 +154,13 @@ def set_paused(connection: Connection, name: str, *, is_paused: bool) -> None:
     )
 
 
-def remove_policy(connection: Connection, name: str) -> None:
+def remove_policy(
+    connection: Connection, name: str, *, made_from: ReplicationPolicy | None = None
+) -> None:
     """See PolicyStore.remove_policy."""
     _need(connection, name)
+    if made_from is not None:
+        _require_unchanged(connection, {name: made_from})
     for table in (HMSB_REPL_CYCLE, HMSB_REPL_TOTAL, HMSB_REPL_POLICY_TABLES):
         connection.execute(delete(table).where(table.c.POLICY_NAME == name))
     connection.execute(delete(HMSB_REPL_POLICY).where(_ROW.NAME == name))

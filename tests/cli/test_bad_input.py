@@ -12,6 +12,8 @@ from tests.support.program import Answer, Program
 from tests.support.what_changed import checksums
 
 FAILED, USAGE = 1, 2
+NO_UTF_8 = "s\udce9"
+"""As Python has a byte of a command line that is not of the locale's encoding."""
 
 
 def refused(answer: Answer, exit_code: int, *texts: str) -> None:
@@ -39,7 +41,11 @@ USAGE_ERRORS = {
     "transaction 0": (("txns", "abort", "0"), "0 is not in the range"),
     "no dump named": (("repl", "dump", "s", "--discard", ""), "names no dump"),
     "no directory named": (("table", "adopt", "", "--name", "a.b"), "names no directory"),
-    "no replica": (("repl", "load", "s", "--into", ""), "--into '' names no database"),
+    **{
+        f"no replica of {verb}": (("repl", *verb.split(), "s", "--into", name), "names no database")
+        for verb in ("load", "status", "compare", "repair", "verify", "policy add")
+        for name in ("", " ")
+    },
     "a hold of ages": (
         ("cm", "hold", "a", "s", "--for", "999999999999d"), "1000 years at most",
     ),
@@ -67,6 +73,37 @@ USAGE_ERRORS = {
 def test_usage(program: Program, name: str) -> None:
     words, text = USAGE_ERRORS[name]
     refused(program.run(*words), USAGE, text)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("repl", "status", NO_UTF_8),
+        ("repl", "dump", f"{NO_UTF_8}.'t.*'"),
+        ("repl", "load", "sales", "--into", NO_UTF_8),
+        ("repl", "verify", "sales", "--root", f"/{NO_UTF_8}"),
+        ("repl", "policy", "add", NO_UTF_8, "--source", "sqlite:///a.db"),
+        ("compact", f"sales.{NO_UTF_8}", "major"),
+        ("locks", "--table", NO_UTF_8),
+        ("cm", "hold", NO_UTF_8, "sales"),
+        ("sql", "-e", f"CREATE DATABASE `{NO_UTF_8}`"),
+        ("txns", "--metastore", f"sqlite:///{NO_UTF_8}.db"),
+        ("txns", "--set", f"hive.txn.timeout={NO_UTF_8}"),
+        (NO_UTF_8,),
+    ],
+    ids=lambda words: " ".join(words[:2]).encode("ascii", "replace").decode(),
+)
+def test_what_is_no_text(program: Program, words: tuple[str, ...]) -> None:
+    """Typed in Latin-1 where everything is UTF-8: no name is so, and none can be kept."""
+    before = (program.folder / "metastore.db").read_bytes()
+    refused(program.run(*words), USAGE, r"s\xe9", "is no UTF-8")
+    assert (program.folder / "metastore.db").read_bytes() == before
+
+
+def test_policies_that_are_no_text(program: Program) -> None:
+    (program.folder / "policies.toml").write_bytes(b"[policy.s\xe9]")
+    answer = program.run("repl", "policy", "import", "policies.toml")
+    refused(answer, FAILED, "cannot read policies.toml", "write the policies in UTF-8")
 
 
 def test_nothing_on_standard_input(program: Program) -> None:

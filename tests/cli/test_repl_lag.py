@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families as older_format
 
+from hms_bridge.cli import lag_monitor
+from hms_bridge.errors import MetastoreUnavailableError
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.openmetrics import Exposition, read_exposition
+from tests.support.policy_program import Replication
 from tests.support.program import Answer
 
 REPLICA = "sqlite:///dr/metastore.db"
@@ -95,6 +102,31 @@ def test_a_replica_out_of_reach_can_run_out_of_time(busy: BusyMetastore) -> None
     assert (answer.exit_code, row(answer)["state"]) == (2, "CRITICAL")
     assert row(answer)["why"].startswith("incremental is lost in ")
     assert "nowhere" in row(answer)["why"]
+
+
+def test_a_replica_that_is_gone_for_a_moment_is_looked_for_as_its_policy_says(
+    replication: Replication, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its dumps were looked for below the root of the settings, once the policy had been read."""
+    replication.ok("policy", "add", "sales", "--replace", "--root", str(tmp_path / "own"))
+    replication.end_writers()
+    replication.ok("run", "sales")
+    replication.program.ok("sql", "-e", "CREATE TABLE sales.more (a INT)")
+    roots, real = list[str](), lag_monitor.both_sides
+
+    @contextmanager
+    def gone(url: str | None, *more: Any) -> Iterator[Any]:
+        if url is not None:
+            raise MetastoreUnavailableError("gone for a moment")
+        with real(url, *more) as looker:
+            yield SimpleNamespace(
+                look=lambda request: (roots.append(request.root), looker.look(request))[1]
+            )
+
+    monkeypatch.setattr(lag_monitor, "both_sides", gone)
+    answer = replication.run("lag", "sales", "--source", replication.program.url)
+    assert (answer.exit_code, "gone for a moment" in answer.out) == (3, True)
+    assert [root.removeprefix("file:") for root in roots] == [str(tmp_path / "own")]
 
 
 def test_a_source_that_is_not_there_is_unknown_and_no_warning(busy: BusyMetastore) -> None:

@@ -321,6 +321,55 @@ def test_how_far_each_policy_is(replication: Replication, tmp_path: Path) -> Non
         )
 
 
+@pytest.mark.parametrize("words", [("--all",), ("sales-dr",)])
+def test_a_replica_stays_visible_while_nobody_can_read_its_policy(
+    replication: Replication, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """Its series would end, and each alert with them; or another begin, called as the policy."""
+    replication.ok("policy", "remove", "sales")
+    assert replication.add("sales", name="sales-dr").exit_code == 0
+    replication.ok("run", "sales-dr")
+    file, kept_at = tmp_path / "lag.prom", replication.program.folder / "dr" / "metastore.db"
+    states, look = "hms_bridge_replica_state", ("lag", *words, "--metrics", str(file))
+    replication.ok(*look)
+    (before,) = read_exposition(file.read_text()).of(states)
+    away = kept_at.rename(kept_at.with_name("away.db"))
+    for _ in range(2):  # what the first one wrote is what the second one knows
+        answer = replication.run(*look, "--format", "jsonl")
+        assert [(row["state"], "metastore.db" in row["why"]) for row in answer.json_lines] == [
+            ("UNKNOWN", True)
+        ]
+        assert answer.exit_code == 3
+        found = read_exposition(file.read_text())
+        assert found.of(states) == {before: 3}
+        assert found.of("hms_bridge_replica_rpo_seconds") == {}
+    for text in (b"", b"\xff", b"no metrics"):
+        file.write_bytes(text)
+        replication.run(*look)
+        assert list(read_exposition(file.read_text()).of(states).values()) == [3]
+    away.rename(kept_at)
+    replication.ok(*look)
+    assert read_exposition(file.read_text()).of(states) == {before: 0}
+
+
+def test_the_headroom_of_a_policy_counts_down_while_its_replica_does_not_answer(
+    replication: Replication, tmp_path: Path
+) -> None:
+    """As that of a database does: the alert would end when it is needed most."""
+    replication.ok("run", "sales")
+    replication.program.ok("sql", "-e", "CREATE TABLE sales.more (a INT)")
+    moved = ("--target", "thrift://127.0.0.1:1")
+    replication.ok("policy", "add", "sales", "--replace", *moved)
+    file = tmp_path / "lag.prom"
+    look = ("lag", "sales", "--metrics", str(file), "--format", "jsonl")
+    (row,) = replication.run(*look).json_lines
+    assert (row["state"], "127.0.0.1" in row["why"]) == ("UNKNOWN", True)
+    assert row["headroom_seconds"] > 0
+    assert read_exposition(file.read_text()).of("hms_bridge_replica_headroom_seconds")
+    answer = replication.run(*look, "--headroom", "1000d")
+    assert (answer.exit_code, answer.json_lines[0]["state"]) == (2, "CRITICAL")
+
+
 def test_a_policy_says_where_its_replica_and_dumps_are(
     replication: Replication, tmp_path: Path
 ) -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from hms_bridge.cli import policy_pins as policy_pins_of_program
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import connected_locally
+from hms_bridge.model.lock import LockFilter
+from hms_bridge.model.target import Scope
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from tests.support.policy_program import STORE, Replication
 from tests.support.program import command, process_environment
@@ -57,23 +60,66 @@ def test_a_policy_with_another_root_names_what_the_old_one_holds(
 
 def test_a_policy_is_not_removed_under_a_cycle(replication: Replication) -> None:
     """It would pin anew what was let go."""
-    kept_at = f"sqlite:///{replication.program.folder}/dr/metastore.db"
-    wanted = LeaseRequest(
-        kind=LeaseKind.RUN,
-        database_name="sales",
-        user="other",
-        host="h",
-        rules=LeaseRules(),
-        on_waiting=lambda _: None,
-    )
     with (
-        connected_locally(kept_at, Settings()) as store,
-        held_lease(store.metastore, store.clock, wanted),
+        connected_locally(_kept_at(replication), Settings()) as store,
+        held_lease(store.metastore, store.clock, _lease_of_another()),
     ):
         refused = replication.run("policy", "remove", "sales")
     assert refused.exit_code == 1
     assert "another repl run of policy sales is at work" in refused.err
     assert replication.ok("policy", "list", "--format", "jsonl").json_lines
+
+
+@pytest.mark.process
+def test_a_policy_that_is_changed_while_its_removal_waits_stays_with_its_pins(
+    replication: Replication, tmp_path: Path
+) -> None:
+    """What was typed is of another policy; and the archive would keep nothing for the one that
+    stays."""
+    replication.ok("run", "sales")
+    program = replication.program
+    with (
+        connected_locally(_kept_at(replication), Settings()) as store,
+        held_lease(store.metastore, store.clock, _lease_of_another()),
+    ):
+        removal = subprocess.Popen(
+            [*command(), "repl", "policy", "remove", "sales", "--metastore", STORE],
+            cwd=program.folder,
+            env=process_environment(program.environment),
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wanted = LockFilter(scope=Scope("sales", LeaseKind.RUN.value))
+        deadline = time.monotonic() + 60
+        while len(store.metastore.show_locks(wanted)) < 2:
+            assert removal.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        moved = ("policy", "add", "sales", "--replace", "--root", str(tmp_path / "elsewhere"))
+        replication.ok(*moved)
+    _, told = removal.communicate(timeout=60)
+    assert (removal.returncode, "was changed by somebody else meanwhile" in told) == (1, True), told
+    (kept,) = replication.ok("policy", "list", "--format", "jsonl").json_lines
+    assert kept["root"] == str(tmp_path / "elsewhere")
+    assert policy_pins(replication) == {replication.busy.policy_pin}
+
+
+def test_a_removal_that_is_stopped_while_it_asks_the_source_says_what_stays_there(
+    replication: Replication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looks for the pins of a policy that is forgotten."""
+    replication.ok("run", "sales")
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(policy_pins_of_program, "source_side", interrupted)
+        stopped = replication.run("policy", "remove", "sales")
+    assert stopped.exit_code == 1
+    assert f"'cm release {replication.busy.policy_pin}'" in stopped.err
+    assert replication.ok("policy", "list", "--format", "jsonl").json_lines == []
+    assert policy_pins(replication) == {replication.busy.policy_pin}
 
 
 @pytest.mark.process
@@ -106,6 +152,21 @@ def test_a_policy_whose_cycle_was_killed_here_is_removed_soon(replication: Repli
     assert f"process {process.pid}) holds EXCLUSIVE lock" in told
     assert "that process is gone. This one goes on in" in told
     assert "policy sales is forgotten" in told
+
+
+def _kept_at(replication: Replication) -> str:
+    return f"sqlite:///{replication.program.folder}/dr/metastore.db"
+
+
+def _lease_of_another() -> LeaseRequest:
+    return LeaseRequest(
+        kind=LeaseKind.RUN,
+        database_name="sales",
+        user="other",
+        host="h",
+        rules=LeaseRules(),
+        on_waiting=lambda _: None,
+    )
 
 
 def _locked(replication: Replication) -> dict[str, str]:

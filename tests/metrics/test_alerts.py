@@ -15,7 +15,10 @@ from tests.support.golden import CHECKOUT
 from tests.support.openmetrics import DECLARED, METRICS, labels_of
 
 FILE = CHECKOUT / "conf" / "prometheus-alerts.yml"
-WORDS = {"or", "and", "unless", "time", "increase", "rate", "delta", "absent", "max", "min"}
+WORDS = {
+    "or", "and", "unless", "time", "increase", "rate", "delta", "absent", "max", "min",
+    "last_over_time",
+}  # fmt: skip
 PROMETHEUS_OWN = {"up": {"job", "instance"}}
 VALUES = {
     ("hms_bridge_open_transactions", "origin"): {"own", "replayed"},

@@ -407,7 +407,10 @@ def test_a_change_of_what_is_not_there_any_more_is_refused(store: PolicyStore) -
     store.add_policies([changed], is_replacing=True, made_from={"sales": paused})
     store.add_policies([SHOP], is_replacing=True, made_from={"shop": None})
     assert store.get_policies() == (changed, SHOP)
-    store.remove_policy("sales")
+    for was in (SALES, paused):
+        with pytest.raises(InvalidOperationError, match="policy sales was changed by somebody"):
+            store.remove_policy("sales", made_from=was)
+    store.remove_policy("sales", made_from=changed)
     with pytest.raises(InvalidOperationError, match="policy sales was changed by somebody"):
         store.add_policies([SALES], is_replacing=True, made_from={"sales": changed})
     assert store.get_policies() == (SHOP,)

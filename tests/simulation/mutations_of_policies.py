@@ -173,4 +173,60 @@ OF_POLICIES = (
         test="tests/repl/test_policy_cycles.py::"
         "test_a_policy_counts_as_it_is_when_its_turn_has_come",
     ),
+    Mutation(
+        name="a promotion that waited for a lease goes by what its policy was before",
+        file="hms_bridge/repl/handover/sides.py",
+        old="            self.same_policy()  # whoever had the lease may have turned it around\n",
+        new="",
+        test="tests/cli/test_repl_handover.py::"
+        "test_a_promotion_goes_by_no_policy_that_was_changed_while_it_waited",
+    ),
+    Mutation(
+        name="the way back begins below a root that is not the policy's any more",
+        file="hms_bridge/repl/handover/promote.py",
+        old="        sides.same_policy()  # the way back is by what it says, and begins here\n",
+        new="",
+        test="tests/cli/test_repl_handover.py::"
+        "test_a_policy_that_is_changed_before_its_replica_takes_over_gives_the_source_back",
+    ),
+    Mutation(
+        name="a failback takes back what became of its policy meanwhile",
+        file="hms_bridge/repl/handover/failback.py",
+        old="{ways.way_back.name: self._sides.same_policy()}",
+        new="{ways.way_back.name: self._sides.policies.get_policy(ways.way_back.name)}",
+        test="tests/cli/test_repl_handover.py::"
+        "test_a_failback_takes_back_no_change_of_the_policy_that_it_turns",
+    ),
+    Mutation(
+        name="a failback takes back what becomes of its policy at the last moment",
+        file="hms_bridge/repl/handover/failback.py",
+        old="is_replacing=True, made_from=made_from)\n",
+        new="is_replacing=True)\n",
+        test="tests/cli/test_repl_handover.py::"
+        "test_a_failback_takes_back_no_change_of_the_policy_that_it_turns",
+    ),
+    Mutation(
+        name="a removal takes a policy that was changed while it waited",
+        file="hms_bridge/policies/policies.py",
+        old="    if made_from is not None:\n",
+        new="    if False:\n",
+        test="tests/cli/test_repl_policy_end.py::"
+        "test_a_policy_that_is_changed_while_its_removal_waits_stays_with_its_pins",
+    ),
+    Mutation(
+        name="metrics forget replicas whose policies cannot be read",
+        file="hms_bridge/cli/repl_lag.py",
+        old='        verdicts = [replica.unknown("") for replica in known] or verdicts\n',
+        new="",
+        test="tests/cli/test_repl_policies.py::"
+        "test_a_replica_stays_visible_while_nobody_can_read_its_policy",
+    ),
+    Mutation(
+        name="nobody counts down while the replica of a policy does not answer",
+        file="hms_bridge/cli/lag_monitor.py",
+        old="return _out_of_reach(replica.unknown(str(error)), urls[1], settings, look)",
+        new="return replica.unknown(str(error))",
+        test="tests/cli/test_repl_policies.py::"
+        "test_the_headroom_of_a_policy_counts_down_while_its_replica_does_not_answer",
+    ),
 )

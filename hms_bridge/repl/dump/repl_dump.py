@@ -262,7 +262,15 @@ class ReplDump(DumpVerb):
     def _tables_dump(
         self, request: DumpRequest, paths: DumpPaths, texts: NotedTexts, event_id: EventId
     ) -> TablesDump:
-        return TablesDump(self._source, self._clock, request, paths, texts, event_id=event_id)
+        return TablesDump(
+            self._source,
+            self._clock,
+            request,
+            paths,
+            texts,
+            event_id=event_id,
+            on_waiting=self._on_waiting,
+        )
 
     def _run_incremental(
         self, plan: DumpPlan, texts: NotedTexts, began_at_ms: int

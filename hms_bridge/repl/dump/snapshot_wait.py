@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from changemanager.clock import span_text
 from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
@@ -109,6 +110,16 @@ def try_snapshot(
     )
 
 
+def waiting_text(database: str, writers: OpenWriters, rules: WaitRules) -> str:
+    """Whom somebody waits for, for people."""
+    span = span_text(int(1000 * rules.timeout_seconds))
+    return (
+        f"waiting for open writers of database {database}, for {span} at most: {writers.text} "
+        f"(open transactions: {_ids(writers.open_txn_ids)}; 'txns' shows them). "
+        "Ctrl-C ends the waiting"
+    )
+
+
 def wait_for_snapshot(
     source: Metastore,
     clock: Clock,
@@ -117,13 +128,16 @@ def wait_for_snapshot(
     rules: WaitRules,
     *,
     keep_alive: Callable[[], None] = lambda: None,
+    on_waiting: Callable[[str], None] = lambda _: None,
 ) -> DatabaseSnapshot:
-    """A snapshot without open writers; ``keep_alive`` is called between two looks.
+    """A snapshot without open writers; ``keep_alive`` is called between two looks, ``on_waiting``
+    is given once whom it waits for.
 
     Raises ReplError if they do not end in time.
     """
     # Whoever waits keeps other dumps out: not for longer because somebody sets a clock back.
     deadline_ms = steady_ms(clock) + rules.timeout_seconds * 1000
+    is_told = False
     while True:
         snapshot, writers = try_snapshot(source, database, tables)
         if writers is None:
@@ -131,6 +145,9 @@ def wait_for_snapshot(
         left_seconds = (deadline_ms - steady_ms(clock)) / 1000
         if left_seconds <= 0:
             break
+        if not is_told:
+            on_waiting(waiting_text(database, writers, rules))
+            is_told = True
         clock.sleep_seconds(min(rules.poll_seconds, left_seconds))
         keep_alive()
     if rules.is_abort_allowed and writers.txn_ids:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from changemanager.uri import EncodedUri
@@ -42,7 +42,8 @@ class WrittenTables:
 
 
 class TablesDump:
-    """Writes tables as they are at a snapshot after ``event_id``; later events may be in both."""
+    """Writes tables as they are at a snapshot after ``event_id``; later events may be in both.
+    ``on_waiting`` is given whom it waits for."""
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class TablesDump:
         texts: NotedTexts,
         *,
         event_id: EventId,
+        on_waiting: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._source = source
         self._clock = clock
@@ -60,6 +62,7 @@ class TablesDump:
         self._paths = paths
         self._texts = texts
         self._event_id = event_id
+        self._on_waiting = on_waiting
 
     def write_functions(self) -> list[EncodedUri]:
         """All of the database, unless the replica does without; the files that they need."""
@@ -106,6 +109,7 @@ class TablesDump:
             transactional_names(tables),
             request.wait,
             keep_alive=reader.keep_alive,
+            on_waiting=self._on_waiting,
         )
         dump = BootstrapDump(
             self._source,

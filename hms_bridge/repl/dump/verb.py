@@ -36,7 +36,7 @@ _IN_HIVE = re.compile(r"(\.cm-part-)?\.?_.*|\d+|events_batch_\d+|metadata|data|\
 
 class DumpVerb:
     """``new_name`` gives each dump a directory name of its own; ``on_waiting`` is given why this
-    waits for another one. Without a ``manifest`` nothing is pinned."""
+    waits. Without a ``manifest`` nothing is pinned."""
 
     def __init__(
         self,

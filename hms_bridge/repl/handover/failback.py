@@ -104,7 +104,7 @@ class Failback:
                 with self._sides.alone_with_loads(ways.old) as lease:
                     self._drop_views(plan, ways, lease.check)
                     self._drop(plan, ways, lease.check)
-            self._sides.policies.add_policies([ways.way_back], is_replacing=True)
+            self._turn(ways)
             self._replicate(plan, ways)
             return plan
 
@@ -162,6 +162,12 @@ class Failback:
                 store.drop_table(database, name, is_data_deleted=True)
         left = sorted(names.difference(plan.dropped))
         ways.old.set_parameters({DIVERGED: ",".join(left) or None})
+
+    def _turn(self, ways: _Ways) -> None:
+        """Raises what :meth:`OpenSides.same_policy` does; InvalidOperationError for a change that
+        comes at the last moment."""
+        turned, made_from = ways.way_back, {ways.way_back.name: self._sides.same_policy()}
+        self._sides.policies.add_policies([turned], is_replacing=True, made_from=made_from)
 
     def _replicate(self, plan: FailbackPlan, ways: _Ways) -> None:
         if plan.is_bootstrap:

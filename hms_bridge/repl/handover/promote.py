@@ -19,7 +19,7 @@ from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.backlog import find_backlog
 from hms_bridge.repl.dump.beginning import ensure_beginning
 from hms_bridge.repl.dump.event_source import EventRange
-from hms_bridge.repl.dump.snapshot_wait import try_snapshot
+from hms_bridge.repl.dump.snapshot_wait import try_snapshot, waiting_text
 from hms_bridge.repl.dump.tables import transactional_names
 from hms_bridge.repl.format.directories import DumpState, later_than, list_dumps
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
@@ -172,7 +172,7 @@ class Promotion:
         clock, rules = self._sides.clock, request.wait
         # Writers stay out meanwhile: not for longer because somebody sets a clock back.
         deadline_ms = steady_ms(clock) + rules.timeout_seconds * 1000
-        has_aborted = False
+        is_told = has_aborted = False
         while True:
             names = transactional_names(source.tables())
             _, writers = try_snapshot(source.metastore, source.database_name, names)
@@ -180,6 +180,9 @@ class Promotion:
                 return
             left_seconds = (deadline_ms - steady_ms(clock)) / 1000
             if left_seconds > 0:
+                if not is_told:
+                    self._sides.say(waiting_text(source.database_name, writers, rules))
+                    is_told = True
                 clock.sleep_seconds(min(rules.poll_seconds, left_seconds))
             elif rules.is_abort_allowed and not has_aborted:
                 source.metastore.abort_txns(writers.txn_ids, AbortReason.REPL_DEFAULT)
@@ -208,6 +211,7 @@ class Promotion:
         """On the replica, where no load is at work; all but the last step change nothing that a
         reader sees."""
         sides, target = self._sides, self._target
+        sides.same_policy()  # the way back is by what it says, and begins here
         handover = self._begin(plan)
         sides.policies.set_paused(plan.request.policy.name, is_paused=True)
         self._end_replays(check_lease)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
 from changemanager.location import Resolver
@@ -78,10 +78,26 @@ class OpenSides:
     unreachable: str = ""
     say: Callable[[str], None] = lambda _: None
 
-    def alone_with_policy(self) -> AbstractContextManager[Lease]:
-        """No cycle of the policy runs meanwhile. Raises BusyError."""
+    @contextmanager
+    def alone_with_policy(self) -> Iterator[Lease]:
+        """No cycle of the policy runs meanwhile. Raises BusyError, and what :meth:`same_policy`
+        does."""
         wanted = LeaseRequest.of(self, LeaseKind.RUN, self.policy.name, self.say)
-        return held_lease(self.keeper, self.clock, wanted)
+        with held_lease(self.keeper, self.clock, wanted) as lease:
+            self.same_policy()  # whoever had the lease may have turned it around
+            yield lease
+
+    def same_policy(self) -> ReplicationPolicy:
+        """The policy as it is kept now. Raises ReplError if that is not any more what its sides
+        were opened by (a pause changes no side), NoSuchObjectError if it was removed."""
+        now = self.policies.get_policy(self.policy.name)
+        if replace(now, is_paused=self.policy.is_paused) != self.policy:
+            raise ReplError(
+                f"policy {now.name} was changed by somebody else meanwhile, so this is not done by "
+                f"it any more. Look at it ('repl policy show {now.name}'), and type this again if "
+                "it is still wanted"
+            )
+        return now
 
     def alone_with_loads(self, side: Side) -> AbstractContextManager[Lease]:
         """Nothing is loaded into a side meanwhile, and this one may change its definitions. Raises
