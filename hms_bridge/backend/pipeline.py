@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
+from psycopg import IsolationLevel
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
@@ -73,6 +74,7 @@ class PipelineAnswer:
 
 
 _BEGIN = PreparedText("BEGIN ISOLATION LEVEL READ COMMITTED")
+_BEGIN_OF_ONE_MOMENT = PreparedText("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _COMMIT = PreparedText("COMMIT")
 
 
@@ -105,7 +107,9 @@ class PipelinedConnection(psycopg.Connection[Row]):
                 self.send_held()
             return answer
         if not self._held_back and self.pgconn.transaction_status == TransactionStatus.IDLE:
-            self._held_back.append(PipelineAnswer(self, _BEGIN, ()))
+            is_of_one_moment = self.isolation_level is IsolationLevel.REPEATABLE_READ
+            begin = _BEGIN_OF_ONE_MOMENT if is_of_one_moment else _BEGIN
+            self._held_back.append(PipelineAnswer(self, begin, ()))
         self._held_back.append(answer)
         return answer
 
