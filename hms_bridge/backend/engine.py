@@ -59,14 +59,19 @@ class Database:
         return self.engine.dialect.driver == "psycopg"
 
     @contextmanager
-    def transaction(self, *, write: bool, by_indexes: bool = False) -> Iterator[Connection]:
+    def transaction(
+        self, *, write: bool, is_of_one_moment: bool = False, by_indexes: bool = False
+    ) -> Iterator[Connection]:
         """A connection inside a transaction: committed at the end, rolled back on any error.
 
         ``write`` must be true for everything that changes or locks rows. On SQLite it takes the
         write lock at once; on PostgreSQL, without it, each statement stands for itself, as it does
-        in READ COMMITTED anyway, and BEGIN and COMMIT are not sent. Transactions do not nest.
-        ``by_indexes``: of short statements about few rows (on PostgreSQL, see
-        :meth:`~hms_bridge.backend.pipeline.PipelinedConnection.go_by_indexes`).
+        in READ COMMITTED anyway, and BEGIN and COMMIT are not sent. ``is_of_one_moment``, for what
+        does not write: all statements see what was committed before the first. Not for what
+        compares rows with the time, which goes on meanwhile. ``by_indexes``: of short statements
+        about few rows (on PostgreSQL, see
+        :meth:`~hms_bridge.backend.pipeline.PipelinedConnection.go_by_indexes`). Transactions do not
+        nest.
         Raises BackendError for what the database refuses, RetryableBackendError where the whole
         transaction may be tried again.
         """
@@ -74,7 +79,9 @@ class Database:
         try:
             with (
                 self._sqlite_writer(write=write),
-                self._connect(write=write, by_indexes=by_indexes) as connection,
+                self._connect(
+                    write=write, is_of_one_moment=is_of_one_moment, by_indexes=by_indexes
+                ) as connection,
                 connection.begin() as transaction,
             ):
                 yield connection
@@ -100,13 +107,15 @@ class Database:
     def _answered(self, _connection: object, _record: object) -> None:
         self._has_answered = True
 
-    def _connect(self, *, write: bool, by_indexes: bool) -> Connection:
+    def _connect(self, *, write: bool, is_of_one_moment: bool, by_indexes: bool) -> Connection:
         connection = self.engine.connect()
         if self.is_pipelined:
             raw: Any = connection.connection.driver_connection
             raw.go_by_indexes(is_wanted=by_indexes)
-        if self._writer is not None:
+        if self._writer is not None:  # SQLite reads what there is at the first statement, always
             return connection.execution_options(**{_WRITES: write})
+        if is_of_one_moment:
+            return connection.execution_options(isolation_level="REPEATABLE READ")
         if not write and self.engine.dialect.name == "postgresql":
             return connection.execution_options(isolation_level="AUTOCOMMIT")
         return connection

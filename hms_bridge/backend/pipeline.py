@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
+from psycopg import IsolationLevel
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
@@ -73,6 +74,7 @@ class PipelineAnswer:
 
 
 _BEGIN = PreparedText("BEGIN ISOLATION LEVEL READ COMMITTED")
+_BEGIN_OF_ONE_MOMENT = PreparedText("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _COMMIT = PreparedText("COMMIT")
 _SCANS = {
     True: PreparedText("SET enable_seqscan TO off"),
@@ -176,7 +178,9 @@ class PipelinedConnection(psycopg.Connection[Row]):
         if not self.autocommit:
             if self._held_back or self.pgconn.transaction_status != TransactionStatus.IDLE:
                 return
-            self._held_back.append(PipelineAnswer(self, _BEGIN, ()))
+            is_of_one_moment = self.isolation_level is IsolationLevel.REPEATABLE_READ
+            begin = _BEGIN_OF_ONE_MOMENT if is_of_one_moment else _BEGIN
+            self._held_back.append(PipelineAnswer(self, begin, ()))
         if self._goes_by_indexes is not self._wants_indexes:
             self._held_back.append(PipelineAnswer(self, _SCANS[self._wants_indexes], ()))
             self._goes_by_indexes = self._wants_indexes

@@ -44,6 +44,7 @@ def run_in_transaction(
     work: Callable[[Connection], T],
     *,
     write: bool,
+    is_of_one_moment: bool = False,
     clock: Clock,
     settings: RetrySettings | None = None,
     chance: random.Random | None = None,
@@ -56,7 +57,10 @@ def run_in_transaction(
     """
 
     def once() -> T:
-        with HeldInterrupts(), database.transaction(write=write) as connection:
+        with (
+            HeldInterrupts(),
+            database.transaction(write=write, is_of_one_moment=is_of_one_moment) as connection,
+        ):
             return work(connection)
 
     try:

@@ -36,6 +36,7 @@ from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.found_partitions import FoundPartitions, StoredPartition, described
 from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.partition_predicate import BoundFilter
+from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,
     delete_storages,
@@ -92,10 +93,13 @@ def partition_names(
 
 
 def find_by_names(
-    connection: Connection, stored: StoredTable, names: Collection[str]
+    connection: Connection,
+    stored: StoredTable,
+    names: Collection[str],
+    lock: RowLock = RowLock.NONE,
 ) -> FoundPartitions:
     """Those that exist, sorted by name."""
-    return _load(connection, stored.table, list(_ids_of_names(connection, stored, names).values()))
+    return _load(connection, stored.table, _ids_of_names(connection, stored, names), lock)
 
 
 def existing_names(
@@ -130,7 +134,11 @@ def find_all(connection: Connection, stored: StoredTable, max_parts: int = -1) -
 
 
 def find_by_values(
-    connection: Connection, stored: StoredTable, prefix: Sequence[str], max_parts: int = -1
+    connection: Connection,
+    stored: StoredTable,
+    prefix: Sequence[str],
+    max_parts: int = -1,
+    lock: RowLock = RowLock.NONE,
 ) -> FoundPartitions:
     """Those whose values match; "" or a missing value matches all.
 
@@ -146,17 +154,19 @@ def find_by_values(
     chosen = BoundFilter(
         lambda values: all(values[place] in texts for place, texts in required.items()), required
     )
-    return find_by_filter(connection, stored, chosen, max_parts)
+    return find_by_filter(connection, stored, chosen, max_parts, lock)
 
 
 def find_by_filter(
-    connection: Connection, stored: StoredTable, chosen: BoundFilter, max_parts: int = -1
+    connection: Connection,
+    stored: StoredTable,
+    chosen: BoundFilter,
+    max_parts: int = -1,
+    lock: RowLock = RowLock.NONE,
 ) -> FoundPartitions:
     """Those that a filter selects, sorted by name."""
-    return load_matches(
-        connection, stored, matches(connection, stored, chosen.selects, chosen.required_values),
-        max_parts,
-    )  # fmt: skip
+    found = matches(connection, stored, chosen.selects, chosen.required_values)
+    return load_matches(connection, stored, found, max_parts, lock)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -228,19 +238,31 @@ def _value_at(place: int) -> ScalarSelect[Any]:
 
 
 def load_matches(
-    connection: Connection, stored: StoredTable, chosen: Matches, max_parts: int = -1
+    connection: Connection,
+    stored: StoredTable,
+    chosen: Matches,
+    max_parts: int = -1,
+    lock: RowLock = RowLock.NONE,
 ) -> FoundPartitions:
     """The partitions themselves, or the first ``max_parts`` of them."""
     wanted = chosen.selected if max_parts < 0 else chosen.selected[:max_parts]
-    return _load(connection, stored.table, [key for _, key in wanted])
+    return _load(connection, stored.table, dict(wanted), lock)
 
 
 def _values_in(name: str) -> list[str]:
     return [unescape(part.partition("=")[2]) for part in name.split("/")]
 
 
-def _load(connection: Connection, table: Table, keys: Sequence[int]) -> FoundPartitions:
-    rows = [row for piece in batches(keys) for row in _OF_KEYS.named(connection, keys=piece)]
+def _load(
+    connection: Connection, table: Table, wanted: Mapping[str, int], lock: RowLock
+) -> FoundPartitions:
+    """Partitions with these names and keys. Who waited for their rows does not get those that were
+    dropped or renamed meanwhile: two that change a partition share the row of its table."""
+    pieces = list(batches(sorted(wanted.values())))
+    for piece in pieces:
+        hold(connection, PARTITIONS.c.PART_ID, PARTITIONS.c.PART_ID.in_(piece), lock)
+    found = (row for piece in pieces for row in _OF_KEYS.named(connection, keys=piece))
+    rows = [row for row in found if wanted.get(row.PART_NAME) == row.PART_ID]
     return described(connection, table, rows)
 
 

@@ -23,7 +23,9 @@ class RowLock(Enum):
 def hold(
     connection: Connection, key: ColumnElement[Any], where: ColumnElement[bool], lock: RowLock
 ) -> None:
-    """Hold the rows that match. On SQLite the write transaction does it already."""
+    """Hold the rows that match, in the order of their keys, so that nobody waits in a ring. On
+    SQLite the write transaction does it already."""
     if lock is RowLock.NONE or connection.dialect.name == "sqlite":
         return
-    connection.execute(select(key).where(where).with_for_update(read=lock is RowLock.SHARED)).all()
+    rows = select(key).where(where).order_by(key)
+    connection.execute(rows.with_for_update(read=lock is RowLock.SHARED)).all()

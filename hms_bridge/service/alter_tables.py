@@ -99,7 +99,7 @@ class AlterTableVerbs(VerbFamily):
             return wanted
         location = wanted.storage.location
         if not location:
-            stored = self._transactions.read(
+            stored = self._transactions.read_whole(
                 lambda c: tables.find_table(
                     c, wanted.database_name, wanted.name, wanted.catalog_name
                 )
@@ -155,7 +155,7 @@ class AlterTableVerbs(VerbFamily):
             )
             return old, from_database.database, to_database.database, highest
 
-        stored, old_database, new_database, highest = self._transactions.read(work)
+        stored, old_database, new_database, highest = self._transactions.read_whole(work)
         old, source = stored.table, stored.table.storage.location
         _check_replication(old_database, new_database)
         check_alteration(old, wanted)

@@ -13,7 +13,7 @@ from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError
 from hms_bridge.model.connector import DataConnector
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole, writes
 
 _NAME = re.compile(r"\w+", re.ASCII)
 
@@ -62,5 +62,5 @@ class ConnectorVerbs(VerbFamily):
     create_connector = writes(_create)
     alter_connector = writes(_alter)
     drop_connector = writes(_drop)
-    get_connector = reads(sql(_get))
+    get_connector = reads_whole(sql(_get))
     get_connector_names = reads(sql(connectors.connector_names))

@@ -18,7 +18,7 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
 from hms_bridge.model.constraint import ColumnConstraint, ConstraintKind, ReferredColumn
 from hms_bridge.notification import object_events
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole, writes
 
 _PREFIXES = {
     ConstraintKind.PRIMARY_KEY: "pk",
@@ -127,7 +127,7 @@ def _drop_constraint(
 class ConstraintVerbs(VerbFamily):
     """The ConstraintStore."""
 
-    get_constraints = reads(sql(_get_constraints))
+    get_constraints = reads_whole(sql(_get_constraints))
     add_constraints = writes(add_constraints)
     drop_constraint = writes(_drop_constraint)
 

@@ -31,7 +31,7 @@ from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.drops import Looked
 from hms_bridge.service.foundation import VerbFamily, normal_database
 from hms_bridge.service.replica_gate import require_place_kept
-from hms_bridge.service.unit_of_work import UnitOfWork, reads
+from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole
 from hms_bridge.txn import abort, replication, resources
 
 
@@ -42,12 +42,12 @@ def _get_database(connection: Connection, name: str, catalog: str = DEFAULT_CATA
 class DatabaseVerbs(VerbFamily):
     """create, get, alter, drop of databases (CatalogStore)."""
 
-    get_database = reads(sql(_get_database))
+    get_database = reads_whole(sql(_get_database))
     get_databases = reads(sql(databases.database_names))
 
     def create_database(self, database: Database) -> None:
         normal = normal_database(database)
-        catalog, existing = self._transactions.read(
+        catalog, existing = self._transactions.read_whole(
             lambda c: (
                 catalogs.require_catalog(c, normal.catalog_name),
                 databases.find_database(c, normal.name, normal.catalog_name),

@@ -108,7 +108,7 @@ class Drops:
                     writers[name] = write_ids.writers_of(connection, database, name)
             return self._deletable(connection, wanted), writers
 
-        return self._look(*self._transactions.read(work))
+        return self._look(*self._transactions.read_whole(work))
 
     def look_at_partitions(
         self,
@@ -126,7 +126,7 @@ class Drops:
             wanted = list(_places(find(connection, stored)))
             return self._deletable(connection, wanted), {table.name: writers}
 
-        return self._look(*self._transactions.read(work))
+        return self._look(*self._transactions.read_whole(work))
 
     def drop_partitions(
         self,

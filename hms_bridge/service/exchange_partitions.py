@@ -56,7 +56,7 @@ class ExchangePartitionVerbs(VerbFamily):
         compiler does. Raises MetaError, also if nothing has these values, or the target has one
         of the partitions; InvalidOperationError if one of the directories is there.
         """
-        plan = self._transactions.read(lambda c: self._plan(c, values, source, target))
+        plan = self._transactions.read_whole(lambda c: self._plan(c, values, source, target))
         if plan.is_source_of_replication:
             self._files.require_archive(f"table {plan.source.table.full_name}")
         self._file_work.settle(*(place for _, *both in plan.moves for place in both))
@@ -96,7 +96,7 @@ class ExchangePartitionVerbs(VerbFamily):
                 unit.connection, key.database, key.table, key.catalog, RowLock.SHARED
             )
         # Once more under the locks: the rows must still say what the directories were moved for.
-        plan = self._plan(unit.connection, values, source, target)
+        plan = self._plan(unit.connection, values, source, target, RowLock.EXCLUSIVE)
         is_same = [old.id for old, _ in plan.pairs] == [old.id for old, _ in planned.pairs]
         is_same &= plan.moves == planned.moves
         if not is_same or not all(self._file_work.finish(unit, task) for task in moved):
@@ -121,8 +121,9 @@ class ExchangePartitionVerbs(VerbFamily):
         values: Mapping[str, str],
         source: TableName,
         target: TableName,
+        lock: RowLock = RowLock.NONE,
     ) -> _Exchange:
-        plan = _plan(connection, values, source, target)
+        plan = _plan(connection, values, source, target, lock)
         for name in dict.fromkeys((source.database, target.database)):
             require_definitions_open(connection, name, f"exchange_partitions {target.table}")
         owner = Owner(
@@ -133,13 +134,17 @@ class ExchangePartitionVerbs(VerbFamily):
 
 
 def _plan(
-    connection: Connection, values: Mapping[str, str], source: TableName, target: TableName
+    connection: Connection,
+    values: Mapping[str, str],
+    source: TableName,
+    target: TableName,
+    lock: RowLock,
 ) -> _Exchange:
     """What would be done. Raises MetaError for what must not."""
     into = _require(connection, target, "destination")
     out_of = _require(connection, source, "source")
     wanted = _values(out_of.table, values)
-    moving = partitions.find_by_values(connection, out_of, wanted).stored()
+    moving = partitions.find_by_values(connection, out_of, wanted, lock=lock).stored()
     if not moving:
         shown = ", ".join(f"{key}={value}" for key, value in values.items())
         raise MetaError(

@@ -17,7 +17,7 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.function import Function
 from hms_bridge.notification import object_events
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole, writes
 
 _NAME = re.compile(r"\w+", re.ASCII)
 """MetaStoreUtils.validateName: a function's name stands in statements without quotes."""
@@ -102,8 +102,8 @@ class FunctionVerbs(VerbFamily):
 
     create_function = writes(_create_function)
     alter_function = writes(_alter_function)
-    get_function = reads(sql(_get_function))
-    get_functions = reads(sql(_get_functions))
+    get_function = reads_whole(sql(_get_function))
+    get_functions = reads_whole(sql(_get_functions))
 
     def drop_function(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
         key = _key(catalog, database, name)

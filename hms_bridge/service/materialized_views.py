@@ -10,7 +10,7 @@ from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, CreationMetadata, Table
 from hms_bridge.model.target import TableName
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole, writes
 from hms_bridge.txn import materialization
 
 
@@ -45,7 +45,7 @@ class MaterializedViewVerbs(VerbFamily):
     """The MaterializedViewStore."""
 
     update_creation_metadata = writes(_update_creation_metadata)
-    get_materialized_views = reads(sql(_get_materialized_views))
+    get_materialized_views = reads_whole(sql(_get_materialized_views))
     get_materialization_changes = reads(materialization.changes_since)
     lock_materialization_rebuild = writes(materialization.lock_rebuild)
     heartbeat_materialization_rebuild = writes(materialization.heartbeat_rebuild)

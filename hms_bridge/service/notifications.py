@@ -10,6 +10,7 @@ from changemanager.location import is_below, parse_uri
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, partitions, tables, view_creation
+from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import InvalidObjectError, NoSuchObjectError
 from hms_bridge.hooks import points
@@ -53,7 +54,9 @@ class NotificationVerbs(VerbFamily):
             database_name=notification.database_name.lower(),
             table_name=notification.table_name.lower(),
         )
-        stored = tables.require_table(connection, lowered.database_name, lowered.table_name)
+        stored = tables.require_table(
+            connection, lowered.database_name, lowered.table_name, lock=RowLock.SHARED
+        )
         database = databases.require_database(connection, lowered.database_name).database
         partition = _partition(connection, stored, lowered.partition_values)
         _require_own_files(lowered.files, stored.table, partition)
@@ -74,7 +77,7 @@ class NotificationVerbs(VerbFamily):
 
     def _inserted(self, unit: UnitOfWork, given: InsertNotification) -> EventDraft:
         key = (given.database_name.lower(), given.table_name.lower(), given.catalog_name.lower())
-        stored = tables.require_table(unit.connection, *key)
+        stored = tables.require_table(unit.connection, *key, RowLock.SHARED)
         stored = view_creation.with_creation(unit.connection, stored)
         partition = _partition(unit.connection, stored, given.partition_values)
         # Hive names the change manager's root here whether or not the database is a source.
@@ -112,7 +115,7 @@ def _partition(
     if not values:
         return None
     name = partitions.name_of(stored.table, values)
-    named = partitions.find_by_names(connection, stored, [name]).stored()
+    named = partitions.find_by_names(connection, stored, [name], RowLock.SHARED).stored()
     if not named:
         raise NoSuchObjectError(f"partition {name} of {stored.table.full_name} not found")
     return named[0].partition

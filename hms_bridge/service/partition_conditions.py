@@ -25,7 +25,7 @@ from hms_bridge.model.expression import Condition, ConditionToDrop, FilterText, 
 from hms_bridge.model.target import TableName
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.partition_queries import require_named
-from hms_bridge.service.unit_of_work import UnitOfWork, reads
+from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole
 
 _EVERYTHING = BoundExpression(lambda _: True)
 
@@ -108,10 +108,10 @@ class PartitionConditionVerbs(VerbFamily):
     refused where partitions would be dropped.
     """
 
-    get_partitions_by_condition = reads(sql(_get_partitions_by_condition))
-    get_partition_names_by_condition = reads(sql(_get_partition_names_by_condition))
-    count_partitions_by_filter = reads(sql(_count_partitions_by_filter))
-    get_partition_values = reads(sql(_get_partition_values))
+    get_partitions_by_condition = reads_whole(sql(_get_partitions_by_condition))
+    get_partition_names_by_condition = reads_whole(sql(_get_partition_names_by_condition))
+    count_partitions_by_filter = reads_whole(sql(_count_partitions_by_filter))
+    get_partition_values = reads_whole(sql(_get_partition_values))
 
     def drop_partitions_by_conditions(
         self,
@@ -131,7 +131,13 @@ class PartitionConditionVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> tuple[Sequence[FileTask], tuple[Partition, ...]]:
             stored = tables.require_table(unit.connection, *key.parts, RowLock.SHARED)
-            to_drop = _to_drop(unit.connection, stored, conditions, is_if_exists=is_if_exists)
+            to_drop = _to_drop(
+                unit.connection,
+                stored,
+                conditions,
+                is_if_exists=is_if_exists,
+                lock=RowLock.EXCLUSIVE,
+            )
             tasks = self._drops.drop_partitions(
                 unit, stored, to_drop, looked=looked, is_purge=is_purge
             )
@@ -180,6 +186,7 @@ def _to_drop(
     conditions: Sequence[ConditionToDrop],
     *,
     is_if_exists: bool,
+    lock: RowLock = RowLock.NONE,
 ) -> Sequence[StoredPartition]:
     dropped: dict[str, StoredPartition] = {}
     for wanted in conditions:
@@ -187,11 +194,11 @@ def _to_drop(
         if chosen.is_uncertain:
             reason = _why_undecided(stored, wanted.condition, "none is dropped")
             raise MetaError(f"Unexpected unknown partitions to drop: {reason}")
-        if not chosen.selected and not is_if_exists:
+        loaded = partitions.load_matches(connection, stored, chosen, lock=lock).stored()
+        if not loaded and not is_if_exists:
             raise NoSuchObjectError(
                 f"Some partitions to drop are missing of {stored.table.full_name}"
             )
-        loaded = partitions.load_matches(connection, stored, chosen).stored()
         for partition in loaded:
             _check_archive(partition.partition, wanted.archive_level)
         dropped.update({partition.name: partition for partition in loaded})

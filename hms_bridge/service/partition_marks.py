@@ -13,7 +13,7 @@ from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.target import TableName
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole, writes
 
 
 def _mark(unit: UnitOfWork, name: TableName, values: Mapping[str, str], kind: int) -> None:
@@ -47,4 +47,4 @@ class PartitionMarkVerbs(VerbFamily):
     """The ServedMarks."""
 
     mark_partition = writes(_mark)
-    is_partition_marked = reads(sql(_is_marked))
+    is_partition_marked = reads_whole(sql(_is_marked))

@@ -15,7 +15,7 @@ from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition
 from hms_bridge.model.partition_list import PartitionList
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import reads
+from hms_bridge.service.unit_of_work import reads_whole
 
 
 def _get_partition(
@@ -102,9 +102,9 @@ def require_named(connection: Connection, database: str, table: str, catalog: st
 class PartitionQueryVerbs(VerbFamily):
     """get of partitions (CatalogStore)."""
 
-    get_partition = reads(sql(_get_partition))
-    get_partition_names = reads(sql(_get_partition_names))
-    get_partitions = reads(sql(_get_partitions))
-    get_partitions_by_names = reads(sql(_get_partitions_by_names))
-    get_partitions_by_values = reads(sql(_get_partitions_by_values))
-    get_partitions_by_filter = reads(sql(_get_partitions_by_filter))
+    get_partition = reads_whole(sql(_get_partition))
+    get_partition_names = reads_whole(sql(_get_partition_names))
+    get_partitions = reads_whole(sql(_get_partitions))
+    get_partitions_by_names = reads_whole(sql(_get_partitions_by_names))
+    get_partitions_by_values = reads_whole(sql(_get_partitions_by_values))
+    get_partitions_by_filter = reads_whole(sql(_get_partitions_by_filter))

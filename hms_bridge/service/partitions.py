@@ -68,7 +68,7 @@ class PartitionVerbs(VerbFamily):
         catalog: str = DEFAULT_CATALOG,
     ) -> tuple[Partition, ...]:
         key = TableName.lower(database, table, catalog)
-        stored = self._transactions.read(lambda c: _table_to_add_to(c, key))
+        stored = self._transactions.read_whole(lambda c: _table_to_add_to(c, key))
         wanted = _distinct(
             stored.table, [_complete(stored.table, p, self._roots, is_new=True) for p in partitions]
         )
@@ -200,7 +200,7 @@ class PartitionVerbs(VerbFamily):
 
         return {
             new.values: self._files.count(new.storage.location or old.storage.location)
-            for old, new, table in self._transactions.read(work)
+            for old, new, table in self._transactions.read_whole(work)
             if file_statistics.is_due_for_partition(table, old, new, environment)
         }
 
@@ -213,7 +213,9 @@ class PartitionVerbs(VerbFamily):
         }
         existing = {
             p.name: p
-            for p in partitions.find_by_names(unit.connection, stored, list(named)).stored()
+            for p in partitions.find_by_names(
+                unit.connection, stored, list(named), RowLock.EXCLUSIVE
+            ).stored()
         }
         missing = [name for name in named if name not in existing]
         if missing:
@@ -270,7 +272,9 @@ class PartitionVerbs(VerbFamily):
 
         def work(unit: UnitOfWork) -> Sequence[FileTask]:
             stored = _table(unit.connection, key, RowLock.SHARED)
-            doomed = partitions.find_by_names(unit.connection, stored, names).stored()
+            doomed = partitions.find_by_names(
+                unit.connection, stored, names, RowLock.EXCLUSIVE
+            ).stored()
             if len(doomed) < len(set(names)) and not is_if_exists:
                 missing = sorted(set(names) - {partition.name for partition in doomed})
                 raise NoSuchObjectError(
@@ -292,10 +296,6 @@ def _table_to_add_to(
     connection: Connection, key: TableName, lock: RowLock = RowLock.NONE
 ) -> StoredTable:
     stored = tables.find_table(connection, *key.parts, lock)
-    if stored is not None and not stored.table.is_partitioned:
-        # Its row and its columns are two statements: one that was dropped in between seems to have
-        # no partition columns, and is not there at a second look.
-        stored = tables.find_table(connection, *key.parts, lock)
     if stored is None:
         raise NoSuchObjectError(
             f"Unable to add partitions because {key.catalog}.{key} does not exist"

@@ -54,7 +54,7 @@ class RenamePartitionVerbs(VerbFamily):
         catalog: str = DEFAULT_CATALOG,
     ) -> None:
         key = TableName.lower(database, table, catalog)
-        stored, old, is_source, highest = self._transactions.read(
+        stored, old, is_source, highest = self._transactions.read_whole(
             lambda c: _look_up(c, key, values)
         )
         move = _move_of(stored.table, old, partition)
@@ -95,7 +95,7 @@ class RenamePartitionVerbs(VerbFamily):
     def _rename(self, unit: UnitOfWork, renaming: _Renaming, move: FileTask | None) -> None:
         stored = tables.require_table(unit.connection, *renaming.table_key.parts, RowLock.SHARED)
         table = stored.table
-        old = _require_old(unit.connection, stored, renaming.old_name)
+        old = _require_old(unit.connection, stored, renaming.old_name, RowLock.EXCLUSIVE)
         _require_free(unit.connection, stored, renaming.wanted)
         if move is not None:
             owner = Owner(table=table, partitions=frozenset({old.name}))
@@ -151,8 +151,10 @@ def _move_of(table: Table, old: StoredPartition, wanted: Partition) -> tuple[str
     return (source, target) if is_own and not is_elsewhere_wanted and source != target else None
 
 
-def _require_old(connection: Connection, stored: StoredTable, name: str) -> StoredPartition:
-    stored_partitions = partitions.find_by_names(connection, stored, [name]).stored()
+def _require_old(
+    connection: Connection, stored: StoredTable, name: str, lock: RowLock = RowLock.NONE
+) -> StoredPartition:
+    stored_partitions = partitions.find_by_names(connection, stored, [name], lock).stored()
     if not stored_partitions:
         raise InvalidOperationError(
             "Unable to rename partition because old partition does not exist"

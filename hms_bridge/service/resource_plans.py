@@ -30,7 +30,7 @@ from hms_bridge.model.resource_plan import (
     ResourcePlan,
 )
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole, writes
 
 _FIRST_POOL = Pool(path="default", fraction=1.0, query_parallelism=4)
 """Of a new plan (metastore.wm.default.pool.size)."""
@@ -212,6 +212,6 @@ class ResourcePlanVerbs(VerbFamily):
     alter_resource_plan = writes(_alter)
     replace_resource_plan = writes(_replace)
     drop_resource_plan = writes(_drop)
-    get_resource_plan = reads(sql(_get))
-    get_resource_plans = reads(sql(_get_all))
-    get_resource_plan_report = reads(sql(_report))
+    get_resource_plan = reads_whole(sql(_get))
+    get_resource_plans = reads_whole(sql(_get_all))
+    get_resource_plan_report = reads_whole(sql(_report))

@@ -27,7 +27,7 @@ from hms_bridge.service.believable_statistics import (
 )
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.statistics_updates import set_column_statistics
-from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole, writes
 
 
 def _get_column_statistics(
@@ -98,10 +98,10 @@ class StatisticsVerbs(VerbFamily):
     """The StatisticsStore."""
 
     set_column_statistics = writes(set_column_statistics)
-    get_column_statistics = reads(sql(_get_column_statistics))
-    get_aggregated_statistics = reads(sql(_get_aggregated_statistics))
+    get_column_statistics = reads_whole(sql(_get_column_statistics))
+    get_aggregated_statistics = reads_whole(sql(_get_aggregated_statistics))
     delete_column_statistics = writes(_delete_column_statistics)
-    get_columns_with_statistics = reads(sql(_get_columns_with_statistics))
+    get_columns_with_statistics = reads_whole(sql(_get_columns_with_statistics))
     count_changed_rows = writes(sql(view_creation.count_changed_rows))
 
 

@@ -29,7 +29,7 @@ from hms_bridge.service import constraints as constraints_of
 from hms_bridge.service import file_statistics
 from hms_bridge.service import privileges as privileges_of
 from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
-from hms_bridge.service.unit_of_work import UnitOfWork, reads
+from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole
 
 
 def _get_table(
@@ -50,9 +50,9 @@ def _get_tables_by_names(
 class TableVerbs(VerbFamily):
     """create, get, drop of tables (CatalogStore)."""
 
-    get_table = reads(sql(_get_table))
+    get_table = reads_whole(sql(_get_table))
     get_tables = reads(sql(tables.table_names))
-    get_tables_by_names = reads(sql(_get_tables_by_names))
+    get_tables_by_names = reads_whole(sql(_get_tables_by_names))
 
     def create_table(self, table: Table, *, trusted_columns: Sequence[str] = ()) -> None:
         self.create_constrained_table(table, (), trusted_columns=trusted_columns)
@@ -99,7 +99,7 @@ class TableVerbs(VerbFamily):
 
     def _database_for(self, table: Table) -> Database:
         """Its database; refused before a directory is made if the table is there already."""
-        database, existing = self._transactions.read(
+        database, existing = self._transactions.read_whole(
             lambda c: (
                 databases.find_database(c, table.database_name, table.catalog_name),
                 tables.find_table(c, table.database_name, table.name, table.catalog_name),

@@ -59,7 +59,9 @@ class TruncationVerbs(VerbFamily):
     ) -> None:
         key = TableName.lower(database, name, catalog)
         given = WriteId(-1) if write_id is None else write_id
-        truncation = self._transactions.read(lambda c: _look_up(c, key, partition_names, given))
+        truncation = self._transactions.read_whole(
+            lambda c: _look_up(c, key, partition_names, given)
+        )
         self._transactions.read(
             lambda c: require_definitions_open(
                 c, key.database, f"truncate {truncation.table.full_name}"

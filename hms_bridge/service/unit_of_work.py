@@ -193,6 +193,17 @@ class Transactions:
             self.database, work, write=False, clock=self.clock, settings=self._retry
         )
 
+    def read_whole(self, work: Callable[[Connection], T]) -> T:
+        """As :meth:`read`, for what stands in many rows: all of them as they were at one moment."""
+        return run_in_transaction(
+            self.database,
+            work,
+            write=False,
+            is_of_one_moment=True,
+            clock=self.clock,
+            settings=self._retry,
+        )
+
     def write(
         self,
         work: Callable[[UnitOfWork], T],
@@ -279,6 +290,21 @@ def reads(verb: Callable[Concatenate[Work, P], T]) -> Callable[Concatenate[Verbs
     def in_transaction(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
         given = verbs._transactions
         return given.read(
+            lambda connection: verb(Work(connection, given.clock, given.settings), *args, **kwargs)
+        )
+
+    return in_transaction
+
+
+def reads_whole(verb: Callable[Concatenate[Work, P], T]) -> Callable[Concatenate[Verbs, P], T]:
+    """As :func:`reads`, for a verb that puts objects together from several statements: else one
+    that is changed meanwhile would come half as it was and half as it is, without the rows of
+    either (a table without columns)."""
+
+    @wraps(verb)
+    def in_transaction(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        given = verbs._transactions
+        return given.read_whole(
             lambda connection: verb(Work(connection, given.clock, given.settings), *args, **kwargs)
         )
 

@@ -41,6 +41,7 @@ SUITES = {
         "tests/service/test_hooks_at_least_once.py",
         "tests/service/test_inner_hooks.py",
         "tests/service/test_many_at_once.py",
+        "tests/service/test_objects_of_one_moment.py",
         "tests/service/test_shared_writes.py",
         "tests/service/test_truncations.py",
         "tests/server/test_constraints.py",
