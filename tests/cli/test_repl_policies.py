@@ -510,6 +510,33 @@ def test_policies_go_to_another_machine_as_toml(replication: Replication, tmp_pa
     assert replication.ok("policy", "export", "sales").out == text
 
 
+def test_an_imported_policy_of_what_is_not_there_is_refused(
+    replication: Replication, tmp_path: Path
+) -> None:
+    """As one that is added: its first cycle would say so, at night. All are kept, or none."""
+    whole = replication.ok("policy", "export").out
+    mistyped = whole.replace('name = "sales"', 'name = "b"').replace(
+        'database = "sales"', 'database = "salse"'
+    )
+    lost = whole.replace(replication.program.url, "sqlite:////nowhere/lost.db")
+    file = tmp_path / "policies.toml"
+    for text, why in (
+        (f"{whole}\n{mistyped}", "did you mean sales"),
+        (lost, "cannot be asked for its database"),
+    ):
+        file.write_text(text)
+        for more in ((), ("--dry-run",)):
+            answer = replication.run("policy", "import", str(file), "--replace", *more)
+            assert answer.exit_code == 1, answer.err
+            assert why in answer.err
+            assert "--source-later" in answer.err
+        assert replication.ok("policy", "export").out == whole
+    replication.ok("policy", "import", str(file), "--replace", "--source-later")
+    # What is kept already is not asked again: a source that is lost keeps nobody from an import.
+    replication.ok("policy", "import", str(file))
+    assert "nowhere" in replication.ok("policy", "export").out
+
+
 def test_what_makes_no_sense_is_refused(replication: Replication) -> None:
     for words, why in (
         (("run",), "name policies, or give --all"),
