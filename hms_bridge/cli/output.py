@@ -33,12 +33,14 @@ def print_rows(
     output_format: str,
     *,
     shown: Sequence[str] | None = None,
+    spared: Sequence[str] = (),
     null: str = _NOTHING,
 ) -> None:
     """Print ``rows``; ``columns`` are the keys to show, in order, also where there are no rows.
 
     ``shown``: the columns of the table that a person sees, if others; those in which no row has a
-    value are left out. ``null`` stands for no value there; unless it is a word of its own, such as
+    value are left out. ``spared``: those that too narrow a terminal does without, the first one
+    first. ``null`` stands for no value there; unless it is a word of its own, such as
     NULL, a terminal that is too narrow leaves out columns without any value, too. JSON lines are
     printed as rows come.
     """
@@ -48,11 +50,11 @@ def print_rows(
     elif output_format == "json":
         click.echo(_json_array([_json(row, columns) for row in rows]))
     elif shown is None:
-        _print_table(list(rows), columns, null)
+        _print_table(list(rows), columns, null, spared)
     else:
         listed = list(rows)
         filled = [c for c in shown if any(row.get(c) is not None for row in listed)]
-        _print_table(listed, filled if listed else shown, null)
+        _print_table(listed, filled if listed else shown, null, spared)
 
 
 def print_record(record: Row, output_format: str) -> None:
@@ -195,20 +197,27 @@ def _cell(value: object, null: str) -> Text:
         return Text(value.hex(" "))
     if isinstance(value, list | tuple | Mapping):
         return Text(json.dumps(_json_value(value), ensure_ascii=False))
-    return Text(_printable(_text(value)))
+    return Text(printable(_text(value)))
 
 
-def _printable(text: str) -> str:
-    """Line ends and a terminal's commands would break the table, or worse."""
+def printable(text: str) -> str:
+    """A text for a terminal: line ends and its commands would break a table, or worse."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _print_table(rows: Sequence[Row], columns: Sequence[str], null: str) -> None:
+def _print_table(
+    rows: Sequence[Row], columns: Sequence[str], null: str, spared: Sequence[str]
+) -> None:
     width, gap = _console().width, _gap_of(rows, columns, null, _console().width)
     if rows and gap is None and null == _NOTHING:
         columns = [name for name in columns if any(row.get(name) is not None for row in rows)]
+        gap = _gap_of(rows, columns, null, width)
+    for spare in spared:
+        if gap is not None:
+            break
+        columns = [name for name in columns if name != spare]
         gap = _gap_of(rows, columns, null, width)
     if rows and gap is None:
         _print_blocks(rows, columns, null)

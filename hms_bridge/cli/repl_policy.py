@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 _COLUMNS = ("policy", "source", "database", "tables", "target", "into", "root", "paused")
 
 
+_source_later_option = click.option(
+    "--source-later",
+    "is_source_later",
+    is_flag=True,
+    help="The source, or its database, need not be there yet.",
+)
+
+
 @click.group()
 def policy() -> None:
     """Keep what is replicated from where to where; 'repl run' does it.
@@ -47,12 +55,7 @@ def policy() -> None:
     is_flag=True,
     help="Change the policy of that name: what is not given stays as it is.",
 )
-@click.option(
-    "--source-later",
-    "is_source_later",
-    is_flag=True,
-    help="The source, or its database, need not be there yet.",
-)
+@_source_later_option
 @called(has_plan=True, needs_database=True, has_output=False)
 def add(given: GivenPolicy, is_replacing: bool, is_source_later: bool, call: Call) -> None:
     """Keep a policy NAME: that DATABASE (else the one called NAME) of a source is replicated.
@@ -238,9 +241,13 @@ def export(names: tuple[str, ...], call: Call) -> None:
 @policy.command("import")
 @click.argument("file", type=click.File(encoding="utf-8"))
 @click.option("--replace", "is_replacing", is_flag=True, help="In place of those of the same name.")
+@_source_later_option
 @called(has_plan=True, needs_database=True, has_output=False)
-def import_policies(file: IO[str], is_replacing: bool, call: Call) -> None:
+def import_policies(file: IO[str], is_replacing: bool, is_source_later: bool, call: Call) -> None:
     """Keep the policies of a TOML FILE; - is standard input. All of them, or none.
+
+    The sources must have their databases; those of policies that are kept with the same source
+    already are not asked again. Where a source is down or lost: --source-later.
 
     \b
     Examples:
@@ -255,6 +262,11 @@ def import_policies(file: IO[str], is_replacing: bool, call: Call) -> None:
     except UnicodeDecodeError as error:
         raise ConfigError(f"cannot read {place}: {error}; write the policies in UTF-8") from error
     made = [_ready(policy) for policy in parse_policies(text, place)]
+    if not is_source_later:
+        known = {kept.name: kept.source for kept in kept_policies(call).policies}
+        for policy in made:
+            if policy.source != known.get(policy.name):
+                require_database_at_source(policy, call.metastore_url)
     _keep(made, call, is_replacing=is_replacing)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import click
 from hms_bridge.cli.copy_options import CopyOptions, copy_options
 from hms_bridge.cli.open_cycle import open_cycle
 from hms_bridge.cli.options import duration_option_ms
-from hms_bridge.cli.output import print_rows, say, size_text, time_text
+from hms_bridge.cli.output import print_rows, printable, say, size_text, time_text
 from hms_bridge.cli.repl_options import Call, called
 from hms_bridge.cli.repl_run_metrics import CycleNews, cycle_metrics_options, cycles_told
 from hms_bridge.errors import BusyError, ConfigError, HmsBridgeError
@@ -40,8 +40,10 @@ _CYCLE_COLUMNS = (
     "bytes", "attempts", "host", "dump", "why",
 )  # fmt: skip
 _CYCLE_SHOWN = (
-    "policy", "cycle", "started", "seconds", "outcome", "kind", "events", "files", "size", "why",
+    "policy", "cycle", "started", "seconds", "outcome", "kind", "events", "files", "size",
 )  # fmt: skip
+_CYCLE_SPARED = ("files", "seconds", "kind", "events", "size")
+"""On a narrow terminal: when something was done, and what became of it, counts for more."""
 _PLAN_COLUMNS = ("policy", "kind", "reason", "after_event", "until_event", "tables", "why")
 _HISTORY_MAX = 100
 
@@ -128,7 +130,9 @@ def run(
 def history(policy: str | None, limit: int, call: Call) -> None:
     """What each cycle of POLICY, or of all, did: newest first.
 
-    Of cycles in a row that found nothing new the last is kept.
+    Of cycles in a row that found nothing new the last is kept. Why others failed stands below the
+    table, each reason once. A terminal that is too narrow for all columns does without some; JSON
+    has all of them.
 
     \b
     Examples:
@@ -145,7 +149,21 @@ def history(policy: str | None, limit: int, call: Call) -> None:
         rows = [row | {"size": size} for row, size in zip(rows, sizes, strict=True)]
     # Named once, a policy needs no column: eighty characters hold the others.
     shown = [name for name in _CYCLE_SHOWN if policy is None or name != "policy"]
-    print_rows(rows, _CYCLE_COLUMNS, call.output_format, shown=shown)
+    print_rows(rows, _CYCLE_COLUMNS, call.output_format, shown=shown, spared=_CYCLE_SPARED)
+    if call.output_format == "table":
+        for line in _reasons(cycles):
+            click.echo(line)
+
+
+def _reasons(cycles: Iterable[Cycle]) -> Iterator[str]:
+    """Why cycles failed: one that fails each hour for the same reason says so once."""
+    numbers: dict[tuple[str, str], list[int]] = {}
+    for cycle in cycles:
+        if cycle.result.message is not None:
+            numbers.setdefault((cycle.policy, cycle.result.message), []).append(cycle.number)
+    for (policy, why), failed in numbers.items():
+        more = f" and {len(failed) - 1} before" if len(failed) > 1 else ""
+        yield f"{policy}, cycle {failed[0]}{more}: {printable(why)}"
 
 
 def cycle_record(cycle: Cycle) -> dict[str, object]:

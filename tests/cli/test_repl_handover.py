@@ -67,7 +67,9 @@ def test_sides_change_places_and_change_back(handover: Handover) -> None:
     assert handover.json("policy", "show", "sales")["paused"] is True
     again = handover.json("promote", "sales")
     assert (again["steps"], again["reason"]) == ([], "is promoted already")
+    planned = handover.json("failback", "sales", "--dry-run")
     back = handover.json("failback", "sales")
+    assert back == planned
     assert (back["given up"], back["tables that come whole"]) == ([], [])
     shown = handover.json("policy", "show", "sales")
     assert (shown["source"], shown["target"]) == (None, handover.program.url)

@@ -6,14 +6,16 @@ import itertools
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from hms_bridge.cli import repl_policy
+from hms_bridge.cli import output, repl_policy
 from tests.support.openmetrics import read_exposition, scrape
 from tests.support.policy_program import STORE, Replication
 from tests.support.program import command, process_environment
@@ -210,6 +212,33 @@ def test_what_a_person_sees(replication: Replication) -> None:
     assert "sales" in replication.ok("policy", "list").out
 
 
+@pytest.mark.parametrize("name", ["sales", "a-policy-of-thirty-characters"])
+def test_history_is_a_table_on_a_narrow_terminal(
+    replication: Replication, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """It was printed from top to bottom, ten lines a cycle."""
+    if name != "sales":
+        replication.ok("policy", "remove", "sales")
+        assert replication.add("sales", name=name).exit_code == 0
+    replication.ok("run", name)
+    assert replication.add(*ABSENT, name="absent").exit_code == 0
+    replication.run("run", "absent", "--attempts", "1")
+    monkeypatch.setattr(
+        output, "_console", lambda: Console(file=sys.stdout, width=80, highlight=False)
+    )
+    for words in ((), (name,)):
+        lines = replication.ok("history", *words).out.splitlines()
+        table = [line for line in lines if not line.startswith("absent, cycle 1: ")]
+        assert max(map(len, table)) <= 80
+        assert table[0].split()[-1] in ("size", "outcome")
+        assert {"cycle", "started", "outcome"} <= set(table[0].split())
+        assert len(table) == (3 if not words else 2)
+    shown = replication.ok("history", name).out
+    assert "kind" in shown
+    assert "seconds" in shown
+    assert "files" in replication.history(name)[0]
+
+
 def test_a_source_is_found_from_every_directory(replication: Replication) -> None:
     """A timer or service runs in another one than the admin who made the policy."""
     added = ("policy", "add", "near", "--source", "sqlite:///near.db", "--into", "other")
@@ -298,6 +327,9 @@ def test_a_failure_is_an_exit_code_and_stands_in_history(replication: Replicatio
     assert outcomes == {"absent": "failed", "sales": "replicated"}
     (failed,) = replication.history("absent")
     assert "absent" in failed["why"]
+    replication.run("run", "absent", "--attempts", "1")
+    *_, told = replication.ok("history").out.splitlines()
+    assert told == f"absent, cycle 2 and 1 before: {failed['why']}"
     assert replication.run("run", "--all", "--dry-run").exit_code == 1
 
 
@@ -476,6 +508,33 @@ def test_policies_go_to_another_machine_as_toml(replication: Replication, tmp_pa
     assert replication.ok("policy", "list", "--format", "jsonl").json_lines == []
     replication.ok("policy", "import", str(file))
     assert replication.ok("policy", "export", "sales").out == text
+
+
+def test_an_imported_policy_of_what_is_not_there_is_refused(
+    replication: Replication, tmp_path: Path
+) -> None:
+    """As one that is added: its first cycle would say so, at night. All are kept, or none."""
+    whole = replication.ok("policy", "export").out
+    mistyped = whole.replace('name = "sales"', 'name = "b"').replace(
+        'database = "sales"', 'database = "salse"'
+    )
+    lost = whole.replace(replication.program.url, "sqlite:////nowhere/lost.db")
+    file = tmp_path / "policies.toml"
+    for text, why in (
+        (f"{whole}\n{mistyped}", "did you mean sales"),
+        (lost, "cannot be asked for its database"),
+    ):
+        file.write_text(text)
+        for more in ((), ("--dry-run",)):
+            answer = replication.run("policy", "import", str(file), "--replace", *more)
+            assert answer.exit_code == 1, answer.err
+            assert why in answer.err
+            assert "--source-later" in answer.err
+        assert replication.ok("policy", "export").out == whole
+    replication.ok("policy", "import", str(file), "--replace", "--source-later")
+    # What is kept already is not asked again: a source that is lost keeps nobody from an import.
+    replication.ok("policy", "import", str(file))
+    assert "nowhere" in replication.ok("policy", "export").out
 
 
 def test_what_makes_no_sense_is_refused(replication: Replication) -> None:

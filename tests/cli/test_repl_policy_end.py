@@ -42,7 +42,7 @@ def test_a_policy_of_a_lost_source_can_be_removed(replication: Replication, tmp_
     text = replication.ok("policy", "export").out
     other = tmp_path / "lost.toml"
     other.write_text(text.replace(replication.program.url, "sqlite:////nowhere/lost.db"))
-    replication.ok("policy", "import", str(other), "--replace")
+    replication.ok("policy", "import", str(other), "--replace", "--source-later")
     told = replication.ok("policy", "remove", "sales").err
     assert "cannot be reached" in told
     assert f"'cm release {replication.busy.policy_pin}'" in told

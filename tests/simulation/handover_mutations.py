@@ -510,8 +510,8 @@ HANDOVER = (
     Mutation(
         name="a replica that is out of reach runs out of time unseen",
         file="hms_bridge/cli/lag_monitor.py",
-        old="        return replace(seen, why=f",
-        new="        return replace(replica.unknown(why), why=f",
+        old="    return replace(seen, why=f",
+        new="    return replace(nothing, why=f",
         test="tests/cli/test_repl_lag.py::test_a_replica_out_of_reach_can_run_out_of_time",
     ),
 )

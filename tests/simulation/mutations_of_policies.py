@@ -229,4 +229,12 @@ OF_POLICIES = (
         test="tests/cli/test_repl_policies.py::"
         "test_the_headroom_of_a_policy_counts_down_while_its_replica_does_not_answer",
     ),
+    Mutation(
+        name="a policy of a mistyped database is imported",
+        file="hms_bridge/cli/repl_policy.py",
+        old="            if policy.source != known.get(policy.name):\n",
+        new="            if False:\n",
+        test="tests/cli/test_repl_policies.py::"
+        "test_an_imported_policy_of_what_is_not_there_is_refused",
+    ),
 )

@@ -74,6 +74,7 @@ LONG = frozenset(
         "repl/test_event_limit.py",
         "repl/test_expiry.py",
         "repl/test_failback.py",
+        "repl/test_failback_as_planned.py",
         "repl/test_failback_views.py",
         "repl/test_file_pool.py",
         "repl/test_former_source.py",
