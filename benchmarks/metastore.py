@@ -3,8 +3,10 @@
 Both keep their tables in one PostgreSQL, whose commits wait for the disk. Rates are taken in turns,
 as a machine has good and bad minutes; beside each stands how much of a processor its server took.
 Hive 4.0.1 as it is shipped logs no events, which this metastore does in every transaction.
-HMS_BRIDGE_BENCH_SECONDS (8) is how long a rate is measured, HMS_BRIDGE_BENCH_COUNT (10000) how many
-transactions and locks are there at once, HMS_BRIDGE_BENCH_EVENTS (1000000) how many events.
+What no server can pass is measured, too: clients of PostgreSQL itself, which insert and commit a
+row for each call. HMS_BRIDGE_BENCH_SECONDS (8) is how long a rate is measured,
+HMS_BRIDGE_BENCH_COUNT (10000) how many transactions and locks are there at once,
+HMS_BRIDGE_BENCH_EVENTS (1000000) how many events.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Any
 from hive_metastore import ttypes
 
 from benchmarks import metastore_program as program
-from benchmarks.report import Ratio, machine
+from benchmarks.report import Limit, Ratio, machine
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore, flavour_401
 from integration.referees.ours import OurServer
@@ -80,7 +82,7 @@ def main() -> None:
             workplace.close()
 
 
-def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[Ratio]:
+def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[Ratio | Limit]:
     """All ratios, of two servers that are made for them."""
     own = postgresql.database("ours")
     ours = Side(server=OurServer(workplace, own.sqlalchemy_url, store=own), database=own)
@@ -90,14 +92,18 @@ def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[R
     for side, name in ((ours, "ours"), (theirs, "theirs")):
         with program.connected(side.port) as client:
             program.make_tables(client, str(workplace.folder(f"tables-{name}")))
+    bare = BarePairs(postgresql, workplace.folder("bare"))
     for work, clients, target in RATES:
-        yield _rate_ratio(ours, theirs, work, clients, target)
+        ratio, best = _rate_ratio(ours, theirs, work, clients, target)
+        yield ratio
+        if work == "open+commit":
+            yield bare.limit_of(clients, best)
     yield _partition_ratio(ours, theirs)
     yield from _read_ratios(ours, theirs, "", CATALOG_READS)
     for side in (ours, theirs):
         _write_events(side.database)
     held = [_hold_open(side) for side in (ours, theirs)]
-    yield _lock_ratio(ours, theirs, held)
+    yield from _lock_ratio(ours, theirs, held, bare)
     yield from _read_ratios(ours, theirs, f", {COUNT} transactions and locks", TXN_READS)
     memory = [side.server.memory_peak_mib for side in (ours, theirs)]
     yield _ratio("memory of the server at its peak", memory, "MiB", 1.0)
@@ -105,7 +111,44 @@ def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[R
         side.server.stop()
 
 
-def _rate_ratio(ours: Side, theirs: Side, work: str, clients: int, target: float) -> Ratio:
+class BarePairs:
+    """Pairs of commits of a row each, by clients that do nothing else."""
+
+    def __init__(self, postgresql: PostgreSql, folder: Path) -> None:
+        self._postgresql = postgresql
+        self._database = postgresql.database("bare")
+        self._database.execute(
+            "create table bare (id bigint primary key generated always as identity)"
+        )
+        self._script = folder / "pair.sql"
+        self._script.write_text("insert into bare default values;\n" * 2)
+        self._rates: dict[int, float] = {}
+
+    def rate(self, clients: int) -> float:
+        """Pairs a second; measured once, in as many turns as all else."""
+        if clients not in self._rates:
+            self._rates[clients] = max(
+                self._postgresql.scripts_per_second(
+                    self._database, self._script, clients=clients, seconds=SECONDS
+                )
+                for _ in range(TURNS)
+            )
+        return self._rates[clients]
+
+    def limit_of(self, clients: int, ours: float) -> Limit:
+        """Beside our rate of open+commit."""
+        return Limit(
+            what=f"two bare inserts and commits, {clients} client{'s' * (clients > 1)}",
+            ours=f"{ours:.0f}/s",
+            bare=f"{self.rate(clients):.0f}/s",
+            reached=ours / self.rate(clients),
+        )
+
+
+def _rate_ratio(
+    ours: Side, theirs: Side, work: str, clients: int, target: float
+) -> tuple[Ratio, float]:
+    """With our best rate."""
     rates: dict[int, list[float]] = {ours.port: [], theirs.port: []}
     costs: dict[int, list[float]] = {ours.port: [], theirs.port: []}
     for _ in range(TURNS):
@@ -118,13 +161,15 @@ def _rate_ratio(ours: Side, theirs: Side, work: str, clients: int, target: float
         f"{max(rates[side.port]):.0f}/s ({min(costs[side.port]) * 1000:.2f} ms of processor)"
         for side in (ours, theirs)
     ]
-    return Ratio(
+    best = max(rates[ours.port])
+    ratio = Ratio(
         what=f"{work}, {clients} client{'s' * (clients > 1)}",
         ours=texts[0],
         theirs=texts[1],
-        ratio=max(rates[ours.port]) / max(rates[theirs.port]),
+        ratio=best / max(rates[theirs.port]),
         target=target,
     )
+    return ratio, best
 
 
 def _partition_ratio(ours: Side, theirs: Side) -> Ratio:
@@ -147,13 +192,22 @@ def _hold_open(side: Side) -> list[int]:
     return opened
 
 
-def _lock_ratio(ours: Side, theirs: Side, held: Sequence[Sequence[int]]) -> Ratio:
+def _lock_ratio(
+    ours: Side, theirs: Side, held: Sequence[Sequence[int]], bare: BarePairs
+) -> Iterator[Ratio | Limit]:
     seconds = [
         program.lock_seconds(side.port, txn_ids, LOCKING_CLIENTS)
         for side, txn_ids in zip((ours, theirs), held, strict=True)
     ]
     what = f"{COUNT} locks on one table, {LOCKING_CLIENTS} clients"
-    return _ratio(what, seconds, "s", 10.0)
+    yield _ratio(what, seconds, "s", 10.0)
+    bare_seconds = COUNT / (2 * bare.rate(LOCKING_CLIENTS))
+    yield Limit(
+        what=f"{COUNT} bare inserts and commits, {LOCKING_CLIENTS} clients",
+        ours=f"{seconds[0]:.1f} s",
+        bare=f"{bare_seconds:.1f} s",
+        reached=bare_seconds / seconds[0],
+    )
 
 
 def _write_events(database: Database) -> None:

@@ -29,6 +29,19 @@ class Ratio:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """What no server can do better than, however little it does: ``bare`` beside ours."""
+
+    what: str
+    ours: str
+    bare: str
+    reached: float
+
+    def line(self) -> str:
+        return f"{self.what} | {self.ours} | {self.bare} | {self.reached:.2f} of the limit"
+
+
 def machine() -> str:
     """Processor, cores, memory, versions."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

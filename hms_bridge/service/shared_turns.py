@@ -1,8 +1,12 @@
 """Of those who come at the same time, one does the work of all.
 
 Who finds nobody at work does its own at once, alone. Who comes meanwhile waits; when the one at
-work is done, the first of those who wait does the work of all of them together. So nobody waits for
-company, and company comes by itself where there is a crowd.
+work is done, the first of those who wait does the work of all of them together. So company comes by
+itself where there is a crowd.
+
+In a crowd all whose work was done come back together, but for the one who leads already: one turn
+for one, then one for all others, and so on for ever. So where there was company of late, who leads
+waits for it, for a moment that is short beside a turn; who is alone twice waits no more.
 """
 
 from __future__ import annotations
@@ -30,17 +34,26 @@ class _Place(Generic[T]):
 class SharedTurns(Generic[T]):
     """``do`` is given up to ``size_max`` works at once, by one thread at a time.
 
+    A turn waits ``company_seconds`` at most for as many as there were of late.
     Who has waited for ``patience_seconds`` goes on without the others, and so does, at once, who
     comes before the one at work has come to an end: what holds up one must not hold up all.
     Threads must not be interrupted while they wait; in Python only the main thread ever is.
     """
 
     def __init__(
-        self, do: Callable[[Sequence[T]], None], *, size_max: int, patience_seconds: float
+        self,
+        do: Callable[[Sequence[T]], None],
+        *,
+        size_max: int,
+        patience_seconds: float,
+        company_seconds: float = 0.0,
     ) -> None:
         self._do = do
         self._size_max = size_max
         self._patience_seconds = patience_seconds
+        self._company_seconds = company_seconds
+        self._expected = 1
+        self._all_here: threading.Lock | None = None
         self._lock = threading.Lock()
         self._waiting: deque[_Place[T]] = deque()
         self._is_led = False
@@ -57,6 +70,7 @@ class SharedTurns(Generic[T]):
             place = _Place(work, leads=not self._is_led)
             if self._is_led:
                 self._waiting.append(place)
+                self._greet()
             self._is_led = True
         if not place.leads and not self._is_called(place):
             return False
@@ -75,9 +89,28 @@ class SharedTurns(Generic[T]):
         place.called.acquire()
         return True
 
+    def _greet(self) -> None:
+        """The caller holds the lock."""
+        if self._all_here is not None and len(self._waiting) + 1 >= self._expected:
+            self._all_here.release()
+            self._all_here = None
+
+    def _wait_for_company(self) -> None:
+        with self._lock:
+            if self._company_seconds <= 0 or len(self._waiting) + 1 >= self._expected:
+                return
+            all_here = self._all_here = threading.Lock()
+            all_here.acquire()
+        all_here.acquire(timeout=self._company_seconds)
+        with self._lock:
+            self._all_here = None
+
     def _lead(self, first: _Place[T]) -> None:
+        self._wait_for_company()
         with self._lock:
             count = min(len(self._waiting), self._size_max - 1)
+            # Falls by one at a time: one who was late once is waited for again.
+            self._expected = max(count + 1, self._expected - 1)
             others = [self._waiting.popleft() for _ in range(count)]
         try:
             self._do([first.work, *(other.work for other in others)])

@@ -42,6 +42,9 @@ PATIENCE_MS = 2000
 """How long a verb waits for the turn of others before it goes alone: longer than a batch may wait,
 as the others are in its way there, too."""
 
+COMPANY_MS = 1
+"""How long a batch waits for as many verbs as came of late: about as long as their clients take to
+come back. Only where each batch waits for the disk of a server."""
 
 IN_TURN_COUNT = 16
 """How many batches are not tried together after one that could not be done so: those that come
@@ -127,7 +130,10 @@ class SharedWrites(Generic[S]):
         self._end = end
         self._in_turn_left = 0
         self._turns: SharedTurns[S] = SharedTurns(
-            self._do, size_max=SIZE_MAX, patience_seconds=PATIENCE_MS / 1000
+            self._do,
+            size_max=SIZE_MAX,
+            patience_seconds=PATIENCE_MS / 1000,
+            company_seconds=COMPANY_MS / 1000 if database.is_pipelined else 0,
         )
 
     def run(self, step: S) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from integration.referees import debian
+from integration.referees.errors import RefereeError
 from integration.referees.processes import Server, Workplace, free_port, unprivileged_user
 
 USER = "hive"
@@ -91,6 +94,23 @@ class PostgreSql:
              "-p", str(self.port), "-U", USER, "-d", database.name, "-f", script.name],
             cwd=script.parent,
         )  # fmt: skip
+
+    def scripts_per_second(
+        self, database: Database, script: Path, *, clients: int, seconds: float
+    ) -> float:
+        """How often clients run a script together, by PostgreSQL's own measure (pgbench)."""
+        threads = min(clients, os.cpu_count() or 1)
+        text = self._workplace.run(
+            f"pgbench-{clients}",
+            [self._programs / "pgbench", "-n", "-M", "prepared", "-f", script,
+             "-c", str(clients), "-j", str(threads), "-T", str(max(1, round(seconds))),
+             "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, database.name],
+            cwd=script.parent,
+        )  # fmt: skip
+        found = re.search(r"tps = ([\d.]+)", text)
+        if found is None:
+            raise RefereeError(f"pgbench told no rate: {text}")
+        return float(found[1])
 
     def stop(self) -> None:
         self._server.stop()

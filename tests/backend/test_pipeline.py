@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import threading
+from time import sleep
 from typing import Any
 
 import pytest
 from psycopg import InternalError
-from sqlalchemy import BigInteger, Connection, bindparam, func, insert, literal, select, text
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    bindparam,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from hms_bridge.backend.engine import Database, open_database
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, send
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, locking, send
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE
 from hms_bridge.errors import (
     BackendError,
@@ -282,3 +293,86 @@ def test_another_thread_runs_while_one_waits_for_the_server(database: Database) 
             turns += 1
         thread.join()
         assert turns > 5
+
+
+def test_a_plan_made_while_a_table_was_empty_goes_through_no_row_later(database: Database) -> None:
+    read = text(
+        f"SELECT seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = '{AUX_TABLE.name}'"
+    )
+    one = FixedSql(
+        select(AUX_TABLE.c.MT_KEY2).where(
+            AUX_TABLE.c.MT_KEY1 == "k", bindparam("key", type_=BigInteger) == AUX_TABLE.c.MT_KEY2
+        )
+    )
+    for raw in connections_of(database):
+        raw.autocommit = True
+        raw.execute(f'VACUUM (ANALYZE) "{AUX_TABLE.name}"')
+        raw.autocommit = False
+    for _ in range(10):
+        with database.transaction(write=True, by_indexes=True) as connection:
+            assert one.first(connection, key=7) is None
+    with database.transaction(write=True) as connection:
+        put(connection, *range(500))
+    with database.transaction(write=True, by_indexes=True) as connection:
+        assert one.first(connection, key=7) == (7,)
+        assert connection.execute(read).scalar_one() == 0
+
+
+def test_only_transactions_that_ask_for_it_go_by_indexes_alone(database: Database) -> None:
+    show = FixedSql(text("SHOW enable_seqscan"))
+
+    def is_seen(*, write: bool = True, by_indexes: bool = False) -> list[object]:
+        with database.transaction(write=write, by_indexes=by_indexes) as connection:
+            seen = [row[0] for row in show.all(connection)]
+            return [*seen, connection.execute(text("SHOW enable_seqscan")).scalar_one()]
+
+    def undone(*, by_indexes: bool) -> None:
+        with database.transaction(write=True, by_indexes=by_indexes) as connection:
+            put(connection, 1)
+            raise MetaError("undone")
+
+    assert is_seen(by_indexes=True) == ["off", "off"]
+    assert is_seen(write=False) == ["on", "on"]
+    for by_indexes in (True, False):
+        with pytest.raises(MetaError):
+            undone(by_indexes=by_indexes)
+        assert is_seen(by_indexes=True) == ["off", "off"]
+        with pytest.raises(MetaError):
+            undone(by_indexes=by_indexes)
+        assert is_seen() == ["on", "on"]
+    with database.transaction(write=True, by_indexes=True) as connection:
+        assert connection.execute(text("SHOW enable_seqscan")).scalar_one() == "off"
+    with database.transaction(write=False) as connection:
+        assert connection.execute(text("SHOW enable_seqscan")).scalar_one() == "on"
+
+
+def test_keys_are_locked_in_their_order_and_seen_as_the_last_holder_left_them(
+    database: Database,
+) -> None:
+    locked = locking(AUX_TABLE.c.MT_KEY2, select(AUX_TABLE.c.MT_KEY2, AUX_TABLE.c.MT_COMMENT).where)
+    with database.transaction(write=True) as connection:
+        put(connection, 1, 2, 3, 4)
+    found: list[tuple[Any, ...]] = []
+
+    def look() -> None:
+        with database.transaction(write=True) as connection:
+            found.extend(locked.all(connection, [4, 2, 9, 1]))
+
+    other = threading.Thread(target=look)
+    with database.transaction(write=True) as connection:
+        connection.execute(
+            update(AUX_TABLE).where(AUX_TABLE.c.MT_KEY2 == 2).values(MT_COMMENT="changed")
+        )
+        other.start()
+        wait_until_waiting(connection)
+    other.join(10)
+    assert found == [(1, None), (2, "changed"), (4, None)]
+
+
+def wait_until_waiting(connection: Connection) -> None:
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    for _ in range(1000):
+        if connection.execute(waiting).scalar_one():
+            return
+        sleep(0.01)
+    pytest.fail("nobody waits for a row")

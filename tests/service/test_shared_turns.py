@@ -16,8 +16,19 @@ LONG_SECONDS = 10.0
 class Workshop:
     """Notes what is done together; a piece of work named in ``held`` lasts until it is let go."""
 
-    def __init__(self, *held: str, size_max: int = 8, patience_seconds: float = 30.0) -> None:
-        self.turns = SharedTurns(self._do, size_max=size_max, patience_seconds=patience_seconds)
+    def __init__(
+        self,
+        *held: str,
+        size_max: int = 8,
+        patience_seconds: float = 30.0,
+        company_seconds: float = 0.0,
+    ) -> None:
+        self.turns = SharedTurns(
+            self._do,
+            size_max=size_max,
+            patience_seconds=patience_seconds,
+            company_seconds=company_seconds,
+        )
         self.batches: list[tuple[str, ...]] = []
         self.doers: list[str] = []
         self.failing: set[str] = set()
@@ -135,6 +146,33 @@ def test_who_lost_patience_and_who_comes_then_goes_on_alone() -> None:
     shop.end()
     assert shop.batches == [("a",)]
     assert shop.turns.take("d"), "what held them up is over"
+
+
+def test_where_there_was_company_who_leads_waits_for_as_many() -> None:
+    shop = Workshop("a", company_seconds=2 * LONG_SECONDS)
+    shop.begin("a")
+    shop.come("b", "c", "d")
+    shop.let_go["a"].set()
+    shop.end()
+    shop.come("e", is_queued=False)
+    wait_until(lambda: shop.turns._all_here is not None)
+    shop.come("f")
+    shop.come("g", is_queued=False)
+    shop.end()
+    assert [sorted(batch) for batch in shop.batches[1:]] == [["b", "c", "d"], ["e", "f", "g"]]
+
+
+def test_who_has_company_no_more_waits_less_each_time_and_then_not_at_all() -> None:
+    shop = Workshop("a", company_seconds=0.01)
+    shop.begin("a")
+    shop.come("b", "c", "d")
+    shop.let_go["a"].set()
+    shop.end()
+    assert all(shop.turns.take(name) for name in "efg")
+    shop.turns._company_seconds = 2 * LONG_SECONDS
+    shop.come("h", is_queued=False)
+    shop.end()
+    assert shop.batches[2:] == [("e",), ("f",), ("g",), ("h",)]
 
 
 @pytest.mark.parametrize("size_max", [1, 3, 64])

@@ -246,6 +246,23 @@ def test_the_limit_counts_again_after_the_time_was_set_back(world: World, txns: 
     assert txns.open()
 
 
+def test_openers_go_by_what_was_looked_up_a_moment_ago(world: World, txns: Txns) -> None:
+    (first,) = txns.open()
+    txns.grow_old()
+    txns.commit(first)
+    (second,) = txns.open()
+    txns.commit(second)
+    world.execute(TXNS.update().values(TXN_STARTED=0))
+    (third,) = txns.open()
+    held = {row["MHL_TXNID"]: row["MHL_MIN_OPEN_TXNID"] for row in world.records(MIN_HISTORY_LEVEL)}
+    assert held == {third: second}, "the clock stands: more is kept, and never less"
+    txns.commit(third)
+    txns.grow_old()
+    (fourth,) = txns.open()
+    held = {row["MHL_TXNID"]: row["MHL_MIN_OPEN_TXNID"] for row in world.records(MIN_HISTORY_LEVEL)}
+    assert held == {fourth: fourth}
+
+
 def test_seeded_ids(world: World, txns: Txns) -> None:
     txns.open(2)
     world.metastore.seed_txn_id(TxnId(2000))
