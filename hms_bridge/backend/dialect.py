@@ -76,13 +76,6 @@ def row_time_expression(connection: Connection, clock: Clock) -> ColumnElement[i
     return literal(clock.now_ms(), BigInteger)
 
 
-def now_ms(connection: Connection, clock: Clock) -> int:
-    """The time in milliseconds; see :func:`now_expression`."""
-    if not keeps_time(connection, clock):
-        return clock.now_ms()
-    return int(connection.execute(select(now_expression(connection, clock))).scalar_one())
-
-
 def insert_generating_ids(
     connection: Connection,
     table: Table,

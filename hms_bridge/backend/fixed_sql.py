@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlalchemy import (
     JSON,
@@ -47,7 +47,9 @@ from hms_bridge.backend.dialect import (
     row_time_expression,
 )
 from hms_bridge.backend.prepared_text import Answer, PreparedText
-from hms_bridge.backend.work import Work
+
+if TYPE_CHECKING:
+    from hms_bridge.backend.work import Work
 
 _NOW = "hmsb_now_ms"
 

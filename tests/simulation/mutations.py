@@ -675,8 +675,8 @@ MUTATIONS = (
     Mutation(
         name="workers get entries of a table whose directory is being moved",
         file="hms_bridge/txn/compaction_queue.py",
-        old="    initiated = and_(_Q.CQ_STATE == CompactionState.INITIATED.stored, ~is_moving)\n",
-        new="    initiated = _Q.CQ_STATE == CompactionState.INITIATED.stored\n",
+        old="_INITIATED = and_(_Q.CQ_STATE == CompactionState.INITIATED.stored, ~_IS_MOVING)\n",
+        new="_INITIATED = _Q.CQ_STATE == CompactionState.INITIATED.stored\n",
         test=f"{_FOUND}test_nothing_is_compacted_while_a_rename_moves_it",
     ),
     Mutation(
