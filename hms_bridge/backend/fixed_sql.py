@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Column,
     ColumnClause,
     ColumnElement,
     Connection,
@@ -41,6 +42,9 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from hms_bridge.backend.batches import batches, is_among, keys_text
 from hms_bridge.backend.dialect import (
+    insert_if_missing,
+    insert_unless_there,
+    is_mysql,
     is_postgresql,
     keeps_time,
     now_expression,
@@ -214,6 +218,41 @@ class KeyedSql:
         return self._several
 
 
+class TextKeyedSql:
+    """A statement about the rows of some keys that are texts: fixed for one, two, four … of them,
+    the last of which is repeated until they fit. ``make``: the statement for a condition."""
+
+    def __init__(
+        self, key: ColumnElement[str], make: Callable[[ColumnElement[bool]], Executable]
+    ) -> None:
+        self._key, self._make = key, make
+        self._fixed: dict[int, FixedSql] = {}
+
+    def later(
+        self, connection: Connection, keys: Sequence[str], /, **values: Any
+    ) -> Sequence[Answer]:
+        """As :meth:`FixedSql.read_later`: an answer for each piece of the keys."""
+        return [self._ask(connection, piece, values) for piece in batches(keys)]
+
+    def all(
+        self, connection: Connection, keys: Sequence[str], /, **values: Any
+    ) -> list[tuple[Any, ...]]:
+        """All rows; of none for no keys."""
+        return [row for answer in self.later(connection, keys, **values) for row in answer.rows]
+
+    def _ask(
+        self, connection: Connection, keys: Sequence[str], values: Mapping[str, Any]
+    ) -> Answer:
+        count = 1 << (len(keys) - 1).bit_length()
+        fixed = self._fixed.get(count)
+        if fixed is None:
+            asked = [bindparam(f"key{place}", type_=self._key.type) for place in range(count)]
+            fixed = self._fixed[count] = FixedSql(self._make(self._key.in_(asked)))
+        filled = [*keys, *[keys[-1]] * (count - len(keys))]
+        given = {f"key{place}": key for place, key in enumerate(filled)}
+        return fixed.read_later(connection, **given, **values)
+
+
 class FixedInsert:
     """Rows into a table: a single one by a fixed statement, on PostgreSQL several, too; in Core
     elsewhere. They are on their way when this returns: see ``later``."""
@@ -250,6 +289,26 @@ def json_rows(
     text = cast(bindparam(parameter, type_=Text), JSON)
     rows = func.json_to_recordset(text).table_valued(*columns)
     return rows.render_derived("given", with_types=True)
+
+
+class FixedInsertIfMissing:
+    """As :func:`hms_bridge.backend.dialect.insert_if_missing`, by a fixed statement where one can
+    do it."""
+
+    def __init__(self, table: Table, keys: Sequence[Column[Any]]) -> None:
+        self._table, self._keys = table, keys
+        self._fixed: dict[str, FixedSql] = {}
+
+    def put(self, connection: Connection, row: Mapping[str, Any]) -> bool:
+        """Whether the row, which has a value for each column, was inserted."""
+        if is_mysql(connection):
+            return insert_if_missing(connection, self._table, self._keys, row)
+        name = connection.dialect.name
+        fixed = self._fixed.get(name)
+        if fixed is None:
+            statement = insert_unless_there(name, self._table, self._keys)
+            fixed = self._fixed[name] = FixedSql(statement)
+        return bool(fixed.all(connection, **row))
 
 
 class TimedSql:

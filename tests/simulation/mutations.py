@@ -147,8 +147,8 @@ MUTATIONS = (
     Mutation(
         name="an abort is forgotten before its writer can know",
         file="hms_bridge/txn/aborted_writes.py",
-        old="    return work.now_ms - work.settings.compactor.abort_retention_ms\n",
-        new="    return work.now_ms\n",
+        old="    return now_ms - work.settings.compactor.abort_retention_ms\n",
+        new="    return now_ms\n",
         test="tests/cleaner/test_late_writers.py::test_what_comes_late_is_aborted_and_goes",
         is_simulated=True,
     ),
