@@ -44,8 +44,8 @@ _LOG = logging.getLogger(__name__)
 
 def _target_mark(connection: Connection, target: Target) -> TargetMark:
     """The moves first: one that begins after them shows in the location."""
-    moves = file_tasks.move_locations(connection, target.database, target.table)
-    return replace(target_marks.find_mark(connection, target), moves=moves)
+    moves = file_tasks.ask_move_locations(connection, target.database, target.table)
+    return replace(target_marks.find_mark(connection, target), moves=moves())
 
 
 class CleaningVerbs(VerbFamily):
