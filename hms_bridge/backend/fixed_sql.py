@@ -370,6 +370,9 @@ def send(connection: Connection, *statements: str) -> None:
 _PIPELINED = "psycopg"
 """The driver whose connections are :class:`hms_bridge.backend.pipeline.PipelinedConnection`."""
 
+_EMBEDDED = "pysqlite"
+"""The driver whose connections make their cursors themselves, in one call."""
+
 
 def _is_direct(connection: Connection) -> bool:
     return connection.dialect.driver == _PIPELINED and not _is_heard(connection)
@@ -414,8 +417,12 @@ def _execute(connection: Connection, sql: str, arguments: Any) -> _Come:
         return _Come(result.fetchall() if result.returns_rows else (), result.rowcount)
     cursor: Any = None
     try:
-        cursor = connection.connection.cursor()
-        cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
+        if connection.dialect.driver == _EMBEDDED:
+            raw: Any = connection.connection.dbapi_connection
+            cursor = raw.execute(sql, () if arguments is None else arguments)
+        else:
+            cursor = connection.connection.cursor()
+            cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
         rows = cursor.fetchall() if cursor.description is not None else ()
         changed: int = cursor.rowcount
         cursor.close()
