@@ -16,7 +16,7 @@ interrupted row of the same victim is then taken up where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -172,6 +172,7 @@ class DeleteProtocol:
         self,
         removals: Sequence[Removal],
         *,
+        begun: Sequence[ArchiveIntent] | None = None,
         require_lease: Callable[[], None] = never_lost,
         require_same: Callable[[], None] = never_lost,
     ) -> tuple[DeletionReport | ChangeManagerError | OSError, ...]:
@@ -188,7 +189,9 @@ class DeleteProtocol:
         ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
         """
         works = [RemovalWork(removal, self._resolve(removal.victim)) for removal in removals]
-        rows = self._intents.intents(_OPEN, victims=[work.place.uri for work in works])
+        rows = begun
+        if rows is None:
+            rows = self._intents.intents(_OPEN, victims=[work.place.uri for work in works])
         for work in works:
             with work.failing():
                 self._begin(work, [row for row in rows if row.victim == work.place.uri])
@@ -263,9 +266,9 @@ class DeleteProtocol:
                 ids, IntentState.DELETED, IntentState.DONE, self._clock.now_ms()
             )
 
-    def finish_below(self, location: str) -> None:
-        """The same for all that was deleted at or below a location."""
-        self._intents.finish_intents(location, self._clock.now_ms())
+    def finish_below(self, locations: Collection[str]) -> None:
+        """The same for all that was deleted at or below some locations."""
+        self._intents.finish_intents(locations, self._clock.now_ms())
 
     def _advance(self, works: Sequence[RemovalWork], to_state: IntentState) -> None:
         """Move the rows of works on in one step; a row that another process has moved meanwhile

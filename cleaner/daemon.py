@@ -67,7 +67,7 @@ class Cleaner:
         compacted: CompactedHandler,
         aborted: AbortedHandler,
         dropped: DroppedHandler,
-        lease: WorkLease,
+        remover: Remover,
         reaper: Reaper,
         settings: CompactorSettings,
         clock: Clock,
@@ -77,7 +77,8 @@ class Cleaner:
         self._compacted = compacted
         self._aborted = aborted
         self._dropped = dropped
-        self._lease = lease
+        self._remover = remover
+        self._lease = remover.lease
         self._reaper = reaper
         self._settings = settings
         self._clock = clock
@@ -86,8 +87,15 @@ class Cleaner:
         """One pass over everything that is ready; what became of each."""
         outcomes = [self._clean(entry, self._clean_queued) for entry in self._compacted.find()]
         outcomes += [self._clean(entry, self._aborted.clean) for entry in self._aborted.find()]
+        self._finish()
         self._reaper.run_once()
         return tuple(outcome for outcome in outcomes if outcome is not None)
+
+    def _finish(self) -> None:
+        try:
+            self._remover.finish_all()
+        except HmsBridgeError as error:
+            _LOG.warning("that removals were recorded could not be noted down: %s", error)
 
     def explain(self) -> tuple[EntryExplanation, ...]:
         """What a pass would do now, and what keeps it from doing more; nothing is changed."""
@@ -190,7 +198,7 @@ def make_cleaner(store: LocalStore) -> Cleaner:
         compacted=CompactedHandler(store.metastore, cleaning, settings.cleaner_retention_ms),
         aborted=AbortedHandler(store.metastore, cleaning),
         dropped=DroppedHandler(store.metastore, planner, remover, cleaning, store.resolver),
-        lease=lease,
+        remover=remover,
         reaper=Reaper(
             metastore=store.metastore,
             manifest=store.manifest,

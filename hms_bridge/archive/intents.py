@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, namedtuple
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
@@ -27,6 +27,7 @@ from hms_bridge.archive.lock import hold_archive
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.columns import Columns, flag, member, text
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TextKeyedSql
+from hms_bridge.backend.listing_sql import row_of
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
@@ -56,7 +57,7 @@ _FILE_COLUMNS = Columns(
 )
 
 _COLUMNS = tuple(HMSB_ARCHIVE_INTENT.c)
-_Row: Any = namedtuple("_Row", [column.name for column in _COLUMNS])
+_Row = row_of(select(*_COLUMNS))
 _FROM_STATE = bindparam("from_state", type_=_INTENT.STATE.type)
 _OPEN_ONES = TextKeyedSql(_INTENT.OPEN_VICTIM_DIGEST, select(*_COLUMNS).where)
 _OF_ID = FixedSql(select(*_COLUMNS).where(_INTENT.INTENT_ID == bindparam("intent_id")))
@@ -179,10 +180,11 @@ def advance_intents(
     return frozenset(intent_id for answer in held for (intent_id,) in answer.rows)
 
 
-def finish_intents(connection: Connection, location: str, now_ms: int) -> int:
+def finish_intents(connection: Connection, locations: Collection[str], now_ms: int) -> int:
     """See ArchiveIntents.finish_intents."""
+    outer = frozenset(locations)
     deleted = _DELETED.all(connection, from_state=IntentState.DELETED.value)
-    ids = sorted(intent_id for intent_id, victim in deleted if is_below(victim, location))
+    ids = sorted(intent_id for intent_id, victim in deleted if _is_in_one_of(victim, outer))
     done = _ADVANCE_ENDED.later(
         connection,
         ids,
@@ -192,6 +194,12 @@ def finish_intents(connection: Connection, location: str, now_ms: int) -> int:
         reason="",
     )
     return sum(answer.count for answer in done)
+
+
+def _is_in_one_of(victim: str, locations: Collection[str]) -> bool:
+    # Nearly all lie right below one: of many locations not each is compared with each victim.
+    is_right_below = victim.rpartition("/")[0] in locations
+    return is_right_below or any(is_below(victim, location) for location in locations)
 
 
 def forget_intents(connection: Connection, before_ms: int) -> int:

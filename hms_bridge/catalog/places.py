@@ -208,15 +208,16 @@ def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, 
 def _below(connection: Connection, place: str, owner: Owner | None) -> Iterator[Tenant]:
     """All at a place or below it, but for the owner's partitions that lie where their names say:
     those are never in one another."""
-    count, values = _texts_below(place)
+    count, texts = _texts_below(place)
+    values: dict[str, Any] = dict(texts)
     databases = [fixed.read_later(connection, **values) for fixed in _databases_at_or_below(count)]
     others = _others_at_or_below(
         count, has_owner=owner is not None, has_parts=bool(owner and owner.partitions is not None)
     )
     if owner is not None:
-        values |= {"owner_id": owner.table.id or 0}
+        values["owner_id"] = owner.table.id or 0
         if owner.partitions is not None:
-            values |= {"own_place": f"{(owner.table.storage.location or '').rstrip('/')}/"}
+            values["own_place"] = f"{(owner.table.storage.location or '').rstrip('/')}/"
     rest = others.read_later(connection, **values)
     for answer in databases:
         for name, where in answer.rows:

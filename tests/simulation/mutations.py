@@ -628,9 +628,8 @@ MUTATIONS = (
     Mutation(
         name="compactions that ended under an old reader are final for it",
         file="cleaner/planner.py",
-        old="            if entry.txn_id is not None\n            and entry.txn_id < watermark\n",
-        new="            if False and entry.txn_id is not None\n"
-        "            and entry.txn_id < watermark\n",
+        old="        if entry.txn_id is not None\n        and entry.txn_id < watermark\n",
+        new="        if False and entry.txn_id is not None\n        and entry.txn_id < watermark\n",
         test=f"{_READERS}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
     ),
     Mutation(
