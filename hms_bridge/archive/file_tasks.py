@@ -11,7 +11,7 @@ the rows their new place removes the task. A task that is still there was not co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -140,12 +140,10 @@ def find_moves(connection: Connection, database: str, table: str) -> tuple[FileT
     return tuple(map(_TASK_COLUMNS.read, rows))
 
 
-def ask_move_locations(
-    connection: Connection, database: str, table: str
-) -> Callable[[], tuple[str, ...]]:
-    """From where directories of a table are being moved, once somebody looks (see ``later``)."""
-    answer = _MOVE_LOCATIONS.read_later(connection, database=database, name=table)
-    return lambda: tuple(location for (location,) in answer.rows)
+def move_locations(connection: Connection, database: str, table: str) -> tuple[str, ...]:
+    """From where directories of a table are being moved."""
+    rows = _MOVE_LOCATIONS.all(connection, database=database, name=table)
+    return tuple(location for (location,) in rows)
 
 
 def claim(

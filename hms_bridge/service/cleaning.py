@@ -48,9 +48,11 @@ _LOG = logging.getLogger(__name__)
 
 
 def _target_mark(connection: Connection, target: Target) -> TargetMark:
-    """The moves first: one that begins after them shows in the location."""
-    moves = file_tasks.ask_move_locations(connection, target.database, target.table)
-    return replace(target_marks.find_mark(connection, target), moves=moves())
+    mark, is_moving = target_marks.find_mark(connection, target)
+    if not is_moving:
+        return mark
+    moves = file_tasks.move_locations(connection, target.database, target.table)
+    return replace(mark, moves=moves or (mark.location,))
 
 
 def _cleaning_view(work: Work, database: str, table: str) -> CleaningView:
