@@ -16,7 +16,7 @@ interrupted row of the same victim is then taken up where it stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -93,9 +93,26 @@ class DeleteProtocol:
         Raises PathNotContainedError; ChangeManagerConfigError if files must be archived and the
         ChangeManager is off; ChangeManagerError if a file cannot be read.
         """
-        place = self._resolve(victim)
-        archive = self.archive
-        require_contained(place, self._resolve(root), archive.spared if archive else ())
+        removal = Removal(
+            victim=victim,
+            root=root,
+            context=context,
+            is_archived=is_archived,
+            is_purge=is_purge,
+            seen=seen,
+        )
+        place = self._contained(removal)
+        return self._plan(removal, place)
+
+    def _contained(self, removal: Removal) -> Location:
+        """The victim, which may be deleted. Raises PathNotContainedError."""
+        place = self._resolve(removal.victim)
+        spared = self.archive.spared if self.archive else ()
+        require_contained(place, self._resolve(removal.root), spared)
+        return place
+
+    def _plan(self, removal: Removal, place: Location) -> ArchiveIntent | None:
+        archive, is_archived = self.archive, removal.is_archived
         if is_archived and archive is None:
             raise ChangeManagerConfigError(
                 f"{place.uri} must be archived before it is deleted, but the ChangeManager is off; "
@@ -104,9 +121,9 @@ class DeleteProtocol:
         if place.status() is None:
             return None
         listing = list_tree(place)
-        if seen is not None:
-            listing = files_as_seen(listing, seen, self._archived_before(place))
-        chosen = plan_recycle(place.uri, listing, kind=RecycleKind.MOVE, is_purge=is_purge)
+        if removal.seen is not None:
+            listing = files_as_seen(listing, removal.seen, self._archived_before(place))
+        chosen = plan_recycle(place.uri, listing, kind=RecycleKind.MOVE, is_purge=removal.is_purge)
         keeper = archive if is_archived else None
         named = (
             {file.path: file for file in keeper.fingerprint(place, chosen.files)} if keeper else {}
@@ -122,7 +139,7 @@ class DeleteProtocol:
                 for file in listing
                 if file.kind is FileKind.FILE
             ),
-            context=context,
+            context=removal.context,
             is_remaining_in_trash=chosen.is_remaining_in_trash and keeper is not None,
             # Where nothing is to be archived, everything is.
             state=IntentState.PLANNED if keeper else IntentState.ARCHIVED,
@@ -172,6 +189,7 @@ class DeleteProtocol:
         self,
         removals: Sequence[Removal],
         *,
+        begun: Sequence[ArchiveIntent] | None = None,
         require_lease: Callable[[], None] = never_lost,
         require_same: Callable[[], None] = never_lost,
     ) -> tuple[DeletionReport | ChangeManagerError | OSError, ...]:
@@ -188,7 +206,9 @@ class DeleteProtocol:
         ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
         """
         works = [RemovalWork(removal, self._resolve(removal.victim)) for removal in removals]
-        rows = self._intents.intents(_OPEN, victims=[work.place.uri for work in works])
+        rows = begun
+        if rows is None:
+            rows = self._intents.intents(_OPEN, victims=[work.place.uri for work in works])
         for work in works:
             with work.failing():
                 self._begin(work, [row for row in rows if row.victim == work.place.uri])
@@ -204,9 +224,8 @@ class DeleteProtocol:
 
     def _begin(self, work: RemovalWork, rows: Sequence[ArchiveIntent]) -> None:
         """Find an interrupted row to go on with, or plan; no row for a victim that is not there."""
-        removal, place = work.removal, work.place
-        spared = self.archive.spared if self.archive else ()
-        require_contained(place, self._resolve(removal.root), spared)
+        removal = work.removal
+        place = self._contained(removal)
         for intent in rows:
             is_gone = place.status() is None
             is_same_kind = (intent.cmroot is not None) == removal.is_archived
@@ -216,14 +235,7 @@ class DeleteProtocol:
                 return
             why = "it names other files" if is_same_kind else _SOURCE_CHANGED
             self.abandon(intent, why)
-        work.intent = self.plan(
-            removal.victim,
-            root=removal.root,
-            context=removal.context,
-            is_archived=removal.is_archived,
-            is_purge=removal.is_purge,
-            seen=removal.seen,
-        )
+        work.intent = self._plan(removal, place)
 
     def settle(self, intent: ArchiveIntent) -> DeletionReport | None:
         """Bring an interrupted row to its end if its victim is gone; None (no change) if it is not.
@@ -263,9 +275,9 @@ class DeleteProtocol:
                 ids, IntentState.DELETED, IntentState.DONE, self._clock.now_ms()
             )
 
-    def finish_below(self, location: str) -> None:
-        """The same for all that was deleted at or below a location."""
-        self._intents.finish_intents(location, self._clock.now_ms())
+    def finish_below(self, locations: Collection[str]) -> None:
+        """The same for all that was deleted at or below some locations."""
+        self._intents.finish_intents(locations, self._clock.now_ms())
 
     def _advance(self, works: Sequence[RemovalWork], to_state: IntentState) -> None:
         """Move the rows of works on in one step; a row that another process has moved meanwhile

@@ -314,8 +314,8 @@ class ArchiveIntents(Protocol):
         """Move those on that are in `from_state`, in one step; which. Others do not change."""
         ...
 
-    def finish_intents(self, location: str, now_ms: int) -> int:
-        """Those at or below a location that are DELETED become DONE; how many."""
+    def finish_intents(self, locations: Collection[str], now_ms: int) -> int:
+        """Those at or below one of the locations that are DELETED become DONE; how many."""
         ...
 
     def forget_intents(self, before_ms: int) -> int:

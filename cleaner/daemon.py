@@ -70,7 +70,7 @@ class Cleaner:
         aborted: AbortedHandler,
         dropped: DroppedHandler,
         never_created: NeverCreatedHandler,
-        lease: WorkLease,
+        remover: Remover,
         reaper: Reaper,
         settings: CompactorSettings,
         clock: Clock,
@@ -81,7 +81,8 @@ class Cleaner:
         self._aborted = aborted
         self._dropped = dropped
         self._never_created = never_created
-        self._lease = lease
+        self._remover = remover
+        self._lease = remover.lease
         self._reaper = reaper
         self._settings = settings
         self._clock = clock
@@ -90,8 +91,15 @@ class Cleaner:
         """One pass over everything that is ready; what became of each."""
         outcomes = [self._clean(entry, self._clean_queued) for entry in self._compacted.find()]
         outcomes += [self._clean(entry, self._aborted.clean) for entry in self._aborted.find()]
+        self._finish()
         self._reaper.run_once()
         return tuple(outcome for outcome in outcomes if outcome is not None)
+
+    def _finish(self) -> None:
+        try:
+            self._remover.finish_all()
+        except HmsBridgeError as error:
+            _LOG.warning("that removals were recorded could not be noted down: %s", error)
 
     def explain(self) -> tuple[EntryExplanation, ...]:
         """What a pass would do now, and what keeps it from doing more; nothing is changed."""
@@ -200,7 +208,7 @@ def make_cleaner(store: LocalStore) -> Cleaner:
         never_created=NeverCreatedHandler(
             store.metastore, planner, remover, cleaning, leftovers, store.resolver
         ),
-        lease=lease,
+        remover=remover,
         reaper=Reaper(
             metastore=store.metastore,
             manifest=store.manifest,

@@ -8,6 +8,7 @@ began.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from changemanager.location import Location, Resolver
@@ -19,15 +20,9 @@ from hms_bridge.directories.known_ids import require_known_ids
 from hms_bridge.directories.listing import find_acid_roots, list_acid_directory
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.compaction import (
-    Compaction,
-    CompactionState,
-    CompactionType,
-    ShowCompactionsRequest,
-)
+from hms_bridge.model.compaction import Compaction, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.properties import NO_CLEANUP
-from hms_bridge.model.target import Scope
 from hms_bridge.model.target_mark import TargetMark
 from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -106,34 +101,13 @@ class CleaningPlanner:
 
         `is_for_everyone` False: as a reader sees it who comes now (to explain what would go).
         """
-        name = target.table.full_name
-        watermark = self._metastore.min_open_txn_watermark(target.table.database_name)
-        txns = current_txns(self._metastore)
-        (write_ids,) = self._metastore.get_valid_write_ids([name], txns)
+        table = target.table
+        watermark = self._metastore.min_open_txn_watermark(table.database_name)
+        view = self._metastore.cleaning_view(table.database_name, table.name)
+        txns = view.txns
         if is_for_everyone:
-            txns = txns.cleaner_view(watermark, self._ended_late(target, watermark))
-        since = self._metastore.aborted_since(name)
-        return CleanerLists(txns=txns, write_ids=write_ids, since=since)
-
-    def _ended_late(self, target: CleaningTarget, watermark: TxnId) -> tuple[TxnId, ...]:
-        """Compactions of the table that began before the oldest open reader and ended after.
-
-        To that reader they are still open. An entry stays in the queue at least until the reader
-        has gone, so the queue knows all of them.
-        """
-        entries = self._metastore.show_compactions(
-            ShowCompactionsRequest(
-                scope=Scope(target.table.database_name, target.table.name),
-                state=CompactionState.READY_FOR_CLEANING,
-            )
-        )
-        return tuple(
-            entry.txn_id
-            for entry in entries
-            if entry.txn_id is not None
-            and entry.txn_id < watermark
-            and (entry.next_txn_id is None or entry.next_txn_id >= watermark)
-        )
+            txns = txns.cleaner_view(watermark, _ended_late(view.ready, watermark))
+        return CleanerLists(txns=txns, write_ids=view.write_ids, since=view.since)
 
     def plan(
         self, entry: Compaction, target: CleaningTarget, lists: CleanerLists | None = None
@@ -182,3 +156,18 @@ class CleaningPlanner:
                 root = top.child(path[len(top.path) :].strip("/"))
                 roots[root.uri] = root
         return tuple(roots.values())
+
+
+def _ended_late(ready: Sequence[Compaction], watermark: TxnId) -> tuple[TxnId, ...]:
+    """Compactions of the table that began before the oldest open reader and ended after.
+
+    To that reader they are still open. An entry stays in the queue at least until the reader has
+    gone, so the queue knows all of them.
+    """
+    return tuple(
+        entry.txn_id
+        for entry in ready
+        if entry.txn_id is not None
+        and entry.txn_id < watermark
+        and (entry.next_txn_id is None or entry.next_txn_id >= watermark)
+    )

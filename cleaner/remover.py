@@ -5,7 +5,7 @@ In Hive these are two calls (FSRemover.removeFiles; docs/hive/compaction.md §22
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from changemanager.delete_protocol import DeleteProtocol
@@ -15,6 +15,7 @@ from changemanager.location import Resolver, is_below
 from changemanager.manifest import (
     ArchiveCause,
     ArchiveContext,
+    ArchiveIntent,
     ArchiveIntents,
     IntentState,
 )
@@ -32,6 +33,7 @@ _CAUSES = {
 }
 VICTIMS_AT_ONCE = 200
 """So many rows are written, and moved on, in one step: nothing of a table may have millions."""
+_RECORDED_AT_ONCE = 100
 _OPEN = tuple(state for state in IntentState if state.is_open)
 
 
@@ -60,6 +62,7 @@ class Remover:
         self._protocol = protocol
         self._intents = intents
         self._resolve = resolve
+        self._recorded: set[str] = set()
 
     def remove(self, plan: EntryPlan, require_same: Callable[[], None]) -> RemovalReport:
         """Carry a plan out. `require_same` is called before each victim is touched; it raises to
@@ -70,14 +73,16 @@ class Remover:
         reports: list[DeletionReport] = []
         failures: list[tuple[str, str]] = []
         for root in plan.roots:
-            failures += self._close_strays(root)
-            if root.plan.victims:
-                require_same()
+            begun = self._intents.intents(_OPEN)
+            failures += self._close_strays(root, begun)
             going = self._with_replacements(plan, root, failures)
+            if len(going) < len(root.plan.victims):
+                require_same()  # what takes their place is not whole; or it is another table's
             for start in range(0, len(going), VICTIMS_AT_ONCE):
                 piece = going[start : start + VICTIMS_AT_ONCE]
                 outcomes = self._protocol.remove_all(
                     [self._removal(plan, root, victim) for victim in piece],
+                    begun=begun,
                     require_lease=self.lease.require,
                     require_same=require_same,
                 )
@@ -148,15 +153,26 @@ class Remover:
         return _summed([report], [])
 
     def finish(self, location: str) -> None:
-        """The metastore has recorded what was removed below a location."""
-        self._protocol.finish_below(location)
+        """The metastore has recorded what was removed below a location; noted down with others."""
+        self._recorded.add(location)
+        if len(self._recorded) >= _RECORDED_AT_ONCE:
+            self.finish_all()
 
-    def _close_strays(self, root: RootPlan) -> list[tuple[str, str]]:
+    def finish_all(self) -> None:
+        """Note down what was recorded. Where that fails, or nobody comes to it, rows stay DELETED:
+        the reaper, or the next cleaning of the table, finishes them."""
+        recorded, self._recorded = self._recorded, set()
+        if recorded:
+            self._protocol.finish_below(recorded)
+
+    def _close_strays(
+        self, root: RootPlan, begun: Sequence[ArchiveIntent]
+    ) -> list[tuple[str, str]]:
         """End rows whose victims are gone; give up those whose victims are needed again."""
         place = self._resolve(root.location)
         wanted = {place.child(victim.path).uri for victim in root.plan.victims}
         failures = []
-        for intent in self._intents.intents(_OPEN):
+        for intent in begun:
             if intent.victim in wanted or not is_below(intent.victim, root.location):
                 continue
             if intent.context.cause not in _CAUSES.values():

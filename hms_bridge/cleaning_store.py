@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from hms_bridge.model.catalog import Table
+from hms_bridge.model.cleaning_view import CleaningView
 from hms_bridge.model.compaction import Compaction, PotentialCompaction, Readers
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.event_block import EventBlock
@@ -14,7 +15,6 @@ from hms_bridge.model.figures import CompactionFigures, LockFigures, TxnFigures
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.target import Target
 from hms_bridge.model.target_mark import TargetMark
-from hms_bridge.model.txn import AbortedSince
 
 
 def cleaning_lease(database: str, table: str) -> str:
@@ -64,9 +64,10 @@ class CleaningStore(Protocol):
     ) -> None:
         """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
 
-    def aborted_since(self, full_table_name: str) -> AbortedSince:
-        """When the transactions that are aborted now were opened, those too that took write ids of
-        a table. Asked after the lists: who is aborted in them stays so until its files are gone."""
+    def cleaning_view(self, database: str, table: str) -> CleaningView:
+        """What of a table may be judged, in this order: whoever ends meanwhile stays as he was
+        when he was looked at. Who is aborted in it stays so until its files are gone. Raises
+        MetaError for a name that no table can have."""
 
     def min_open_txn_watermark(self, database: str | None = None) -> TxnId:
         """Every transaction below it (that may read of a database) has ended; none can appear."""

@@ -6,18 +6,40 @@ import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import BinaryIO
 
 from fsspec.implementations.local import LocalFileSystem
 
-from changemanager.filesystem.plain import PlainVolume
-from changemanager.filesystem.volume import Durability, FileSystemCapabilities, Placement
+from changemanager.filesystem.plain import PlainVolume, name_of
+from changemanager.filesystem.volume import (
+    Durability,
+    FileKind,
+    FileStatus,
+    FileSystemCapabilities,
+    Placement,
+)
 
 _NO_LINKS_HERE = frozenset(
     {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EINVAL}
 )
 _NO_SUCH_ATTRIBUTE = frozenset({errno.ENODATA})
 _PROBE_ATTRIBUTE = "user.original-loc"
+
+
+def _without_slash(path: str) -> str:
+    """At its end, where it would follow a link."""
+    return path.rstrip("/") or "/"
+
+
+def _status(name: str, found: os.stat_result) -> FileStatus:
+    if S_ISDIR(found.st_mode):
+        kind = FileKind.DIRECTORY
+    else:
+        kind = FileKind.FILE if S_ISREG(found.st_mode) else FileKind.OTHER
+    return FileStatus(
+        name=name, kind=kind, size_bytes=found.st_size, mtime_ms=round(found.st_mtime * 1000)
+    )
 
 
 class LocalVolume(PlainVolume):
@@ -34,6 +56,30 @@ class LocalVolume(PlainVolume):
                 durability=Durability.BY_SYNC,
             ),
         )
+
+    # As fsspec's, which makes a dictionary of all that is known of a file, and a path of each name.
+    def status(self, path: str) -> FileStatus | None:
+        try:
+            found = os.lstat(_without_slash(path))
+        except FileNotFoundError:
+            return None
+        return super().status(path) if S_ISLNK(found.st_mode) else _status(name_of(path), found)
+
+    def children(self, path: str) -> tuple[FileStatus, ...]:
+        place = _without_slash(path)
+        if not S_ISDIR(os.lstat(place).st_mode):
+            return super().children(path)
+        statuses = []
+        with os.scandir(place) as entries:
+            for entry in entries:
+                try:
+                    found = entry.stat(follow_symlinks=False)
+                    is_link = S_ISLNK(found.st_mode)
+                    made = self._status_of(self.fs.info(entry)) if is_link else None
+                except FileNotFoundError:
+                    continue
+                statuses.append(made or _status(entry.name, found))
+        return tuple(sorted(statuses, key=lambda status: status.name))
 
     def real_path(self, path: str) -> str:
         return os.path.realpath(path)

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, delete, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    false,
+    or_,
+    select,
+    update,
+)
 
 from changemanager.location import is_below
 from changemanager.manifest import ArchiveIntent, IntentFile, IntentState
 from hms_bridge.archive.context_columns import CONTEXT
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
-from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.columns import Columns, flag, member, text
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TextKeyedSql
+from hms_bridge.backend.listing_sql import row_of
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
@@ -43,23 +56,55 @@ _FILE_COLUMNS = Columns(
     archive_name="ARCHIVE_NAME",
 )
 
+_COLUMNS = tuple(HMSB_ARCHIVE_INTENT.c)
+_Row = row_of(select(*_COLUMNS))
+_FROM_STATE = bindparam("from_state", type_=_INTENT.STATE.type)
+_OPEN_ONES = TextKeyedSql(_INTENT.OPEN_VICTIM_DIGEST, select(*_COLUMNS).where)
+_OF_ID = FixedSql(select(*_COLUMNS).where(_INTENT.INTENT_ID == bindparam("intent_id")))
+_DELETED = FixedSql(select(_INTENT.INTENT_ID, _INTENT.VICTIM).where(_INTENT.STATE == _FROM_STATE))
+_ADD, _ADD_FILES = FixedInsert(HMSB_ARCHIVE_INTENT), FixedInsert(HMSB_ARCHIVE_INTENT_FILE)
+_HOLD = TextKeyedSql(
+    _INTENT.INTENT_ID,
+    lambda is_meant: (
+        select(_INTENT.INTENT_ID)
+        .where(is_meant, _INTENT.STATE == _FROM_STATE)
+        .order_by(_INTENT.INTENT_ID)
+        .with_for_update()
+    ),
+)
+
+
+def _advance(*, is_open: bool) -> TextKeyedSql:
+    return TextKeyedSql(
+        _INTENT.INTENT_ID,
+        lambda is_meant: (
+            update(HMSB_ARCHIVE_INTENT)
+            .where(is_meant, _INTENT.STATE == _FROM_STATE)
+            .values(
+                STATE=bindparam("to_state", type_=_INTENT.STATE.type),
+                UPDATED_AT_MS=bindparam("now_ms", type_=BigInteger),
+                REASON=bindparam("reason", type_=_INTENT.REASON.type),
+                OPEN_VICTIM_DIGEST=_INTENT.VICTIM_DIGEST if is_open else None,
+            )
+        ),
+    )
+
+
+_ADVANCE_OPEN, _ADVANCE_ENDED = _advance(is_open=True), _advance(is_open=False)
+
 
 def add_intents(
     connection: Connection, intents: Sequence[ArchiveIntent]
 ) -> tuple[ArchiveIntent, ...]:
     """See ArchiveIntents.add_intents."""
     hold_archive(connection)
+    victims = [digest(row.victim) for row in intents]
     open_ones = {
-        row.victim: row
-        for piece in batches([digest(row.victim) for row in intents])
-        for row in _load(
-            connection, select(HMSB_ARCHIVE_INTENT).where(_INTENT.OPEN_VICTIM_DIGEST.in_(piece))
-        )
+        row.victim: row for row in _loaded(connection, _OPEN_ONES.all(connection, victims))
     }
     new = [row for row in intents if row.victim not in open_ones]
-    insert_rows(
+    _ADD.put(
         connection,
-        HMSB_ARCHIVE_INTENT,
         [
             {
                 "VICTIM_DIGEST": digest(row.victim),
@@ -69,9 +114,8 @@ def add_intents(
             for row in new
         ],
     )
-    insert_rows(
+    _ADD_FILES.put(
         connection,
-        HMSB_ARCHIVE_INTENT_FILE,
         [
             {"INTENT_ID": row.intent_id, "PLACE": place, **_FILE_COLUMNS.values(file)}
             for row in new
@@ -83,7 +127,7 @@ def add_intents(
 
 def intent(connection: Connection, intent_id: str) -> ArchiveIntent | None:
     """See ArchiveIntents.intent."""
-    loaded = _load(connection, select(HMSB_ARCHIVE_INTENT).where(_INTENT.INTENT_ID == intent_id))
+    loaded = _loaded(connection, _OF_ID.all(connection, intent_id=intent_id))
     return loaded[0] if loaded else None
 
 
@@ -94,17 +138,28 @@ def intents(
     victims: Collection[str] | None = None,
 ) -> tuple[ArchiveIntent, ...]:
     """See ArchiveIntents.intents."""
-    query = select(HMSB_ARCHIVE_INTENT).where(
-        _INTENT.STATE.in_(sorted(state.value for state in states))
-    )
+    wanted = frozenset(states)
     if victims is None:
-        return _load(connection, query.order_by(_INTENT.CREATED_AT_MS, _INTENT.INTENT_ID))
-    rows = [
-        row
-        for piece in batches(sorted(digest(victim) for victim in victims))
-        for row in _load(connection, query.where(_INTENT.VICTIM_DIGEST.in_(piece)))
-    ]
+        return _loaded(connection, _in_states(wanted).all(connection))
+    digests = sorted(digest(victim) for victim in victims)
+    rows = _loaded(connection, _of_victims(wanted).all(connection, digests))
     return tuple(sorted(rows, key=lambda row: (row.created_at_ms, row.intent_id)))
+
+
+@cache
+def _in_states(states: frozenset[IntentState]) -> FixedSql:
+    there = select(*_COLUMNS).where(_is_in(states))
+    return FixedSql(there.order_by(_INTENT.CREATED_AT_MS, _INTENT.INTENT_ID))
+
+
+@cache
+def _of_victims(states: frozenset[IntentState]) -> TextKeyedSql:
+    there = select(*_COLUMNS).where(_is_in(states))
+    return TextKeyedSql(_INTENT.VICTIM_DIGEST, there.where)
+
+
+def _is_in(states: frozenset[IntentState]) -> ColumnElement[bool]:
+    return or_(false(), *(_INTENT.STATE == value for value in sorted(s.value for s in states)))
 
 
 def advance_intents(
@@ -116,39 +171,35 @@ def advance_intents(
     reason: str = "",
 ) -> frozenset[str]:
     """See ArchiveIntents.advance_intents."""
-    moved: set[str] = set()
-    for piece in batches(sorted(intent_ids)):
-        is_meant = and_(_INTENT.INTENT_ID.in_(piece), _INTENT.STATE == from_state.value)
-        # In the order of ids: two that move the same rows do not wait for each other.
-        held = select(_INTENT.INTENT_ID).where(is_meant).order_by(_INTENT.INTENT_ID)
-        moved.update(connection.scalars(held.with_for_update()))
-        connection.execute(
-            update(HMSB_ARCHIVE_INTENT)
-            .where(is_meant)
-            .values(
-                STATE=to_state.value,
-                UPDATED_AT_MS=now_ms,
-                REASON=reason,
-                OPEN_VICTIM_DIGEST=_INTENT.VICTIM_DIGEST if to_state.is_open else None,
-            )
-        )
-    return frozenset(moved)
+    states = {"from_state": from_state.value, "to_state": to_state.value}
+    advance = _ADVANCE_OPEN if to_state.is_open else _ADVANCE_ENDED
+    ids = sorted(intent_ids)
+    # In the order of ids: two that move the same rows do not wait for each other.
+    held = _HOLD.later(connection, ids, from_state=from_state.value)
+    advance.later(connection, ids, **states, now_ms=now_ms, reason=reason)
+    return frozenset(intent_id for answer in held for (intent_id,) in answer.rows)
 
 
-def finish_intents(connection: Connection, location: str, now_ms: int) -> int:
+def finish_intents(connection: Connection, locations: Collection[str], now_ms: int) -> int:
     """See ArchiveIntents.finish_intents."""
-    is_deleted = _INTENT.STATE == IntentState.DELETED.value
-    deleted = connection.execute(select(_INTENT.INTENT_ID, _INTENT.VICTIM).where(is_deleted))
-    ids = sorted(row.INTENT_ID for row in deleted if is_below(row.VICTIM, location))
-    done = {"STATE": IntentState.DONE.value, "UPDATED_AT_MS": now_ms}
-    return sum(
-        connection.execute(
-            update(HMSB_ARCHIVE_INTENT)
-            .where(_INTENT.INTENT_ID.in_(piece), is_deleted)
-            .values(**done, REASON="", OPEN_VICTIM_DIGEST=None)
-        ).rowcount
-        for piece in batches(ids)
+    outer = frozenset(locations)
+    deleted = _DELETED.all(connection, from_state=IntentState.DELETED.value)
+    ids = sorted(intent_id for intent_id, victim in deleted if _is_in_one_of(victim, outer))
+    done = _ADVANCE_ENDED.later(
+        connection,
+        ids,
+        from_state=IntentState.DELETED.value,
+        to_state=IntentState.DONE.value,
+        now_ms=now_ms,
+        reason="",
     )
+    return sum(answer.count for answer in done)
+
+
+def _is_in_one_of(victim: str, locations: Collection[str]) -> bool:
+    # Nearly all lie right below one: of many locations not each is compared with each victim.
+    is_right_below = victim.rpartition("/")[0] in locations
+    return is_right_below or any(is_below(victim, location) for location in locations)
 
 
 def forget_intents(connection: Connection, before_ms: int) -> int:
@@ -167,10 +218,10 @@ def forget_intents(connection: Connection, before_ms: int) -> int:
     return len(gone)
 
 
-def _load(connection: Connection, query: Select[Any]) -> tuple[ArchiveIntent, ...]:
-    rows = connection.execute(query).all()
+def _loaded(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> tuple[ArchiveIntent, ...]:
+    named = [_Row._make(row) for row in rows]
     files: dict[str, list[IntentFile]] = defaultdict(list)
-    for piece in batches([row.INTENT_ID for row in rows]):
+    for piece in batches([row.INTENT_ID for row in named]):
         for row in connection.execute(
             select(HMSB_ARCHIVE_INTENT_FILE)
             .where(_FILE.INTENT_ID.in_(piece))
@@ -178,5 +229,5 @@ def _load(connection: Connection, query: Select[Any]) -> tuple[ArchiveIntent, ..
         ):
             files[row.INTENT_ID].append(_FILE_COLUMNS.read(row))
     return tuple(
-        _INTENT_COLUMNS.read(row, files=tuple(files.get(row.INTENT_ID, ()))) for row in rows
+        _INTENT_COLUMNS.read(row, files=tuple(files.get(row.INTENT_ID, ()))) for row in named
     )

@@ -20,8 +20,7 @@ from sqlalchemy import (
 
 from changemanager.manifest import LEASE_MS
 from hms_bridge.archive.digest import digest
-from hms_bridge.backend.dialect import insert_if_missing
-from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.fixed_sql import FixedInsertIfMissing, FixedSql
 from hms_bridge.backend.schema.archive_tables import HMSB_LEASE
 
 _ROW = HMSB_LEASE.c
@@ -36,6 +35,8 @@ _KEPT = FixedSql(
 )
 _ENDED = FixedSql(delete(HMSB_LEASE).where(_NAMED, _ROW.OWNER == bindparam("owner", type_=String)))
 
+_TAKEN = FixedInsertIfMissing(HMSB_LEASE, [_ROW.LEASE_DIGEST])
+
 
 def take(connection: Connection, name: str, owner: str, now_ms: int) -> bool:
     """Take or keep a lease; False, and no change, if another owner's has not run out."""
@@ -47,7 +48,7 @@ def take(connection: Connection, name: str, owner: str, now_ms: int) -> bool:
             "OWNER": owner,
             "HELD_AT_MS": now_ms,
         }
-        return insert_if_missing(connection, HMSB_LEASE, [_ROW.LEASE_DIGEST], values)
+        return _TAKEN.put(connection, values)
     if owner != held[0] and not _is_over(held[1], now_ms):
         return False
     _KEPT.change(connection, lease=digest(name), owner=owner, now_ms=now_ms)

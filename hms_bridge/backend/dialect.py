@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.sql.dml import ReturningInsert
 
 from hms_bridge.backend.schema.txn_tables import TXNS
 from hms_bridge.clock import Clock, SystemClock
@@ -74,13 +75,6 @@ def row_time_expression(connection: Connection, clock: Clock) -> ColumnElement[i
         # SQLAlchemy's own func.sysdate drops its argument, and with it the milliseconds.
         return cast(func.unix_timestamp(text("SYSDATE(3)")) * 1000, BigInteger)
     return literal(clock.now_ms(), BigInteger)
-
-
-def now_ms(connection: Connection, clock: Clock) -> int:
-    """The time in milliseconds; see :func:`now_expression`."""
-    if not keeps_time(connection, clock):
-        return clock.now_ms()
-    return int(connection.execute(select(now_expression(connection, clock))).scalar_one())
 
 
 def insert_generating_ids(
@@ -147,9 +141,16 @@ def insert_if_missing(
         except IntegrityError:
             return False
         return True
-    make = postgresql.insert if is_postgresql(connection) else sqlite.insert
-    statement = make(table).values(row).on_conflict_do_nothing(index_elements=keys)
-    return connection.execute(statement.returning(keys[0])).first() is not None
+    statement = insert_unless_there(connection.dialect.name, table, keys)
+    return connection.execute(statement, row).first() is not None
+
+
+def insert_unless_there(
+    dialect_name: str, table: Table, keys: Sequence[Column[Any]]
+) -> ReturningInsert[Any]:
+    """Gives a row if it inserts one; not for MySQL."""
+    make = postgresql.insert if dialect_name == "postgresql" else sqlite.insert
+    return make(table).on_conflict_do_nothing(index_elements=keys).returning(keys[0])
 
 
 def insert_or_update(

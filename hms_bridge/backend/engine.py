@@ -20,13 +20,13 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import QueuePool
 
 from hms_bridge.backend.failures import translate
+from hms_bridge.backend.fixed_sql import send
 from hms_bridge.errors import BackendError, ConfigError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
 _CONNECT_SECONDS = 10
 POOL_SIZE = 16
 """Connections that are kept; in need, there are as many more."""
-_WRITES = "hms_bridge_writes"
 _GIVEN_BACK_AT = "hms_bridge_given_back_at"
 _TRUSTED_SECONDS = 0.5
 """How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
@@ -84,6 +84,11 @@ class Database:
                 ) as connection,
                 connection.begin() as transaction,
             ):
+                if self._writer is not None:
+                    # A deferred transaction that turns to writing fails at once, busy_timeout or
+                    # not. Not by a listener: while one is there, SQLAlchemy looks for more of them
+                    # at each statement, which takes as long as a short one.
+                    send(connection, "BEGIN IMMEDIATE" if write else "BEGIN")
                 yield connection
                 is_committing = True
                 transaction.commit()
@@ -113,7 +118,7 @@ class Database:
             raw: Any = connection.connection.driver_connection
             raw.go_by_indexes(is_wanted=by_indexes)
         if self._writer is not None:  # SQLite reads what there is at the first statement, always
-            return connection.execution_options(**{_WRITES: write})
+            return connection
         if is_of_one_moment:
             return connection.execution_options(isolation_level="REPEATABLE READ")
         if not write and self.engine.dialect.name == "postgresql":
@@ -277,9 +282,3 @@ def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
         # SQLAlchemy does not roll back a transaction whose commit was cut off.
         if dbapi_connection is not None and dbapi_connection.in_transaction:
             dbapi_connection.rollback()
-
-    @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
-        # A deferred transaction that turns to writing fails at once, busy_timeout or not.
-        writes = connection.get_execution_options().get(_WRITES, True)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

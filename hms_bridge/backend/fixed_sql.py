@@ -16,11 +16,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Column,
     ColumnClause,
     ColumnElement,
     Connection,
@@ -43,13 +44,18 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from hms_bridge.backend.batches import batches, given_keys, is_among, keys_text
 from hms_bridge.backend.dialect import (
+    insert_if_missing,
+    insert_unless_there,
+    is_mysql,
     is_postgresql,
     keeps_time,
     now_expression,
     row_time_expression,
 )
 from hms_bridge.backend.prepared_text import Answer, PreparedText
-from hms_bridge.backend.work import Work
+
+if TYPE_CHECKING:
+    from hms_bridge.backend.work import Work
 
 _NOW = "hmsb_now_ms"
 
@@ -234,6 +240,41 @@ def locking(
     return KeyedSql(key, locked, select(*row.c).select_from(keys.join(row, true())))
 
 
+class TextKeyedSql:
+    """A statement about the rows of some keys that are texts: fixed for one, two, four … of them,
+    the last of which is repeated until they fit. ``make``: the statement for a condition."""
+
+    def __init__(
+        self, key: ColumnElement[str], make: Callable[[ColumnElement[bool]], Executable]
+    ) -> None:
+        self._key, self._make = key, make
+        self._fixed: dict[int, FixedSql] = {}
+
+    def later(
+        self, connection: Connection, keys: Sequence[str], /, **values: Any
+    ) -> Sequence[Answer]:
+        """As :meth:`FixedSql.read_later`: an answer for each piece of the keys."""
+        return [self._ask(connection, piece, values) for piece in batches(keys)]
+
+    def all(
+        self, connection: Connection, keys: Sequence[str], /, **values: Any
+    ) -> list[tuple[Any, ...]]:
+        """All rows; of none for no keys."""
+        return [row for answer in self.later(connection, keys, **values) for row in answer.rows]
+
+    def _ask(
+        self, connection: Connection, keys: Sequence[str], values: Mapping[str, Any]
+    ) -> Answer:
+        count = 1 << (len(keys) - 1).bit_length()
+        fixed = self._fixed.get(count)
+        if fixed is None:
+            asked = [bindparam(f"key{place}", type_=self._key.type) for place in range(count)]
+            fixed = self._fixed[count] = FixedSql(self._make(self._key.in_(asked)))
+        filled = [*keys, *[keys[-1]] * (count - len(keys))]
+        given = {f"key{place}": key for place, key in enumerate(filled)}
+        return fixed.read_later(connection, **given, **values)
+
+
 class FixedInsert:
     """Rows into a table: a single one by a fixed statement, on PostgreSQL several, too; in Core
     elsewhere. They are on their way when this returns: see ``later``."""
@@ -270,6 +311,26 @@ def json_rows(
     text = cast(bindparam(parameter, type_=Text), JSON)
     rows = func.json_to_recordset(text).table_valued(*columns)
     return rows.render_derived("given", with_types=True)
+
+
+class FixedInsertIfMissing:
+    """As :func:`hms_bridge.backend.dialect.insert_if_missing`, by a fixed statement where one can
+    do it."""
+
+    def __init__(self, table: Table, keys: Sequence[Column[Any]]) -> None:
+        self._table, self._keys = table, keys
+        self._fixed: dict[str, FixedSql] = {}
+
+    def put(self, connection: Connection, row: Mapping[str, Any]) -> bool:
+        """Whether the row, which has a value for each column, was inserted."""
+        if is_mysql(connection):
+            return insert_if_missing(connection, self._table, self._keys, row)
+        name = connection.dialect.name
+        fixed = self._fixed.get(name)
+        if fixed is None:
+            statement = insert_unless_there(name, self._table, self._keys)
+            fixed = self._fixed[name] = FixedSql(statement)
+        return bool(fixed.all(connection, **row))
 
 
 class TimedSql:
@@ -331,6 +392,9 @@ def send(connection: Connection, *statements: str) -> None:
 _PIPELINED = "psycopg"
 """The driver whose connections are :class:`hms_bridge.backend.pipeline.PipelinedConnection`."""
 
+_EMBEDDED = "pysqlite"
+"""The driver whose connections make their cursors themselves, in one call."""
+
 
 def _is_direct(connection: Connection) -> bool:
     return connection.dialect.driver == _PIPELINED and not _is_heard(connection)
@@ -375,8 +439,12 @@ def _execute(connection: Connection, sql: str, arguments: Any) -> _Come:
         return _Come(result.fetchall() if result.returns_rows else (), result.rowcount)
     cursor: Any = None
     try:
-        cursor = connection.connection.cursor()
-        cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
+        if connection.dialect.driver == _EMBEDDED:
+            raw: Any = connection.connection.dbapi_connection
+            cursor = raw.execute(sql, () if arguments is None else arguments)
+        else:
+            cursor = connection.connection.cursor()
+            cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
         rows = cursor.fetchall() if cursor.description is not None else ()
         changed: int = cursor.rowcount
         cursor.close()

@@ -59,11 +59,12 @@ class ListingSql:
         if not is_postgresql(connection):
             return rows
         if self._row is None:
-            self._row = _row_of(self._make(is_among))
+            self._row = row_of(self._make(is_among))
         return list(map(self._row._make, rows))
 
 
-def _row_of(statement: Listed) -> Any:
+def row_of(statement: Listed) -> Any:
+    """The kind of tuples whose values have the names of a statement's columns."""
     return namedtuple("Row", statement.selected_columns.keys())
 
 

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from hms_bridge.backend.dialect import now_ms
+from hms_bridge.backend.dialect import keeps_time
+from hms_bridge.backend.fixed_sql import TimedSql
 from hms_bridge.clock import Clock
 from hms_bridge.config.settings import Settings
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_NOW = TimedSql(lambda now, _row_time: select(now))
 
 
 @dataclass(slots=True)
@@ -28,7 +31,10 @@ class Work:
     @property
     def now_ms(self) -> int:
         """The time of the database, in milliseconds."""
-        return now_ms(self.connection, self.clock)
+        if not keeps_time(self.connection, self.clock):
+            return self.clock.now_ms()
+        ((now_ms,),) = _NOW.all(self)
+        return int(now_ms)
 
 
 def sql(statement: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Work, P], T]:

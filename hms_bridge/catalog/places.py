@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import starmap
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Select,
+    String,
     and_,
+    bindparam,
     func,
-    literal,
     not_,
     or_,
     select,
@@ -22,6 +26,7 @@ from sqlalchemy import (
 from changemanager.errors import LocationError
 from changemanager.location import is_below, is_inside, parse_uri, spellings
 from hms_bridge.backend.batches import batches
+from hms_bridge.backend.fixed_sql import FixedSql, TextKeyedSql
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
 from hms_bridge.catalog.patterns import ESCAPE
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
@@ -58,16 +63,41 @@ class Owner:
         return tenant.partition in self.partitions
 
 
-def _at_or_below(column: ColumnElement[str], place: str) -> ColumnElement[bool]:
-    return or_(*(_at_or_below_text(column, text) for text in spellings(place)))
+_DATABASE_PLACES = (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI)
+
+
+def _at_or_below(column: ColumnElement[str], count: int) -> ColumnElement[bool]:
+    """Whether it is at or below a place that has so many spellings: see :func:`_texts_below`."""
+    return or_(
+        *(
+            or_(
+                column == bindparam(f"at{number}", type_=String),
+                column.like(bindparam(f"below{number}", type_=String), escape=ESCAPE),
+            )
+            for number in range(count)
+        )
+    )
+
+
+def _texts_below(place: str) -> tuple[int, dict[str, str]]:
+    """How many spellings a place has, and the values of :func:`_at_or_below`."""
+    texts = [text.rstrip("/") for text in spellings(place)]
+    values = {f"at{number}": text for number, text in enumerate(texts)}
+    return len(texts), values | {
+        f"below{number}": f"{_escaped(text)}{ESCAPE}{ESCAPE}%" for number, text in enumerate(texts)
+    }
+
+
+def _escaped(text: str) -> str:
+    for character in (ESCAPE, "%", "_"):
+        text = text.replace(character, ESCAPE + character)
+    return text
 
 
 def _at_or_below_text(column: ColumnElement[str], place: str) -> ColumnElement[bool]:
     place = place.rstrip("/")
-    escaped = place
-    for character in (ESCAPE, "%", "_"):
-        escaped = escaped.replace(character, ESCAPE + character)
-    return or_(column == place, column.like(f"{escaped}{ESCAPE}{ESCAPE}%", escape=ESCAPE))
+    below = column.like(f"{_escaped(place)}{ESCAPE}{ESCAPE}%", escape=ESCAPE)
+    return or_(column == place, below)
 
 
 def user_of(connection: Connection, place: str) -> str | None:
@@ -141,7 +171,7 @@ def names_of(connection: Connection, table_id: int) -> tuple[str, str, str]:
 def on_local_disks(connection: Connection) -> Iterator[Tenant]:
     """The tables and partitions whose places may lead elsewhere by links."""
     is_local = or_(SDS.c.LOCATION.like("file:%"), SDS.c.LOCATION.like("/%"))
-    tenants = map(_tenant, connection.execute(_with_places().where(is_local)))
+    tenants = starmap(_tenant, connection.execute(_with_places().where(is_local)))
     return (tenant for tenant in tenants if tenant.table_id is not None)
 
 
@@ -178,28 +208,46 @@ def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, 
 def _below(connection: Connection, place: str, owner: Owner | None) -> Iterator[Tenant]:
     """All at a place or below it, but for the owner's partitions that lie where their names say:
     those are never in one another."""
-    for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI):
-        rows = connection.execute(
-            select(DBS.c.NAME, column.label("place")).where(_at_or_below(column, place))
-        )
-        yield from (
-            Tenant(name=f"database {row.NAME}", place=row.place, is_database=True) for row in rows
-        )
-    query = _with_places().where(_at_or_below(SDS.c.LOCATION, place))
+    count, texts = _texts_below(place)
+    values: dict[str, Any] = dict(texts)
+    databases = [fixed.read_later(connection, **values) for fixed in _databases_at_or_below(count)]
+    others = _others_at_or_below(
+        count, has_owner=owner is not None, has_parts=bool(owner and owner.partitions is not None)
+    )
     if owner is not None:
-        own_place = literal(f"{(owner.table.storage.location or '').rstrip('/')}/")
-        is_own = PARTITIONS.c.TBL_ID == owner.table.id
+        values["owner_id"] = owner.table.id or 0
         if owner.partitions is not None:
+            values["own_place"] = f"{(owner.table.storage.location or '').rstrip('/')}/"
+    rest = others.read_later(connection, **values)
+    for answer in databases:
+        for name, where in answer.rows:
+            yield Tenant(name=f"database {name}", place=where, is_database=True)
+    yield from starmap(_tenant, rest.rows)
+
+
+@cache
+def _databases_at_or_below(count: int) -> tuple[FixedSql, ...]:
+    return tuple(
+        FixedSql(select(DBS.c.NAME, column).where(_at_or_below(column, count)))
+        for column in _DATABASE_PLACES
+    )
+
+
+@cache
+def _others_at_or_below(count: int, *, has_owner: bool, has_parts: bool) -> FixedSql:
+    query = _with_places().where(_at_or_below(SDS.c.LOCATION, count))
+    if has_owner:
+        is_own = PARTITIONS.c.TBL_ID == bindparam("owner_id", type_=BigInteger)
+        if has_parts:
+            own_place = bindparam("own_place", type_=String)
             is_own = and_(is_own, SDS.c.LOCATION == own_place + PARTITIONS.c.PART_NAME)
         query = query.where(or_(PARTITIONS.c.PART_ID.is_(None), not_(is_own)))
-    yield from map(_tenant, connection.execute(query))
+    return FixedSql(query)
 
 
 def _above(connection: Connection, wanted: Iterable[str]) -> Iterator[Tenant]:
     """The tables and partitions in whose directories the places lie."""
-    for piece in batches(_texts_above(wanted)):
-        query = _with_places().where(SDS.c.LOCATION.in_(piece))
-        yield from map(_tenant, connection.execute(query))
+    return starmap(_tenant, _AT.all(connection, _texts_above(wanted)))
 
 
 def _texts_above(wanted: Iterable[str]) -> list[str]:
@@ -232,14 +280,17 @@ def _with_places() -> Select[Any]:
     )
 
 
-def _tenant(row: Any) -> Tenant:
-    if row.TBL_NAME is not None:
-        return Tenant(name=f"table {row.TBL_NAME}", place=row.LOCATION, table_id=row.TBL_ID)
+_AT = TextKeyedSql(SDS.c.LOCATION, lambda is_at: _with_places().where(is_at))
+
+
+def _tenant(
+    table_id: int | None, table: str | None, owner_id: int | None, partition: str, place: str
+) -> Tenant:
+    """Of a row of :func:`_with_places`."""
+    if table is not None:
+        return Tenant(name=f"table {table}", place=place, table_id=table_id)
     return Tenant(
-        name=f"partition {row.PART_NAME}",
-        place=row.LOCATION,
-        table_id=row.PART_TBL_ID,
-        partition=row.PART_NAME,
+        name=f"partition {partition}", place=place, table_id=owner_id, partition=partition
     )
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, select
+from sqlalchemy import Connection, Select, and_, bindparam, case, exists, select
 
 from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, MOVE
 from hms_bridge.backend.schema.catalog_tables import DATABASE_PARAMS, DBS, PARTITIONS, SDS, TBLS
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
@@ -25,8 +26,20 @@ def _of_table(storage_id: Any) -> Select[Any]:
     tables = TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID).outerjoin(DATABASE_PARAMS, source_for)
     if storage_id is PARTITIONS.c.SD_ID:
         tables = tables.join(PARTITIONS, PARTITIONS.c.TBL_ID == TBLS.c.TBL_ID)
+    # In the same statement: a move that begins after it shows in the location.
+    is_moving = exists().where(
+        HMSB_FILE_TASK.c.KIND == MOVE,
+        HMSB_FILE_TASK.c.DB_NAME == bindparam("database"),
+        HMSB_FILE_TASK.c.TBL_NAME == bindparam("name"),
+    )
     return (
-        select(TBLS.c.TBL_ID, TBLS.c.CREATE_TIME, SDS.c.LOCATION, DATABASE_PARAMS.c.PARAM_VALUE)
+        select(
+            TBLS.c.TBL_ID,
+            TBLS.c.CREATE_TIME,
+            SDS.c.LOCATION,
+            DATABASE_PARAMS.c.PARAM_VALUE,
+            case((is_moving, 1), else_=0),
+        )
         .select_from(tables.outerjoin(SDS, SDS.c.SD_ID == storage_id))
         .where(
             DBS.c.NAME == bindparam("database"),
@@ -42,8 +55,8 @@ _PARTITION = FixedSql(
 )
 
 
-def find_mark(connection: Connection, target: Target) -> TargetMark:
-    """Without the moves, which are not in the catalog. Raises NoSuchObjectError if the table, the
+def find_mark(connection: Connection, target: Target) -> tuple[TargetMark, bool]:
+    """Without the moves, and whether there are any. Raises NoSuchObjectError if the table, the
     partition or its directory is not there."""
     key = {"database": target.database.lower(), "name": target.table.lower()}
     if target.partition is None:
@@ -52,10 +65,11 @@ def find_mark(connection: Connection, target: Target) -> TargetMark:
         row = _PARTITION.first(connection, **key, partition=target.partition)
     if row is None or not row[2]:
         raise NoSuchObjectError(f"{target} is not there any more, or has no directory")
-    table_id, create_time, location, source_for = row
-    return TargetMark(
+    table_id, create_time, location, source_for, is_moving = row
+    mark = TargetMark(
         table_id=table_id,
         create_time=create_time or 0,
         location=location,
         is_replication_source=bool((source_for or "").strip()),
     )
+    return mark, bool(is_moving)

@@ -26,9 +26,12 @@ Message = Mapping[str, Any]
 """A message: names as Hive's JSON classes have them, in their order."""
 
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
 def write_text(message: Message, message_format: MessageFormat) -> str:
     """A message as its row keeps it."""
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    text = _JSON.encode(message)
     if message_format is MessageFormat.JSON:
         return text
     # The time would make the same message differ from one writing to the next.

@@ -9,14 +9,19 @@ from functools import partial
 
 from hms_bridge.archive import file_tasks, pins
 from hms_bridge.backend.connection import Connection
-from hms_bridge.backend.work import sql
+from hms_bridge.backend.work import Work, sql
 from hms_bridge.catalog import databases, target_marks
 from hms_bridge.catalog.places import Owner
 from hms_bridge.model.catalog import Table
-from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.cleaning_view import CleaningView
+from hms_bridge.model.compaction import (
+    Compaction,
+    CompactionState,
+    ShowCompactionsRequest,
+)
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.event_block import kept_since_seconds
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.target_mark import TargetMark
 from hms_bridge.notification import event_log, events, hook_points
 from hms_bridge.notification.event_sizes import EventSizes
@@ -43,9 +48,27 @@ _LOG = logging.getLogger(__name__)
 
 
 def _target_mark(connection: Connection, target: Target) -> TargetMark:
-    """The moves first: one that begins after them shows in the location."""
+    mark, is_moving = target_marks.find_mark(connection, target)
+    if not is_moving:
+        return mark
     moves = file_tasks.move_locations(connection, target.database, target.table)
-    return replace(target_marks.find_mark(connection, target), moves=moves)
+    return replace(mark, moves=moves or (mark.location,))
+
+
+def _cleaning_view(work: Work, database: str, table: str) -> CleaningView:
+    """Each statement sees at least what those before it saw."""
+    name = f"{database}.{table}"
+    txns = open_txns.get_open_txns(work, excluded_types=frozenset()).snapshot()
+    (write_ids,) = valid_write_ids.get_valid_write_ids(work, [name], txns)
+    ready = ShowCompactionsRequest(
+        scope=Scope(database, table), state=CompactionState.READY_FOR_CLEANING
+    )
+    return CleaningView(
+        txns=txns,
+        write_ids=write_ids,
+        ready=compaction_history.show_compactions(work.connection, ready),
+        since=valid_write_ids.aborted_since(work.connection, name),
+    )
 
 
 class CleaningVerbs(VerbFamily):
@@ -63,7 +86,7 @@ class CleaningVerbs(VerbFamily):
     mark_cleaning_postponed = writes(cleaning.mark_cleaning_postponed)
     retry_failed_cleanings = writes(cleaning.retry_failed_cleanings)
     forget_aborted_components = writes(aborted_writes.forget_aborted_components)
-    aborted_since = reads(sql(valid_write_ids.aborted_since))
+    cleaning_view = reads(_cleaning_view)
     target_mark = reads(sql(_target_mark))
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)
     revoke_timed_out_workers = writes(compaction_queue.revoke_timed_out_workers)

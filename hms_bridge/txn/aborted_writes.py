@@ -22,7 +22,7 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.target import TableName, Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_rows import FETCH_MAX, from_queue
-from hms_bridge.txn.components import at_target, forget_aborted, is_aborted_before
+from hms_bridge.txn.components import forget_aborted, is_aborted_before
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
 
 _Q = COMPACTION_QUEUE.c
@@ -77,16 +77,16 @@ def forget_aborted_components(
 ) -> None:
     """Drop the rows of aborted write ids whose files are gone; others of the target stay, and so
     do those that aborted within the retention."""
-    target = at_target(compaction.target)
-    forget_aborted(work.connection, target, before_ms=aborts_end_ms(work), write_ids=write_ids)
+    before_ms = aborts_end_ms(work, work.now_ms)
+    forget_aborted(work.connection, compaction.target, before_ms=before_ms, write_ids=write_ids)
 
 
-def aborts_end_ms(work: Work) -> int:
+def aborts_end_ms(work: Work, now_ms: int) -> int:
     """What aborted before this time may be forgotten: its writer knows of it, or is no more.
 
     Hive forgets at once (CompactionTxnHandler.markCleaned), and reads what a late writer brings.
     """
-    return work.now_ms - work.settings.compactor.abort_retention_ms
+    return now_ms - work.settings.compactor.abort_retention_ms
 
 
 def aborted_targets(
@@ -104,7 +104,7 @@ def aborted_targets(
     rows = work.connection.execute(
         select(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION, count, oldest, func.min(_C.TC_WRITEID))
         .join_from(TXN_COMPONENTS, TXNS, TXNS.c.TXN_ID == _C.TC_TXNID)
-        .where(is_aborted_before(aborts_end_ms(work)), _C.TC_TABLE.is_not(None))
+        .where(is_aborted_before(aborts_end_ms(work, now)), _C.TC_TABLE.is_not(None))
         .group_by(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION)
         .having(is_over)
         .limit(FETCH_MAX)

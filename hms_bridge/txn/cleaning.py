@@ -10,15 +10,30 @@ the inputs: docs/hive/compaction.md §15). Nor while its inputs may be read unde
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, exists, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    String,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from hms_bridge.backend.dialect import null_safe_equals
+from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
-    TXN_COMPONENTS,
     TXNS,
 )
 from hms_bridge.backend.sequences import next_compaction_id
@@ -35,18 +50,25 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.aborted_writes import aborts_end_ms
 from hms_bridge.txn.compaction_history import succeed
-from hms_bridge.txn.compaction_queue import at_queue, is_never_begun
 from hms_bridge.txn.compaction_rows import FETCH_MAX, from_queue, queue_row
-from hms_bridge.txn.components import at_target, forget_aborted
+from hms_bridge.txn.components import forget_aborted_up_to
 from hms_bridge.txn.open_txns import min_open_txn_watermark
 from hms_bridge.txn.readers import locked_without_txn, txns_elsewhere
 
 _Q = COMPACTION_QUEUE.c
-_C = TXN_COMPONENTS.c
 _D = COMPLETED_TXN_COMPONENTS.c
 _H = COMPLETED_COMPACTIONS.c
 _READY = CompactionState.READY_FOR_CLEANING.stored
 _CLEANUP = CompactionType.ABORT_TXN_CLEANUP.stored
+
+
+def _start(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
+    entry = bindparam("entry", type_=BigInteger)
+    is_ready = and_(_Q.CQ_ID == entry, _Q.CQ_STATE == _READY)
+    return update(COMPACTION_QUEUE).where(is_ready).values(CQ_CLEANER_START=now)
+
+
+_START = TimedSql(_start)
 
 
 def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, ...]:
@@ -62,9 +84,10 @@ def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, 
     is_committed = and_(
         _Q.CQ_NEXT_TXN_ID.is_not(None), ~of_txn.where(TXNS.c.TXN_STATE != TxnState.COMMITTED.value)
     )
-    is_rolled_back = and_(
-        is_never_begun(), ~of_txn.where(TXNS.c.TXN_STATE != TxnState.ABORTED.value)
+    is_never_begun = and_(
+        _Q.CQ_START.is_(None), _Q.CQ_WORKER_ID.is_(None), _Q.CQ_NEXT_TXN_ID.is_(None)
     )
+    is_rolled_back = and_(is_never_begun, ~of_txn.where(TXNS.c.TXN_STATE != TxnState.ABORTED.value))
     rows = work.connection.execute(
         select(COMPACTION_QUEUE)
         .where(
@@ -106,11 +129,7 @@ def readers(work: Work, entries: Sequence[Compaction]) -> Readers:
 
 def mark_cleaning_started(work: Work, compaction_id: CompactionId) -> None:
     """Record the start; nothing for an entry that is not queued."""
-    work.connection.execute(
-        update(COMPACTION_QUEUE)
-        .where(_Q.CQ_ID == compaction_id, _Q.CQ_STATE == _READY)
-        .values(CQ_CLEANER_START=work.now_ms)
-    )
+    _START.later(work, entry=compaction_id)
 
 
 def mark_cleaning_postponed(
@@ -159,36 +178,36 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
     """
     connection = work.connection
     target = compaction.target
-    connection.execute(
-        delete(COMPACTION_QUEUE).where(
-            at_queue(target), _Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY
-        )
-    )
+    named = _named(target)
+    _forget_cleanups(tuple(named)).later(connection, **named)
     highest = compaction.highest_write_id
     if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
         if highest is not None:
-            before = aborts_end_ms(work)
-            forget_aborted(
-                connection, at_target(target), before_ms=before, highest_write_id=highest
-            )
+            before = aborts_end_ms(work, work.now_ms)
+            forget_aborted_up_to(connection, target, highest, before_ms=before)
         return
     ended = succeed(work, compaction.id)
     if ended.is_never_created:
         return
+    now = ended.ended_ms or 0
     highest = ended.highest_write_id
     is_dropped = LOCATION in ended.properties
-    completed = _at_completed(target, is_whole_table=is_dropped and target.partition is None)
-    if highest is not None and not is_dropped:
-        completed = and_(completed, or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None)))
-    connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(completed))
+    is_whole_table = is_dropped and target.partition is None
+    if is_dropped or highest is None:
+        connection.execute(
+            delete(COMPLETED_TXN_COMPONENTS).where(
+                _at_completed(target, is_whole_table=is_whole_table)
+            )
+        )
+    else:
+        _forget_completed(tuple(named)).later(connection, highest=highest, **named)
     if highest is not None:
         reported = compaction.highest_write_id
         highest = highest if reported is None else min(highest, reported)
-        components = at_target(target)
-        if is_dropped and target.partition is None:
-            components = and_(_C.TC_DATABASE == target.database, _C.TC_TABLE == target.table)
-        before = work.now_ms if is_dropped else aborts_end_ms(work)
-        forget_aborted(connection, components, before_ms=before, highest_write_id=highest)
+        before = now if is_dropped else aborts_end_ms(work, now)
+        forget_aborted_up_to(
+            connection, target, highest, before_ms=before, is_whole_table=is_whole_table
+        )
 
 
 def retry_failed_cleanings(work: Work, after_ms: int) -> int:
@@ -250,3 +269,33 @@ def _at_completed(target: Target, *, is_whole_table: bool) -> ColumnElement[bool
     if is_whole_table:
         return table
     return and_(table, null_safe_equals(_D.CTC_PARTITION, target.partition))
+
+
+def _named(target: Target) -> dict[str, str]:
+    """The values of a fixed statement about one target; a table has no partition."""
+    names = {"database": target.database, "table": target.table}
+    return names if target.partition is None else names | {"partition": target.partition}
+
+
+def _is_named(
+    names: tuple[str, ...], database: Any, table: Any, partition: Any
+) -> ColumnElement[bool]:
+    columns = {"database": database, "table": table, "partition": partition}
+    asked = [columns[name] == bindparam(name, type_=String) for name in names]
+    return and_(*asked) if "partition" in names else and_(*asked, partition.is_(None))
+
+
+@cache
+def _forget_cleanups(names: tuple[str, ...]) -> FixedSql:
+    here = _is_named(names, _Q.CQ_DATABASE, _Q.CQ_TABLE, _Q.CQ_PARTITION)
+    return FixedSql(
+        delete(COMPACTION_QUEUE).where(here, _Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY)
+    )
+
+
+@cache
+def _forget_completed(names: tuple[str, ...]) -> FixedSql:
+    here = _is_named(names, _D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
+    highest = bindparam("highest", type_=BigInteger)
+    is_reached = or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None))
+    return FixedSql(delete(COMPLETED_TXN_COMPONENTS).where(here, is_reached))

@@ -30,6 +30,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
+    Update,
     and_,
     bindparam,
     case,
@@ -45,7 +46,7 @@ from sqlalchemy import (
 
 from hms_bridge.backend.batches import insert_rows
 from hms_bridge.backend.dialect import is_postgresql
-from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
@@ -64,7 +65,7 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
-from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
 from hms_bridge.txn.plain_commits import PlainEnd
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
 from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
@@ -131,6 +132,21 @@ _COMMIT_ROW = (
 )
 _COMPLETE, _FORGET_COMPONENTS = FixedSql(_COMPLETE_ROWS), FixedSql(_FORGET_COMPONENT_ROWS)
 _COMMIT = FixedSql(_COMMIT_ROW)
+_FINISHED = FixedSql(select(*QUEUE_COLUMNS).where(_Q.CQ_TXN_ID == _TXN_ID))
+
+
+def _finish(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
+    held = (CompactionState.WORKING.stored, CompactionState.READY_FOR_CLEANING.stored)
+    is_held = or_(*(_Q.CQ_STATE == state for state in held))
+    given = select(func.coalesce(func.max(TXNS.c.TXN_ID), 0)).scalar_subquery()
+    return (
+        update(COMPACTION_QUEUE)
+        .where(_Q.CQ_TXN_ID == _TXN_ID, is_held)
+        .values(CQ_NEXT_TXN_ID=given, CQ_COMMIT_TIME=now)
+    )
+
+
+_FINISH = TimedSql(_finish)
 # Each part sees the rows as they were before all of them. The caller holds the transaction's row,
 # so nobody adds any meanwhile.
 _COMMIT_AT_ONCE = FixedSql(
@@ -253,8 +269,8 @@ def _end(
         _complete_replayed(connection, txn_id, request.write_events)
         forget_source_txn(connection, request.repl_policy or "", request.txn_id)
     elif kind in _COMPACTIONS or kind is TxnType.SOFT_DELETE:
-        rows = connection.execute(select(COMPACTION_QUEUE).where(_Q.CQ_TXN_ID == txn_id))
-        compactions = tuple(from_queue(row) for row in rows.mappings())
+        rows = _FINISHED.all(connection, txn_id=txn_id)
+        compactions = tuple(from_queue(queue_fields(row)) for row in rows)
     is_replayed = request.type is TxnType.REPL_CREATED
     is_written = kind not in (TxnType.READ_ONLY, *_COMPACTIONS) and not is_replayed
     written = tables_written_by(connection, txn_id) if traces.has_write_ids else ()
@@ -275,13 +291,7 @@ def _finish_compaction(work: Work, txn_id: TxnId, kind: TxnType) -> str | None:
     """
     connection = work.connection
     lock_txns(connection, is_exclusive=True)
-    held = (CompactionState.WORKING.stored, CompactionState.READY_FOR_CLEANING.stored)
-    changed = connection.execute(
-        update(COMPACTION_QUEUE)
-        .where(_Q.CQ_TXN_ID == txn_id, _Q.CQ_STATE.in_(held))
-        .values(CQ_NEXT_TXN_ID=high_watermark(connection), CQ_COMMIT_TIME=work.now_ms)
-    ).rowcount
-    if changed or kind is TxnType.SOFT_DELETE:
+    if _FINISH.change(work, txn_id=txn_id) or kind is TxnType.SOFT_DELETE:
         return None
     claimed = select(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION).where(
         _C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE == DataOperation.COMPACT.stored

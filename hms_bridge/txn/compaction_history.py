@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    bindparam,
+    delete,
+    insert,
+    select,
+)
 
 from hms_bridge.backend.batches import batches
+from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
+from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
 from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.backend.work import Work
@@ -23,10 +36,40 @@ from hms_bridge.model.ids import CompactionId
 from hms_bridge.model.property_text import format_properties
 from hms_bridge.model.target import Target
 from hms_bridge.txn.compaction_queue import is_lost
-from hms_bridge.txn.compaction_rows import from_history, from_queue, history_row
+from hms_bridge.txn.compaction_rows import (
+    HISTORY_COLUMNS,
+    QUEUE_COLUMNS,
+    ended_columns,
+    from_history,
+    from_queue,
+    history_fields,
+    queue_fields,
+)
 
 _Q = COMPACTION_QUEUE.c
 _H = COMPLETED_COMPACTIONS.c
+_ENTRY = bindparam("entry", type_=BigInteger)
+_QUEUED_ONLY = frozenset(
+    {CompactionState.INITIATED, CompactionState.WORKING, CompactionState.READY_FOR_CLEANING}
+)
+
+
+def _lock(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
+    return select(now, *QUEUE_COLUMNS).where(_Q.CQ_ID == _ENTRY).with_for_update()
+
+
+_LOCK = TimedSql(_lock)
+_FORGET_QUEUED = FixedSql(delete(COMPACTION_QUEUE).where(_Q.CQ_ID == _ENTRY))
+
+
+@cache
+def _keep_ended(*, is_success: bool, has_message: bool) -> FixedSql:
+    """One statement: what a row of the queue has besides goes with it."""
+    ended_ms = bindparam("ended_ms", type_=BigInteger)
+    columns = ended_columns(ended_ms, is_success=is_success, has_message=has_message)
+    ended = select(*columns.values()).where(_Q.CQ_ID == _ENTRY)
+    return FixedSql(insert(COMPLETED_COMPACTIONS).from_select(list(columns), ended))
+
 
 KEPT = {
     CompactionState.SUCCEEDED: 3,
@@ -68,31 +111,32 @@ def abort_compactions(work: Work, ids: Sequence[CompactionId]) -> Mapping[Compac
         raise NoSuchCompactionError("no compaction ids given; name the entries to abort")
     outcome: dict[CompactionId, str] = {}
     for compaction_id in dict.fromkeys(ids):
-        row = _lock_queued(connection, compaction_id)
+        row = _lock_queued(work, compaction_id)
         if row is None:
             outcome[compaction_id] = "ended" if _is_ended(connection, compaction_id) else "unknown"
-        elif row["CQ_STATE"] != CompactionState.INITIATED.stored:
+        elif row.entry.state is not CompactionState.INITIATED:
             outcome[compaction_id] = "busy"
         else:
-            _move(work, row, CompactionState.ABORTED, {})
+            _move(connection, row, CompactionState.ABORTED)
             outcome[compaction_id] = "aborted"
     return outcome
 
 
 def succeed(work: Work, compaction_id: CompactionId) -> Compaction:
     """Move a cleaned entry into the history. Raises NoSuchCompactionError if it is not queued."""
-    row = _lock_queued(work.connection, compaction_id)
+    row = _lock_queued(work, compaction_id)
     if row is None:
         raise _unknown(compaction_id)
-    return _move(work, row, CompactionState.SUCCEEDED, {})
+    return _move(work.connection, row, CompactionState.SUCCEEDED)
 
 
 def fail_queued(work: Work, compaction_id: CompactionId, reason: str) -> Compaction | None:
     """Move an entry into the history as failed, whoever holds it; None if it is not queued."""
-    row = _lock_queued(work.connection, compaction_id)
+    row = _lock_queued(work, compaction_id)
     if row is None:
         return None
-    return _move(work, row, CompactionState.FAILED, {"ERROR_MESSAGE": reason})
+    failed = CompactionState.FAILED
+    return _move(work.connection, row, failed, message=reason, has_message=True)
 
 
 def show_compactions(
@@ -101,10 +145,13 @@ def show_compactions(
     """Queue and history: what is not compacted yet, the oldest request first; then the rest, what
     happened last first."""
     asked = request or ShowCompactionsRequest()
-    entries = [
-        *(from_queue(row) for row in _matching(connection, COMPACTION_QUEUE, "CQ_", asked)),
-        *(from_history(row) for row in _matching(connection, COMPLETED_COMPACTIONS, "CC_", asked)),
-    ]
+    queued = _ask(connection, COMPACTION_QUEUE, "CQ_", asked)
+    ended = None
+    if asked.state not in _QUEUED_ONLY:
+        ended = _ask(connection, COMPLETED_COMPACTIONS, "CC_", asked)
+    entries = [from_queue(queue_fields(row)) for row in queued.rows]
+    if ended is not None:
+        entries += [from_history(history_fields(row)) for row in ended.rows]
     entries.sort(key=_recency)
     return tuple(entries[: asked.limit] if asked.limit and asked.limit > 0 else entries)
 
@@ -146,20 +193,20 @@ def overtaken(history: Iterable[Compaction], now: int) -> tuple[CompactionId, ..
 
 def _end(work: Work, compaction: Compaction, state: CompactionState) -> Compaction | None:
     connection = work.connection
-    row = _lock_queued(connection, compaction.id)
+    row = _lock_queued(work, compaction.id)
     if row is None:
         # Reported twice: the answer to the first time was lost.
         if _is_ended(connection, compaction.id, state):
             return None
         raise _unknown(compaction.id)
-    queued = from_queue(row)
+    queued = row.entry
     is_ready = queued.state is CompactionState.READY_FOR_CLEANING
     if _is_done_by_another(queued, compaction) or (not is_ready and is_lost(queued, compaction)):
         raise NoSuchCompactionError(
             f"compaction {compaction.id} of {queued.target} is held by another worker "
             f"({queued.worker_id or 'none'}); leave it alone"
         )
-    return _move(work, row, state, {"ERROR_MESSAGE": compaction.error_message})
+    return _move(connection, row, state, message=compaction.error_message, has_message=True)
 
 
 def _is_done_by_another(queued: Compaction, compaction: Compaction) -> bool:
@@ -207,24 +254,40 @@ def _never_queued(work: Work, compaction: Compaction) -> Compaction:
     return entry
 
 
-def _lock_queued(connection: Connection, compaction_id: CompactionId) -> Mapping[Any, Any] | None:
-    return (
-        connection.execute(
-            select(COMPACTION_QUEUE).where(_Q.CQ_ID == compaction_id).with_for_update()
-        )
-        .mappings()
-        .first()
-    )
+@dataclass(frozen=True, slots=True)
+class _Locked:
+    """An entry of the queue whose row is held, and when that was."""
+
+    entry: Compaction
+    now_ms: int
+
+
+def _lock_queued(work: Work, compaction_id: CompactionId) -> _Locked | None:
+    row = _LOCK.first(work, entry=compaction_id)
+    return None if row is None else _Locked(from_queue(queue_fields(row[1:])), int(row[0]))
 
 
 def _move(
-    work: Work, row: Mapping[Any, Any], state: CompactionState, changes: Mapping[str, Any]
+    connection: Connection,
+    locked: _Locked,
+    state: CompactionState,
+    *,
+    message: str | None = None,
+    has_message: bool = False,
 ) -> Compaction:
-    connection = work.connection
-    ended = history_row(row, state, work.now_ms, **changes)
-    connection.execute(insert(COMPLETED_COMPACTIONS).values(ended))
-    connection.execute(delete(COMPACTION_QUEUE).where(_Q.CQ_ID == row["CQ_ID"]))
-    return from_history(ended)
+    """From the queue into the history, with another error message if it ``has_message``."""
+    entry, ended_ms = locked.entry, locked.now_ms
+    is_success = state is CompactionState.SUCCEEDED
+    values = {"entry": entry.id, "state": state.stored, "ended_ms": ended_ms}
+    if has_message:
+        values["message"] = message
+    keep = _keep_ended(is_success=is_success, has_message=has_message)
+    keep.later(connection, **values)
+    _FORGET_QUEUED.later(connection, entry=entry.id)
+    ended = replace(
+        entry, state=state, ended_ms=ended_ms, cleaner_started_ms=None, retry_retention_ms=0
+    )
+    return replace(ended, error_message=message) if has_message else ended
 
 
 def _is_ended(
@@ -236,9 +299,9 @@ def _is_ended(
     return connection.execute(statement).first() is not None
 
 
-def _matching(
+def _ask(
     connection: Connection, table: Table, prefix: str, asked: ShowCompactionsRequest
-) -> Iterable[Mapping[Any, Any]]:
+) -> Answer:
     wanted = {
         "ID": asked.id,
         "DATABASE": asked.scope.database and asked.scope.database.lower(),
@@ -248,10 +311,16 @@ def _matching(
         "TYPE": asked.type and asked.type.stored,
         "STATE": asked.state and asked.state.stored,
     }
-    conditions = [
-        table.c[f"{prefix}{name}"] == value for name, value in wanted.items() if value is not None
-    ]
-    return connection.execute(select(table).where(*conditions)).mappings()
+    given = {f"{prefix}{name}": value for name, value in wanted.items() if value is not None}
+    return _listed(table, tuple(given)).read_later(connection, **given)
+
+
+@cache
+def _listed(table: Table, names: tuple[str, ...]) -> FixedSql:
+    """Those with values in these columns."""
+    columns = QUEUE_COLUMNS if table is COMPACTION_QUEUE else HISTORY_COLUMNS
+    wanted = [table.c[name] == bindparam(name, type_=table.c[name].type) for name in names]
+    return FixedSql(select(*columns).where(*wanted))
 
 
 def _recency(entry: Compaction) -> tuple[int, int]:

@@ -10,13 +10,32 @@ them only the state of the entry is checked.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    String,
+    Update,
+    and_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from hms_bridge.backend.dialect import null_safe_equals
+from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
+from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, MOVE
-from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_COMPONENTS, TXNS
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXNS
 from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import NoSuchCompactionError
@@ -27,20 +46,18 @@ from hms_bridge.model.compaction import (
     CompactionState,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
-from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.property_text import format_properties
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
-from hms_bridge.txn.compaction_rows import from_queue
-from hms_bridge.txn.components import at_target, component_row
+from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
+from hms_bridge.txn.components import note_compaction
 from hms_bridge.txn.mutex import Mutex, hold
 from hms_bridge.txn.names import lower_target, require_fitting
-from hms_bridge.txn.txn_state import lock_open_txn
+from hms_bridge.txn.txn_state import LockedTxns
 from hms_bridge.txn.valid_write_ids import get_valid_write_ids
 
 _Q = COMPACTION_QUEUE.c
 _T = HMSB_FILE_TASK.c
-_C = TXN_COMPONENTS.c
 
 WORKER_POOL_TIMEOUT_MS = 12 * 3_600_000
 """After it an entry of a named pool may be taken by workers without one."""
@@ -55,6 +72,52 @@ _GIVEN_BACK: dict[str, Any] = {
     "CQ_TXN_ID": None,
 }
 _CANDIDATES_MAX = 50
+
+_ENTRY = bindparam("entry", type_=BigInteger)
+_IS_MOVING = exists().where(
+    _T.KIND == MOVE, _T.DB_NAME == _Q.CQ_DATABASE, _T.TBL_NAME == _Q.CQ_TABLE
+)
+_INITIATED = and_(_Q.CQ_STATE == CompactionState.INITIATED.stored, ~_IS_MOVING)
+_QUEUED = FixedSql(select(*QUEUE_COLUMNS).where(_Q.CQ_ID == _ENTRY))
+_SET_JOB = FixedSql(
+    update(COMPACTION_QUEUE)
+    .where(_Q.CQ_ID == _ENTRY)
+    .values(CQ_HADOOP_JOB_ID=bindparam("job_id", type_=String))
+)
+
+
+def _of_no_pool(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
+    return _first_of(
+        or_(_Q.CQ_POOL_NAME.is_(None), _Q.CQ_ENQUEUE_TIME < now - WORKER_POOL_TIMEOUT_MS)
+    )
+
+
+def _first_of(pool: ColumnElement[bool]) -> Select[Any]:
+    return (
+        select(_Q.CQ_ID).where(_INITIATED, pool).order_by(_Q.CQ_ID).limit(literal(_CANDIDATES_MAX))
+    )
+
+
+def _claim(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
+    return (
+        update(COMPACTION_QUEUE)
+        .where(_Q.CQ_ID == _ENTRY, _INITIATED)
+        .values(
+            CQ_STATE=CompactionState.WORKING.stored,
+            CQ_WORKER_ID=bindparam("worker_id", type_=String),
+            CQ_WORKER_VERSION=bindparam("worker_version", type_=String),
+            CQ_START=now,
+            CQ_HIGHEST_WRITE_ID=None,
+            CQ_TXN_ID=None,
+            CQ_NEXT_TXN_ID=None,
+            CQ_COMMIT_TIME=None,
+            CQ_HADOOP_JOB_ID=None,
+        )
+    )
+
+
+_OF_NO_POOL, _CLAIM = TimedSql(_of_no_pool), TimedSql(_claim)
+_OF_POOL = FixedSql(_first_of(_Q.CQ_POOL_NAME == bindparam("pool_name", type_=String)))
 
 
 def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
@@ -109,52 +172,30 @@ def find_next_compaction(
     table of which a directory is being moved: it may look empty.
     """
     connection = work.connection
-    now = work.now_ms
-    pool: ColumnElement[bool] = _Q.CQ_POOL_NAME == pool_name
-    if not pool_name:
-        pool = or_(_Q.CQ_POOL_NAME.is_(None), _Q.CQ_ENQUEUE_TIME < now - WORKER_POOL_TIMEOUT_MS)
-    is_moving = exists().where(
-        _T.KIND == MOVE, _T.DB_NAME == _Q.CQ_DATABASE, _T.TBL_NAME == _Q.CQ_TABLE
-    )
-    initiated = and_(_Q.CQ_STATE == CompactionState.INITIATED.stored, ~is_moving)
     while True:
-        candidates = (
-            connection.execute(
-                select(_Q.CQ_ID).where(initiated, pool).order_by(_Q.CQ_ID).limit(_CANDIDATES_MAX)
+        if pool_name:
+            candidates = _OF_POOL.all(connection, pool_name=pool_name)
+        else:
+            candidates = _OF_NO_POOL.all(work)
+        for (candidate,) in candidates:
+            claimed = _CLAIM.later(
+                work, entry=candidate, worker_id=worker_id, worker_version=worker_version
             )
-            .scalars()
-            .all()
-        )
-        for candidate in candidates:
-            claimed = connection.execute(
-                update(COMPACTION_QUEUE)
-                .where(_Q.CQ_ID == candidate, initiated)
-                .values(
-                    CQ_STATE=CompactionState.WORKING.stored,
-                    CQ_WORKER_ID=worker_id,
-                    CQ_WORKER_VERSION=worker_version,
-                    CQ_START=now,
-                    CQ_HIGHEST_WRITE_ID=None,
-                    CQ_TXN_ID=None,
-                    CQ_NEXT_TXN_ID=None,
-                    CQ_COMMIT_TIME=None,
-                    CQ_HADOOP_JOB_ID=None,
-                )
-            )
-            if claimed.rowcount == 1:
-                return get_queued(connection, CompactionId(candidate))
+            queued = _QUEUED.later(connection, entry=candidate)
+            if claimed.count == 1:
+                return _first(queued)
         if not candidates:
             return None
 
 
 def get_queued(connection: Connection, compaction_id: CompactionId) -> Compaction | None:
     """An entry of the queue; None if it is not there."""
-    row = (
-        connection.execute(select(COMPACTION_QUEUE).where(_Q.CQ_ID == compaction_id))
-        .mappings()
-        .first()
-    )
-    return None if row is None else from_queue(row)
+    return _first(_QUEUED.later(connection, entry=compaction_id))
+
+
+def _first(answer: Answer) -> Compaction | None:
+    rows = answer.rows
+    return from_queue(queue_fields(rows[0])) if rows else None
 
 
 def update_compactor_state(connection: Connection, compaction: Compaction, txn_id: TxnId) -> None:
@@ -164,34 +205,21 @@ def update_compactor_state(connection: Connection, compaction: Compaction, txn_i
     its output is gone. Raises NoSuchCompactionError if the entry is not this worker's any more,
     NoSuchTxnError and TxnAbortedError for the transaction.
     """
-    lock_open_txn(connection, txn_id)
+    locked = LockedTxns(connection, [txn_id])
     highest = compaction.highest_write_id or WriteId(0)
-    changed = connection.execute(
-        update(COMPACTION_QUEUE)
-        .where(_leased(compaction))
-        .values(CQ_HIGHEST_WRITE_ID=highest, CQ_RUN_AS=compaction.run_as, CQ_TXN_ID=txn_id)
+    claim = _claim_of(compaction)
+    changed = _started(tuple(claim)).later(
+        connection, highest=highest, run_as=compaction.run_as, own_txn=txn_id, **claim
     )
-    if changed.rowcount != 1:
+    locked.require_open(txn_id)
+    if changed.count != 1:
         raise _lost(compaction)
-    mine = and_(
-        _C.TC_TXNID == txn_id,
-        _C.TC_OPERATION_TYPE == DataOperation.COMPACT.stored,
-        at_target(compaction.target),
-    )
-    if not connection.execute(
-        update(TXN_COMPONENTS).where(mine).values(TC_WRITEID=highest)
-    ).rowcount:
-        row = component_row(txn_id, compaction.target, DataOperation.COMPACT, highest)
-        connection.execute(insert(TXN_COMPONENTS).values(row))
+    note_compaction(connection, txn_id, compaction.target, highest)
 
 
 def set_hadoop_job_id(connection: Connection, job_id: str, compaction_id: CompactionId) -> None:
     """Record which job does the work; nothing for an entry that is gone."""
-    connection.execute(
-        update(COMPACTION_QUEUE)
-        .where(_Q.CQ_ID == compaction_id)
-        .values(CQ_HADOOP_JOB_ID=job_id[:32])
-    )
+    _SET_JOB.later(connection, entry=compaction_id, job_id=job_id[:32])
 
 
 def mark_compacted(connection: Connection, compaction: Compaction) -> None:
@@ -199,16 +227,8 @@ def mark_compacted(connection: Connection, compaction: Compaction) -> None:
 
     Raises NoSuchCompactionError if the entry is not this worker's any more (I9).
     """
-    changed = connection.execute(
-        update(COMPACTION_QUEUE)
-        .where(_leased(compaction))
-        .values(
-            CQ_STATE=CompactionState.READY_FOR_CLEANING.stored,
-            CQ_WORKER_ID=None,
-            CQ_ERROR_MESSAGE=None,
-        )
-    )
-    if changed.rowcount == 1:
+    claim = _claim_of(compaction)
+    if _compacted(tuple(claim)).change(connection, **claim) == 1:
         return
     queued = get_queued(connection, compaction.id)
     is_repeat = (
@@ -310,25 +330,55 @@ def at_queue(target: Target) -> ColumnElement[bool]:
     )
 
 
-def is_never_begun() -> ColumnElement[bool]:
-    """Of an entry that no worker ever had, nor a commit: what :meth:`Compaction.is_never_created`
-    is asked of, too, which reads its properties."""
-    return and_(_Q.CQ_START.is_(None), _Q.CQ_WORKER_ID.is_(None), _Q.CQ_NEXT_TXN_ID.is_(None))
+def _claim_of(compaction: Compaction) -> dict[str, Any]:
+    """What a worker says of its claim; only what it sends is compared (see :func:`is_lost`)."""
+    said = {
+        "worker_id": compaction.worker_id,
+        "started_ms": compaction.started_ms or None,
+        "txn_id": compaction.txn_id,
+    }
+    return {"entry": compaction.id} | {
+        name: value for name, value in said.items() if value is not None
+    }
 
 
-def _leased(compaction: Compaction) -> ColumnElement[bool]:
-    """The entry in state working, held by the worker that is speaking (see :func:`is_lost`)."""
-    parts = [
-        _Q.CQ_ID == compaction.id,
-        _Q.CQ_STATE == CompactionState.WORKING.stored,
-    ]
-    if compaction.worker_id is not None:
-        parts.append(_Q.CQ_WORKER_ID == compaction.worker_id)
-    if compaction.started_ms:
-        parts.append(_Q.CQ_START == compaction.started_ms)
-    if compaction.txn_id is not None:
-        parts.append(or_(_Q.CQ_TXN_ID.is_(None), _Q.CQ_TXN_ID == compaction.txn_id))
-    return and_(*parts)
+@cache
+def _started(said: tuple[str, ...]) -> FixedSql:
+    return FixedSql(
+        update(COMPACTION_QUEUE)
+        .where(_leased(said))
+        .values(
+            CQ_HIGHEST_WRITE_ID=bindparam("highest", type_=BigInteger),
+            CQ_RUN_AS=bindparam("run_as", type_=String),
+            CQ_TXN_ID=bindparam("own_txn", type_=BigInteger),
+        )
+    )
+
+
+@cache
+def _compacted(said: tuple[str, ...]) -> FixedSql:
+    return FixedSql(
+        update(COMPACTION_QUEUE)
+        .where(_leased(said))
+        .values(
+            CQ_STATE=CompactionState.READY_FOR_CLEANING.stored,
+            CQ_WORKER_ID=None,
+            CQ_ERROR_MESSAGE=None,
+        )
+    )
+
+
+def _leased(said: tuple[str, ...]) -> ColumnElement[bool]:
+    """The entry in state working, held by the worker that is speaking."""
+    txn_id = bindparam("txn_id", type_=BigInteger)
+    parts = {
+        "entry": _Q.CQ_ID == _ENTRY,
+        "worker_id": _Q.CQ_WORKER_ID == bindparam("worker_id", type_=String),
+        "started_ms": _Q.CQ_START == bindparam("started_ms", type_=BigInteger),
+        "txn_id": or_(_Q.CQ_TXN_ID.is_(None), _Q.CQ_TXN_ID == txn_id),
+    }
+    is_working = _Q.CQ_STATE == CompactionState.WORKING.stored
+    return and_(is_working, *(parts[name] for name in said))
 
 
 def _lost(compaction: Compaction) -> NoSuchCompactionError:

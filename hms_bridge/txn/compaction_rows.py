@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sqlalchemy import ColumnElement, bindparam, func
+
+from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
@@ -14,6 +17,12 @@ from hms_bridge.model.target import Target
 FETCH_MAX = 1000
 """How many targets one query hands out (Hive's metastore.compactor.fetch.size)."""
 
+QUEUE_COLUMNS = tuple(c for c in COMPACTION_QUEUE.c if c.name != "CQ_META_INFO")
+HISTORY_COLUMNS = tuple(c for c in COMPLETED_COMPACTIONS.c if c.name != "CC_META_INFO")
+"""What records are made of. What a worker of Hive's left besides, in bytes, nobody here reads."""
+
+_QUEUE_NAMES = tuple(column.name for column in QUEUE_COLUMNS)
+_HISTORY_NAMES = tuple(column.name for column in HISTORY_COLUMNS)
 _STATES = {state.stored: state for state in CompactionState}
 _TYPES = {kind.stored: kind for kind in CompactionType}
 _SHARED = tuple(
@@ -31,24 +40,44 @@ def from_queue(row: Mapping[Any, Any]) -> Compaction:
     return _record("CQ_", row)
 
 
+def queue_fields(values: Sequence[Any]) -> dict[str, Any]:
+    """A row of :data:`QUEUE_COLUMNS` by their names."""
+    return dict(zip(_QUEUE_NAMES, values, strict=True))
+
+
+def history_fields(values: Sequence[Any]) -> dict[str, Any]:
+    """A row of :data:`HISTORY_COLUMNS` by their names."""
+    return dict(zip(_HISTORY_NAMES, values, strict=True))
+
+
 def from_history(row: Mapping[Any, Any]) -> Compaction:
     """An entry of the history."""
     return _record("CC_", row)
 
 
-def history_row(
-    queue_row: Mapping[Any, Any], state: CompactionState, ended_ms: int, **changes: Any
-) -> dict[str, Any]:
-    """The history row of a queue row that ended; ``changes`` are columns without their prefix.
+def ended_columns(
+    ended_ms: ColumnElement[int], *, is_success: bool, has_message: bool
+) -> dict[str, ColumnElement[Any]]:
+    """The history's columns of an entry that ends, by name, as they come of a row of the queue. The
+    parameter ``state``, with ``has_message`` also ``message``, are to be given.
 
     Numbers that were never set are 0 there, as Hive writes them (CompactionInfo), but for what
     succeeded, whose row Hive copies.
     """
-    row = {f"CC_{name}": queue_row[f"CQ_{name}"] for name in _SHARED}
-    if state is not CompactionState.SUCCEEDED:
-        row |= {f"CC_{name}": 0 for name in _ZERO_IN_HISTORY if row[f"CC_{name}"] is None}
-    row |= {"CC_STATE": state.stored, "CC_END": ended_ms}
-    return row | {f"CC_{name}": value for name, value in changes.items()}
+    columns: dict[str, ColumnElement[Any]] = {
+        f"CC_{name}": COMPACTION_QUEUE.c[f"CQ_{name}"] for name in _SHARED
+    }
+    if not is_success:
+        columns |= {
+            f"CC_{name}": func.coalesce(COMPACTION_QUEUE.c[f"CQ_{name}"], 0)
+            for name in _ZERO_IN_HISTORY
+        }
+    columns |= {"CC_STATE": bindparam("state", type_=LETTER), "CC_END": ended_ms}
+    if has_message:
+        columns["CC_ERROR_MESSAGE"] = bindparam(
+            "message", type_=COMPLETED_COMPACTIONS.c.CC_ERROR_MESSAGE.type
+        )
+    return columns
 
 
 def queue_row(history: Mapping[Any, Any]) -> dict[str, Any]:

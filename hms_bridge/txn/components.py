@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -18,6 +19,7 @@ from sqlalchemy import (
     Connection,
     Insert,
     ScalarSelect,
+    Select,
     String,
     and_,
     bindparam,
@@ -147,6 +149,40 @@ _GIVE_WRITE_IDS = KeyedSql(
 )
 
 
+_ONE_COMPONENT = {
+    name: bindparam(name.removeprefix("TC_").lower(), type_=_T[name].type) for name in _COMPONENT
+}
+_HIGHEST = bindparam("highest", type_=BigInteger)
+_BEFORE_MS = bindparam("before_ms", type_=BigInteger)
+
+
+@cache
+def _compaction_notes(*, has_partition: bool) -> tuple[FixedSql, FixedSql]:
+    """What a compaction covers, in its row; the row, if it has none."""
+    mine = and_(
+        _T.TC_TXNID == _ONE_COMPONENT["TC_TXNID"],
+        _T.TC_OPERATION_TYPE == _ONE_COMPONENT["TC_OPERATION_TYPE"],
+        _at_asked(has_partition=has_partition),
+    )
+    missing = select(*_ONE_COMPONENT.values()).where(~exists().where(mine))
+    return (
+        FixedSql(
+            update(TXN_COMPONENTS).where(mine).values(TC_WRITEID=_ONE_COMPONENT["TC_WRITEID"])
+        ),
+        FixedSql(insert(TXN_COMPONENTS).from_select(_COMPONENT, missing)),
+    )
+
+
+def _at_asked(*, has_partition: bool) -> ColumnElement[bool]:
+    """As :func:`at_target`, of a fixed statement."""
+    partition = _ONE_COMPONENT["TC_PARTITION"] if has_partition else None
+    return and_(
+        _T.TC_DATABASE == _ONE_COMPONENT["TC_DATABASE"],
+        _T.TC_TABLE == _ONE_COMPONENT["TC_TABLE"],
+        null_safe_equals(_T.TC_PARTITION, partition),
+    )
+
+
 def track_locked(
     connection: Connection, txn_id: TxnId, components: Sequence[LockComponent]
 ) -> None:
@@ -187,6 +223,18 @@ def _tracked(txn_id: TxnId, scope: Scope, operation: DataOperation) -> dict[str,
         "partition": scope.partition,
         "operation": operation.stored,
     }
+
+
+def note_compaction(
+    connection: Connection, txn_id: TxnId, target: Target, highest: WriteId
+) -> None:
+    """Remember what a compaction covers, so that an aborted one is known until its output is
+    gone."""
+    known, missing = _compaction_notes(has_partition=target.partition is not None)
+    row = component_row(txn_id, target, DataOperation.COMPACT, highest)
+    values = {name.removeprefix("TC_").lower(): value for name, value in row.items()}
+    known.later(connection, **values)
+    missing.later(connection, **values)
 
 
 def component_row(
@@ -283,34 +331,65 @@ def track_unlocked(connection: Connection, txn_ids: Sequence[TxnId]) -> None:
 
 
 def forget_aborted(
-    connection: Connection,
-    target: ColumnElement[bool],
-    *,
-    before_ms: int,
-    highest_write_id: WriteId | None = None,
-    write_ids: Sequence[WriteId] | None = None,
+    connection: Connection, target: Target, *, before_ms: int, write_ids: Sequence[WriteId]
 ) -> None:
-    """Drop rows of transactions that aborted before a time, and whose files are gone.
+    """Drop rows of write ids of transactions that aborted before a time, and whose files are gone.
 
-    ``target`` selects database, table and partition (:func:`at_target`). Either all up to
-    ``highest_write_id``, or exactly ``write_ids``. Open transactions' rows stay whatever is asked.
+    Open transactions' rows stay whatever is asked.
     """
-    aborted = select(TXNS.c.TXN_ID).where(is_aborted_before(before_ms))
-    mine = and_(target, _T.TC_TXNID.in_(aborted))
-    if highest_write_id is not None:
-        later = exists().where(
-            _W.T2W_TXNID == _T.TC_TXNID,
-            _W.T2W_DATABASE == _T.TC_DATABASE,
-            _W.T2W_TABLE == _T.TC_TABLE,
-            _W.T2W_WRITEID > highest_write_id,
-        )
-        done = or_(_T.TC_WRITEID <= highest_write_id, and_(_T.TC_WRITEID.is_(None), ~later))
-        connection.execute(delete(TXN_COMPONENTS).where(mine, done))
-    for batch in batches(write_ids or ()):
+    mine = and_(at_target(target), _T.TC_TXNID.in_(_aborted(before_ms)))
+    for batch in batches(write_ids):
         connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(batch)))
 
 
-def is_aborted_before(before_ms: int) -> ColumnElement[bool]:
+def forget_aborted_up_to(
+    connection: Connection,
+    target: Target,
+    highest: WriteId,
+    *,
+    before_ms: int,
+    is_whole_table: bool = False,
+) -> None:
+    """As :func:`forget_aborted`, for all write ids up to one; with ``is_whole_table`` also those of
+    the partitions of a target that is a table."""
+    forget = _forget_up_to(
+        has_partition=target.partition is not None, is_whole_table=is_whole_table
+    )
+    named = {} if target.partition is None else {"partition": target.partition}
+    forget.later(
+        connection,
+        database=target.database,
+        table=target.table,
+        highest=highest,
+        before_ms=before_ms,
+        **named,
+    )
+
+
+@cache
+def _forget_up_to(*, has_partition: bool, is_whole_table: bool) -> FixedSql:
+    later = exists().where(
+        _W.T2W_TXNID == _T.TC_TXNID,
+        _W.T2W_DATABASE == _T.TC_DATABASE,
+        _W.T2W_TABLE == _T.TC_TABLE,
+        _W.T2W_WRITEID > _HIGHEST,
+    )
+    done = or_(_T.TC_WRITEID <= _HIGHEST, and_(_T.TC_WRITEID.is_(None), ~later))
+    here = _at_asked(has_partition=has_partition)
+    if is_whole_table:
+        here = and_(
+            _T.TC_DATABASE == _ONE_COMPONENT["TC_DATABASE"],
+            _T.TC_TABLE == _ONE_COMPONENT["TC_TABLE"],
+        )
+    mine = and_(here, _T.TC_TXNID.in_(_aborted(_BEFORE_MS)))
+    return FixedSql(delete(TXN_COMPONENTS).where(mine, done))
+
+
+def _aborted(before_ms: int | ColumnElement[int]) -> Select[Any]:
+    return select(TXNS.c.TXN_ID).where(is_aborted_before(before_ms))
+
+
+def is_aborted_before(before_ms: int | ColumnElement[int]) -> ColumnElement[bool]:
     """TXNS that aborted before a time. Our aborts leave it as the last sign of life; of one that
     Hive's metastore aborted it is the last heartbeat."""
     is_aborted = TXNS.c.TXN_STATE == TxnState.ABORTED.value

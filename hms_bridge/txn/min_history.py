@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, or_, select
+from sqlalchemy import BigInteger, Connection, bindparam, or_, select
 
-from hms_bridge.backend.batches import batches_of_names, insert_rows
+from hms_bridge.backend.fixed_sql import FixedInsert, TextKeyedSql
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, MIN_HISTORY_WRITE_ID
 from hms_bridge.model.compaction import CompactionState, CompactionType
 from hms_bridge.model.ids import TxnId, WriteId
@@ -27,6 +27,22 @@ from hms_bridge.txn.txn_state import lock_open_txn
 _Q = COMPACTION_QUEUE.c
 _LOWEST = WriteId(1)
 _UNDER_WAY = (CompactionState.WORKING.stored, CompactionState.READY_FOR_CLEANING.stored)
+_TXN_ID = bindparam("txn_id", type_=BigInteger)
+_PUT = FixedInsert(MIN_HISTORY_WRITE_ID)
+_UNSEEN = TextKeyedSql(
+    _Q.CQ_DATABASE,
+    lambda is_among: select(_Q.CQ_DATABASE, _Q.CQ_TABLE, _Q.CQ_HIGHEST_WRITE_ID).where(
+        is_among,
+        or_(*(_Q.CQ_STATE == state for state in _UNDER_WAY)),
+        _Q.CQ_TYPE != CompactionType.ABORT_TXN_CLEANUP.stored,
+        or_(_Q.CQ_TXN_ID.is_(None), _Q.CQ_TXN_ID != _TXN_ID),
+        or_(
+            _Q.CQ_NEXT_TXN_ID.is_(None),
+            _Q.CQ_NEXT_TXN_ID == 0,
+            _Q.CQ_NEXT_TXN_ID >= _TXN_ID,
+        ),
+    ),
+)
 
 
 def add_write_ids(connection: Connection, txn_id: TxnId, write_ids: Mapping[str, WriteId]) -> None:
@@ -51,7 +67,7 @@ def add_write_ids(connection: Connection, txn_id: TxnId, write_ids: Mapping[str,
         }
         for table, write_id in asked
     ]
-    insert_rows(connection, MIN_HISTORY_WRITE_ID, rows)
+    _PUT.put(connection, rows)
 
 
 def _unseen_compactions(
@@ -61,21 +77,7 @@ def _unseen_compactions(
     the transaction began; the lowest of all for one that does not say yet what it covers. Not the
     compaction that the transaction is: nobody else works on its target."""
     unseen: dict[TableName, int] = {}
-    for chunk in batches_of_names(databases):
-        rows = connection.execute(
-            select(_Q.CQ_DATABASE, _Q.CQ_TABLE, _Q.CQ_HIGHEST_WRITE_ID).where(
-                _Q.CQ_DATABASE.in_(chunk),
-                _Q.CQ_STATE.in_(_UNDER_WAY),
-                _Q.CQ_TYPE != CompactionType.ABORT_TXN_CLEANUP.stored,
-                or_(_Q.CQ_TXN_ID.is_(None), _Q.CQ_TXN_ID != txn_id),
-                or_(
-                    _Q.CQ_NEXT_TXN_ID.is_(None),
-                    _Q.CQ_NEXT_TXN_ID == 0,
-                    _Q.CQ_NEXT_TXN_ID >= txn_id,
-                ),
-            )
-        )
-        for database, table, highest in rows:
-            name = TableName.lower(database, table)
-            unseen[name] = min(unseen.get(name, highest or _LOWEST), highest or _LOWEST)
+    for database, table, highest in _UNSEEN.all(connection, sorted(databases), txn_id=txn_id):
+        name = TableName.lower(database, table)
+        unseen[name] = min(unseen.get(name, highest or _LOWEST), highest or _LOWEST)
     return unseen

@@ -79,10 +79,10 @@ def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
     The transactions that took over a replication source's aborted write ids say nothing of files.
     """
     table = TableName.parse(full_table_name.lower())
-    txns = _ABORTED_TXNS.all(connection)
+    txns = _ABORTED_TXNS.read_later(connection)
     owned = _ABORTED_WRITES.all(connection, database=table.database, table=table.table)
     return AbortedSince(
-        txns={TxnId(txn_id): opened_ms for txn_id, opened_ms in txns},
+        txns={TxnId(txn_id): opened_ms for txn_id, opened_ms in txns.rows},
         write_ids={WriteId(write_id): opened_ms for write_id, opened_ms in owned},
     )
 

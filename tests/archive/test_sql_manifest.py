@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
 import pytest
-from sqlalchemy import ClauseElement, Engine, Select, event
+from sqlalchemy import Engine, event
 from sqlalchemy.dialects import mysql, postgresql
 
 from changemanager.manifest import ArchiveManifest, PinKind
+from hms_bridge.archive.lock import HOLD_ARCHIVE
 from hms_bridge.service.open import open_local_metastore
 from tests.changemanager.manifest_behaviour import (
     NAME,
@@ -70,13 +72,12 @@ class TestSqlManifest(ManifestBehaviour):
         is not committed yet, and the pin does not see the purge. SQLite has one writer anyway."""
         manifest.reserve("/cm", reserved(NAME), T0)
         manifest.record_archived("/cm", archived(NAME), T0)
-        statements: list[ClauseElement] = []
+        statements: list[str] = []
 
-        def note(_connection: object, statement: object, *_: object) -> None:
-            if isinstance(statement, ClauseElement):
-                statements.append(statement)
+        def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+            statements.append(statement)
 
-        event.listen(Engine, "before_execute", note)
+        event.listen(Engine, "before_cursor_execute", note)
         try:
             if change == "pin":
                 manifest.put_pin(pin("hold:1", kind=PinKind.HOLD, database="db"))
@@ -92,9 +93,9 @@ class TestSqlManifest(ManifestBehaviour):
                     now_ms=T0 + 100,
                 )
         finally:
-            event.remove(Engine, "before_execute", note)
-        first = list(takewhile(lambda one: isinstance(one, Select), statements))
+            event.remove(Engine, "before_cursor_execute", note)
+        is_read = re.compile("BEGIN|SELECT").match
+        first = list(takewhile(is_read, statements))
+        assert len([text for text in first if "HMSB_ARCHIVE_LOCK" in text]) == 1, statements
         for dialect in (postgresql.dialect(), mysql.dialect()):
-            texts = [str(one.compile(dialect=dialect)) for one in first]
-            (held,) = (text for text in texts if "HMSB_ARCHIVE_LOCK" in text)
-            assert held.endswith("FOR UPDATE")
+            assert str(HOLD_ARCHIVE.statement.compile(dialect=dialect)).endswith("FOR UPDATE")

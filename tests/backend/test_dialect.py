@@ -64,8 +64,9 @@ def test_advancing_generated_ids(database: Database) -> None:
 def test_time(database: Database) -> None:
     system, simulated = SystemClock(), SimulatedClock(77)
     with database.transaction(write=True) as connection:
-        assert dialect.now_ms(connection, simulated) == 77
-        assert abs(dialect.now_ms(connection, system) - system.now_ms()) < 60_000
+        assert Work(connection, simulated, Settings()).now_ms == 77
+        of_database = Work(connection, system, Settings()).now_ms
+        assert abs(of_database - system.now_ms()) < 60_000
         connection.execute(insert(TXNS).values(ROW | {"TXN_ID": 5}))
         for clock, expected in ((simulated, 77), (system, system.now_ms())):
             now = dialect.now_expression(connection, clock)

@@ -578,12 +578,13 @@ class ManifestBehaviour:
         for number in range(3):
             states = (IntentState.PLANNED, IntentState.DELETED)
             assert advance_intent(manifest, f"i{number}", *states, T0)
-        assert manifest.finish_intents("file:/t", T0 + 7) == 2
+        assert manifest.finish_intents([], T0 + 7) == 0
+        assert manifest.finish_intents(["file:/elsewhere", "file:/t"], T0 + 7) == 2
         done = manifest.intents([IntentState.DONE])
         assert [(one.intent_id, one.updated_at_ms) for one in done] == [
             ("i0", T0 + 7), ("i1", T0 + 7),
         ]  # fmt: skip
-        assert manifest.finish_intents("file:/t", T0) == 0
+        assert manifest.finish_intents(["file:/t"], T0) == 0
 
     def test_old_intents_are_forgotten_once_they_are_over(self, manifest: ArchiveManifest) -> None:
         for number, state in enumerate(IntentState):

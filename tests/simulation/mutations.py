@@ -149,8 +149,8 @@ MUTATIONS = (
     Mutation(
         name="an abort is forgotten before its writer can know",
         file="hms_bridge/txn/aborted_writes.py",
-        old="    return work.now_ms - work.settings.compactor.abort_retention_ms\n",
-        new="    return work.now_ms\n",
+        old="    return now_ms - work.settings.compactor.abort_retention_ms\n",
+        new="    return now_ms\n",
         test="tests/cleaner/test_late_writers.py::test_what_comes_late_is_aborted_and_goes",
         is_simulated=True,
     ),
@@ -630,9 +630,8 @@ MUTATIONS = (
     Mutation(
         name="compactions that ended under an old reader are final for it",
         file="cleaner/planner.py",
-        old="            if entry.txn_id is not None\n            and entry.txn_id < watermark\n",
-        new="            if False and entry.txn_id is not None\n"
-        "            and entry.txn_id < watermark\n",
+        old="        if entry.txn_id is not None\n        and entry.txn_id < watermark\n",
+        new="        if False and entry.txn_id is not None\n        and entry.txn_id < watermark\n",
         test=f"{_READERS}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
     ),
     Mutation(
@@ -677,8 +676,8 @@ MUTATIONS = (
     Mutation(
         name="workers get entries of a table whose directory is being moved",
         file="hms_bridge/txn/compaction_queue.py",
-        old="    initiated = and_(_Q.CQ_STATE == CompactionState.INITIATED.stored, ~is_moving)\n",
-        new="    initiated = _Q.CQ_STATE == CompactionState.INITIATED.stored\n",
+        old="_INITIATED = and_(_Q.CQ_STATE == CompactionState.INITIATED.stored, ~_IS_MOVING)\n",
+        new="_INITIATED = _Q.CQ_STATE == CompactionState.INITIATED.stored\n",
         test=f"{_FOUND}test_nothing_is_compacted_while_a_rename_moves_it",
     ),
     Mutation(

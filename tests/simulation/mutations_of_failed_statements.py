@@ -47,8 +47,8 @@ OF_FAILED_STATEMENTS = (
     Mutation(
         name="what a failed statement left is cleaned before its transaction ends",
         file="hms_bridge/txn/cleaning.py",
-        old="is_never_begun(), ~of_txn.where(TXNS.c.TXN_STATE != TxnState.ABORTED.value)",
-        new="is_never_begun()",
+        old="is_never_begun, ~of_txn.where(TXNS.c.TXN_STATE != TxnState.ABORTED.value)",
+        new="is_never_begun",
         test=f"{_TESTS}nothing_goes_while_it_may_still_be_committed",
     ),
     Mutation(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutation import Mutation
+from tests.simulation.mutation import Edit, Mutation
 
 _TOGETHER = "tests/changemanager/test_removals_together.py::test_"
 _PIECES = "tests/rows/test_reader.py::test_pieces_of_a_file_read_the_same"
@@ -59,9 +59,18 @@ OF_REMOVALS = (
     Mutation(
         name="removals move on from whatever state they are in",
         file="hms_bridge/archive/intents.py",
-        old="and_(_INTENT.INTENT_ID.in_(piece), _INTENT.STATE == from_state.value)",
-        new="and_(_INTENT.INTENT_ID.in_(piece), True)",
+        old="        .where(is_meant, _INTENT.STATE == _FROM_STATE)\n"
+        "        .order_by(_INTENT.INTENT_ID)\n",
+        new="        .where(is_meant)\n        .order_by(_INTENT.INTENT_ID)\n",
         test="tests/archive/test_sql_manifest.py",
+        also=(
+            Edit(
+                "hms_bridge/archive/intents.py",
+                "            .where(is_meant, _INTENT.STATE == _FROM_STATE)\n"
+                "            .values(\n",
+                "            .where(is_meant)\n            .values(\n",
+            ),
+        ),
     ),
     Mutation(
         name="stripes at a border of two pieces are of both",

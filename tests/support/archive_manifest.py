@@ -264,9 +264,12 @@ class InMemoryManifest:
             )
         return frozenset(moved)
 
-    def finish_intents(self, location: str, now_ms: int) -> int:
-        deleted = self.intents([IntentState.DELETED])
-        ids = [one.intent_id for one in deleted if is_below(one.victim, location)]
+    def finish_intents(self, locations: Collection[str], now_ms: int) -> int:
+        ids = [
+            one.intent_id
+            for one in self.intents([IntentState.DELETED])
+            if any(is_below(one.victim, location) for location in locations)
+        ]
         return len(self.advance_intents(ids, IntentState.DELETED, IntentState.DONE, now_ms))
 
     def forget_intents(self, before_ms: int) -> int:
