@@ -265,14 +265,20 @@ class TextKeyedSql:
     def _ask(
         self, connection: Connection, keys: Sequence[str], values: Mapping[str, Any]
     ) -> Answer:
+        fixed = self.of(len(keys))
         count = 1 << (len(keys) - 1).bit_length()
+        filled = [*keys, *[keys[-1]] * (count - len(keys))]
+        given = {f"key{place}": key for place, key in enumerate(filled)}
+        return fixed.read_later(connection, **given, **values)
+
+    def of(self, key_count: int) -> FixedSql:
+        """The statement for so many keys; their parameters are ``key0``, ``key1`` …"""
+        count = 1 << (key_count - 1).bit_length()
         fixed = self._fixed.get(count)
         if fixed is None:
             asked = [bindparam(f"key{place}", type_=self._key.type) for place in range(count)]
             fixed = self._fixed[count] = FixedSql(self._make(self._key.in_(asked)))
-        filled = [*keys, *[keys[-1]] * (count - len(keys))]
-        given = {f"key{place}": key for place, key in enumerate(filled)}
-        return fixed.read_later(connection, **given, **values)
+        return fixed
 
 
 class FixedInsert:

@@ -23,11 +23,21 @@ from sqlalchemy.dialects import mysql, postgresql, sqlite
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 
+import hms_bridge.archive
+import hms_bridge.catalog
 import hms_bridge.notification
 import hms_bridge.txn
 from hms_bridge.backend import sequences
+from hms_bridge.backend.batches import BATCH_MAX
 from hms_bridge.backend.engine import Database
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql, TimedSql
+from hms_bridge.backend.fixed_sql import (
+    FixedInsert,
+    FixedInsertIfMissing,
+    FixedSql,
+    KeyedSql,
+    TextKeyedSql,
+    TimedSql,
+)
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXNS
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
@@ -47,18 +57,24 @@ MOVE = FixedSql(update(AUX_TABLE).values(MT_KEY2=AUX_TABLE.c.MT_KEY2 + bindparam
 
 def _rooms() -> Iterator[object]:
     yield sequences
-    for room in (hms_bridge.txn, hms_bridge.notification):
+    for room in (hms_bridge.txn, hms_bridge.notification, hms_bridge.archive, hms_bridge.catalog):
         for found in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
             yield importlib.import_module(found.name)
 
 
 def _fixed() -> list[tuple[str, FixedSql]]:
     return [
-        (f"{room.__name__}.{name}", value if isinstance(value, FixedSql) else value.single)  # type: ignore[attr-defined]
+        (f"{room.__name__}.{name}", _of_one(value))  # type: ignore[attr-defined]
         for room in _rooms()
         for name, value in vars(room).items()
-        if isinstance(value, FixedSql | KeyedSql | FixedInsert)
+        if isinstance(value, FixedSql | KeyedSql | TextKeyedSql | FixedInsert)
     ]
+
+
+def _of_one(made: FixedSql | KeyedSql | TextKeyedSql | FixedInsert) -> FixedSql:
+    if isinstance(made, FixedSql):
+        return made
+    return made.of(1) if isinstance(made, TextKeyedSql) else made.single
 
 
 FIXED = _fixed()
@@ -113,6 +129,47 @@ def test_one_key_and_many_are_one_statement(database: Database) -> None:
         for keys, words in (([], [None] * 4), ([1], [None, "w1"]), ([2, 3], [None, "w1", "w2"])):
             renamed.change(connection, keys, word=f"w{len(keys)}")
             assert list(connection.scalars(comments))[: len(words)] == words
+
+
+def test_keys_that_are_texts_are_as_many_as_there_are(database: Database) -> None:
+    of_keys = TextKeyedSql(
+        AUX_TABLE.c.MT_KEY1,
+        lambda is_wanted: (
+            select(AUX_TABLE.c.MT_KEY2)
+            .where(is_wanted, bindparam("left_out") != AUX_TABLE.c.MT_KEY2)
+            .order_by(AUX_TABLE.c.MT_KEY2)
+        ),
+    )
+    renamed = TextKeyedSql(
+        AUX_TABLE.c.MT_KEY1,
+        lambda is_wanted: update(AUX_TABLE).where(is_wanted).values(MT_COMMENT=bindparam("word")),
+    )
+    many = [f"none{number}" for number in range(BATCH_MAX)]
+    with database.transaction(write=True) as connection:
+        for number in range(4):
+            PUT.change(connection, MT_KEY1=f"k{number}", MT_KEY2=number)
+        for keys, numbers in (
+            ([], []),
+            (["k2"], [2]),
+            (["k3", "k0", "k1"], [0, 3]),
+            (["k2", "k2", *many, "k0"], [2, 0]),  # two pieces, in their order
+        ):
+            rows = of_keys.all(connection, keys, left_out=1)
+            assert [number for (number,) in rows] == numbers
+        answers = renamed.later(connection, ["k0", "no", "k3"], word="w")
+        assert [answer.count for answer in answers] == [2]
+        assert not renamed.later(connection, [], word="w")
+
+
+def test_a_row_is_put_unless_it_is_there(database: Database) -> None:
+    if_missing = FixedInsertIfMissing(AUX_TABLE, [AUX_TABLE.c.MT_KEY1, AUX_TABLE.c.MT_KEY2])
+    row = {"MT_KEY1": "k", "MT_KEY2": 1}
+    with database.transaction(write=True) as connection:
+        assert if_missing.put(connection, row | {"MT_COMMENT": "first"})
+        assert not if_missing.put(connection, row | {"MT_COMMENT": "second"})
+        assert if_missing.put(connection, row | {"MT_KEY2": 2, "MT_COMMENT": "other"})
+        comments = select(AUX_TABLE.c.MT_COMMENT).order_by(AUX_TABLE.c.MT_KEY2)
+        assert list(connection.scalars(comments)) == ["first", "other"]
 
 
 def test_the_text_is_what_core_sends(database: Database) -> None:

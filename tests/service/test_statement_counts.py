@@ -7,15 +7,17 @@ goal: who needs a statement more writes it into the table, with its reason; who 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, event
 
+from hms_bridge.model.compaction import Compaction, CompactionRequest, CompactionType
 from hms_bridge.model.event import NotificationRequest
-from hms_bridge.model.ids import EventId, LockId, TxnId
+from hms_bridge.model.ids import EventId, LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
@@ -82,8 +84,30 @@ TABLE = (
         f"partitions, three numbers, six rows, is it a replica; {_EVENT}",
     ),
     Sent("get_next_notification", 1, 1, "rows"),
+    Sent("find_next_compaction", 3, 3, "candidates, the claim, the entry"),
+    Sent(
+        "update_compactor_state", 4, 4,
+        f"{_LOCKED}, the entry; what is covered, as a row that is there or a new one",
+    ),
+    Sent("mark_compacted", 1, 1, "the entry"),
+    Sent("target_mark", 1, 1, "the table, with its directory and whether a rename moves it"),
+    Sent(
+        "cleaning_view", 6, 6, "one snapshot; highest, rows; entries; aborted ones, their write ids"
+    ),
+    Sent("mark_cleaning_started", 1, 1, "the entry"),
+    Sent(
+        "mark_cleaned", 6, 6,
+        "clean-ups of aborts; the entry held, kept, gone; completed components, aborted ones",
+    ),
 )  # fmt: skip
 """On MariaDB what is numbered takes a statement more."""
+
+_OF_COMPACTIONS = frozenset(
+    {
+        "find_next_compaction", "update_compactor_state", "mark_compacted", "target_mark",
+        "cleaning_view", "mark_cleaning_started", "mark_cleaned",
+    }
+)  # fmt: skip
 
 
 class Counted:
@@ -111,6 +135,36 @@ class Counted:
         partition = objects.partition(self.database, "p", value)
         self.metastore.add_partitions(self.database, "p", [partition])
 
+    def compacting(self, verb: str) -> Callable[[], object]:
+        """A verb of the worker or the cleaner, for an entry that has come so far."""
+        metastore, target = self.metastore, Target(self.database, "t")
+        self.writing()
+        metastore.compact(CompactionRequest(target=target, type=CompactionType.MAJOR))
+
+        def claim() -> Compaction:
+            entry = metastore.find_next_compaction("worker", "1")
+            assert entry is not None
+            return entry
+
+        if verb == "find_next_compaction":
+            return claim
+        txn = objects.open_txn(metastore, TxnType.COMPACTION)
+        entry = replace(claim(), txn_id=txn, highest_write_id=WriteId(1))
+        if verb == "update_compactor_state":
+            return lambda: metastore.update_compactor_state(entry, txn)
+        metastore.update_compactor_state(entry, txn)
+        if verb == "mark_compacted":
+            return lambda: metastore.mark_compacted(entry)
+        metastore.mark_compacted(entry)
+        objects.commit(metastore, txn)
+        calls: dict[str, Callable[[], object]] = {
+            "target_mark": lambda: metastore.target_mark(target),
+            "cleaning_view": lambda: metastore.cleaning_view(self.database, "t"),
+            "mark_cleaning_started": lambda: metastore.mark_cleaning_started(entry.id),
+            "mark_cleaned": lambda: metastore.mark_cleaned(entry),
+        }
+        return calls[verb]
+
     def call_of(self, verb: str) -> Callable[[], object]:
         """Prepares a verb; the call itself is what is counted."""
         metastore, name = self.metastore, self.database
@@ -118,6 +172,8 @@ class Counted:
             kind = TxnType.READ_ONLY if "read only" in verb else TxnType.DEFAULT
             txn = self.writing()[0] if "insert" in verb else objects.open_txn(metastore, kind)
             return lambda: objects.commit(metastore, txn)
+        if verb in _OF_COMPACTIONS:
+            return self.compacting(verb)
         txn, lock = self.writing()
         bare = objects.open_txn(metastore)
         calls: dict[str, Callable[[], object]] = {
