@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from changemanager.filesystem.space import local_space
-from hms_bridge.errors import ReplError
 from changemanager.location import FsspecResolver
+from hms_bridge.errors import ReplError
 from hms_bridge.repl.load import file_copy
 from hms_bridge.repl.load.full_storage import StorageFullError, full_text
 from hms_bridge.repl.load.plan import LoadKind
@@ -79,10 +79,10 @@ def test_what_is_full_is_named_with_what_is_lacking(
     ],
 )
 def test_of_another_store_its_own_words_are_told(number: int, why: str) -> None:
-    place = FsspecResolver()("hdfs://nn:8020/t/f")
+    place = FsspecResolver()("memory:///t/f")
     error = StorageFullError(OSError(number, "S3: takes no more; raise it"), place)
     assert full_text(error, 10) == (
-        f"hdfs://nn:8020/t/f cannot be written, {why}; this load needs 10 bytes more"
+        f"{place.uri} cannot be written, {why}; this load needs 10 bytes more"
     )
 
 
