@@ -24,6 +24,7 @@ _KINDS = {
     "DSQuotaExceededException": errno.EDQUOT,
     "QuotaByStorageTypeExceededException": errno.EDQUOT,
     "QuotaExceededException": errno.EDQUOT,
+    "DiskOutOfSpaceException": errno.ENOSPC,
     "SafeModeException": errno.EROFS,
     "StandbyException": errno.EAGAIN,
     "UnsupportedOperationException": errno.EOPNOTSUPP,
@@ -33,8 +34,15 @@ _ADVICE = {
     "StandbyException": "no NameNode of this cluster is active; see hdfs haadmin",
     "NSQuotaExceededException": "raise the quota with hdfs dfsadmin, or free names",
     "DSQuotaExceededException": "raise the quota with hdfs dfsadmin, or free space",
+    "QuotaByStorageTypeExceededException": "raise the quota with hdfs dfsadmin, or free space",
+    "DiskOutOfSpaceException": "free space, or add DataNodes; see hdfs dfsadmin -report",
     "AccessControlException": "give the user of HADOOP_USER_NAME this right, or set another user",
 }
+_NO_NODE = re.compile(
+    r"could only be written to 0 of .*There are (\d+) datanode\(s\) running and (no|\d+) node"
+)
+"""HDFS's one sentence for DataNodes that are full and for those that cannot be reached
+(BlockManager.chooseTarget4NewBlock); a client excludes those that did not answer it."""
 _RPC_ERROR = re.compile(
     r'(?:Fatal)?RPCError\("(?P<kind>[\w.$]+)", "(?P<text>(?:[^"\\]|\\.)*)"\)?', re.DOTALL
 )
@@ -47,9 +55,20 @@ def refusal(kind: str, text: str, path: str) -> OSError:
     sentence = text.strip().partition("\n")[0].strip() or name
     if name == "RemoteException" or "safe mode" in sentence.lower():
         name = "SafeModeException" if "safe mode" in sentence.lower() else name
+    if name in {"IOException", "RemoteException"} and _is_every_node_full(sentence):
+        name = "DiskOutOfSpaceException"
     advice = _ADVICE.get(name)
     whole = f"HDFS: {sentence}" + (f"; {advice}" if advice else "")
     return OSError(_KINDS.get(name, errno.EIO), whole, path)
+
+
+def _is_every_node_full(sentence: str) -> bool:
+    """Whether DataNodes that answer take no block."""
+    match = _NO_NODE.search(sentence)
+    if match is None:
+        return False
+    excluded = 0 if match[2] == "no" else int(match[2])
+    return int(match[1]) > excluded
 
 
 def native_refusal(error: BaseException, path: str) -> OSError:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from botocore.exceptions import BotoCoreError
+from botocore.exceptions import BotoCoreError, ClientError
+from fsspec.asyn import sync_wrapper
 from s3fs import S3FileSystem
 
 from changemanager.errors import LocationError
@@ -16,6 +17,10 @@ from changemanager.hadoop import HadoopConfig
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _TIMES_SECONDS = {"connect_timeout": 10, "read_timeout": 60}
 _PATH_STYLE = "fs.s3a.path.style.access"
+_QUOTA_CODES = frozenset({"QuotaExceeded", "XMinioAdminBucketQuotaExceeded"})
+"""Of Ceph's gateway, and of MinIO."""
+_FULL_CODES = frozenset({"InsufficientStorage", "XMinioStorageFull"})
+_INSUFFICIENT_STORAGE = 507
 _PER_BUCKET = re.compile(
     r"fs\.s3a\.bucket\.[^.]+(\.[^.]+)*\.(endpoint(\.region)?|access\.key|secret\.key|session\.token)"
 )
@@ -29,6 +34,11 @@ class S3(S3FileSystem):  # type: ignore[misc]
     async def _call_s3(self, method: str, *args: Any, **given: Any) -> Any:
         try:
             return await super()._call_s3(method, *args, **given)
+        except OSError as error:
+            full = _full(error)
+            if full is None:
+                raise
+            raise full from error
         except BotoCoreError as error:
             place = given.get("Bucket") or self.endpoint_url or "S3"
             raise OSError(
@@ -37,6 +47,23 @@ class S3(S3FileSystem):  # type: ignore[misc]
                 "fs.s3a.secret.key, or the AWS_… environment",
                 str(place),
             ) from error
+
+    call_s3 = sync_wrapper(_call_s3)  # of files that are written; s3fs has its own method there
+
+
+def _full(error: OSError) -> OSError | None:
+    """The error of a storage that takes no more, as a full disk's; None for any other. AWS has no
+    such limit, others that speak S3 have, each by a code of its own."""
+    answer = error.__cause__.response if isinstance(error.__cause__, ClientError) else {}
+    code = str(answer.get("Error", {}).get("Code", ""))
+    sentence = answer.get("Error", {}).get("Message") or code
+    if code in _QUOTA_CODES:
+        advice = "raise the quota of the bucket or its owner, or remove objects"
+        return OSError(errno.EDQUOT, f"S3: {sentence} ({code}); {advice}")
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    if code in _FULL_CODES or status == _INSUFFICIENT_STORAGE:
+        return OSError(errno.ENOSPC, f"S3: {sentence} ({code}); remove objects, or add storage")
+    return None
 
 
 def open_s3(hadoop: HadoopConfig) -> S3:

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from changemanager.filesystem.space import local_space
+from changemanager.location import FsspecResolver
 from hms_bridge.errors import ReplError
 from hms_bridge.repl.load import file_copy
+from hms_bridge.repl.load.full_storage import StorageFullError, full_text
 from hms_bridge.repl.load.plan import LoadKind
 from tests.support.repl_world import ReplWorld
 
@@ -67,6 +69,21 @@ def test_what_is_full_is_named_with_what_is_lacking(
     assert isinstance(caught.value.__cause__, OSError), "a cycle tries again"
     assert world.load().kind is LoadKind.BOOTSTRAP
     world.assert_same()
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (errno.EDQUOT, "as a quota there is used up (S3: takes no more; raise it)"),
+        (errno.ENOSPC, "as its file system is full (S3: takes no more; raise it)"),
+    ],
+)
+def test_of_another_store_its_own_words_are_told(number: int, why: str) -> None:
+    place = FsspecResolver()("memory:///t/f")
+    error = StorageFullError(OSError(number, "S3: takes no more; raise it"), place)
+    assert full_text(error, 10) == (
+        f"{place.uri} cannot be written, {why}; this load needs 10 bytes more"
+    )
 
 
 @pytest.fixture

@@ -62,6 +62,8 @@ def full_text(error: StorageFullError, needed_bytes: int | None) -> str:
 
 
 def _why(error: StorageFullError, space: Space | None) -> str:
+    if space is None and error.errno == errno.EDQUOT:
+        return f"as a quota there is used up ({error.strerror})"
     if space is None:
         return f"as its file system is full ({error.strerror})"
     free = f"{space.free_bytes:,} of {space.size_bytes:,} bytes are free"
