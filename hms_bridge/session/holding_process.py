@@ -3,7 +3,8 @@ can know at once that it has ended, and need not wait for its silence.
 
 A process id says nothing elsewhere, nor in another container of the machine, and is given again.
 So beside it stand which machine it is (of one boot, and one space of process ids) and when the
-process began. Where a system does not say that, as outside of Linux, nobody knows, and waits.
+process began. Where a system does not say that, as outside of Linux, or where ``/proc`` is of
+another space of process ids than the process itself, nobody knows, and waits.
 """
 
 from __future__ import annotations
@@ -52,8 +53,11 @@ def _machine() -> str | None:
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text()
         space = (_PROC / "self/ns/pid").readlink()
+        own_number = (_PROC / "self").readlink()
     except OSError:
         return None
+    if str(own_number) != str(os.getpid()):
+        return None  # as after 'unshare --pid' alone: there the number is another process's
     return hashlib.sha256(f"{boot.strip()} {space}".encode()).hexdigest()[:12]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from hms_bridge.session import holding_process
 from hms_bridge.session.holding_process import has_ended, with_own_process, without_mark
 
 TELLS = (
@@ -59,6 +62,23 @@ def test_of_another_machine_and_of_what_is_not_marked_nobody_knows(
     assert not has_ended(without_mark(agent))
     assert not has_ended(None)
     assert not has_ended("Spark 3.5, driver, process none")
+
+
+def test_where_processes_have_other_numbers_than_their_system_tells_nobody_knows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As in a space of process ids of its own with the /proc of another one, whose process of that
+    number may end at any time."""
+    own, proc = with_own_process("repl run"), Path("/proc")
+    (tmp_path / "sys").symlink_to(proc / "sys")
+    (tmp_path / str(os.getppid())).symlink_to(proc / "self")
+    (tmp_path / "self").symlink_to(str(os.getppid()))
+    (tmp_path / str(os.getpid())).mkdir()
+    (tmp_path / str(os.getpid()) / "stat").write_text((proc / "1/stat").read_text())
+    monkeypatch.setattr(holding_process, "_PROC", tmp_path)
+
+    assert not has_ended(own)
+    assert re.fullmatch(r"repl run, process \d+", with_own_process("repl run"))
 
 
 def test_people_see_the_process_alone() -> None:

@@ -129,6 +129,14 @@ OF_POLICIES = (
         "test_of_another_machine_and_of_what_is_not_marked_nobody_knows",
     ),
     Mutation(
+        name="a process that lives is taken for another one of its number that the system tells of",
+        file="hms_bridge/session/holding_process.py",
+        old="    if str(own_number) != str(os.getpid()):\n",
+        new="    if False:\n",
+        test="tests/session/test_holding_process.py::"
+        "test_where_processes_have_other_numbers_than_their_system_tells_nobody_knows",
+    ),
+    Mutation(
         name="a process that lives counts as one that has ended",
         file="hms_bridge/session/holding_process.py",
         old='(state[0] in _ENDED_STATES or state[1] != match["began"])',
