@@ -32,13 +32,13 @@ def _without_slash(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-def _status(name: str, found: os.stat_result) -> FileStatus:
-    if S_ISDIR(found.st_mode):
+def _status(name: str, stat: os.stat_result) -> FileStatus:
+    if S_ISDIR(stat.st_mode):
         kind = FileKind.DIRECTORY
     else:
-        kind = FileKind.FILE if S_ISREG(found.st_mode) else FileKind.OTHER
+        kind = FileKind.FILE if S_ISREG(stat.st_mode) else FileKind.OTHER
     return FileStatus(
-        name=name, kind=kind, size_bytes=found.st_size, mtime_ms=round(found.st_mtime * 1000)
+        name=name, kind=kind, size_bytes=stat.st_size, mtime_ms=round(stat.st_mtime * 1000)
     )
 
 
@@ -60,10 +60,10 @@ class LocalVolume(PlainVolume):
     # As fsspec's, which makes a dictionary of all that is known of a file, and a path of each name.
     def status(self, path: str) -> FileStatus | None:
         try:
-            found = os.lstat(_without_slash(path))
+            stat = os.lstat(_without_slash(path))
         except FileNotFoundError:
             return None
-        return super().status(path) if S_ISLNK(found.st_mode) else _status(name_of(path), found)
+        return super().status(path) if S_ISLNK(stat.st_mode) else _status(name_of(path), stat)
 
     def children(self, path: str) -> tuple[FileStatus, ...]:
         place = _without_slash(path)
@@ -73,12 +73,12 @@ class LocalVolume(PlainVolume):
         with os.scandir(place) as entries:
             for entry in entries:
                 try:
-                    found = entry.stat(follow_symlinks=False)
-                    is_link = S_ISLNK(found.st_mode)
+                    stat = entry.stat(follow_symlinks=False)
+                    is_link = S_ISLNK(stat.st_mode)
                     made = self._status_of(self.fs.info(entry)) if is_link else None
                 except FileNotFoundError:
                     continue
-                statuses.append(made or _status(entry.name, found))
+                statuses.append(made or _status(entry.name, stat))
         return tuple(sorted(statuses, key=lambda status: status.name))
 
     def real_path(self, path: str) -> str:

@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from sqlalchemy import (
     JSON,
@@ -53,9 +53,7 @@ from hms_bridge.backend.dialect import (
     row_time_expression,
 )
 from hms_bridge.backend.prepared_text import Answer, PreparedText
-
-if TYPE_CHECKING:
-    from hms_bridge.backend.work import Work
+from hms_bridge.clock import Clock
 
 _NOW = "hmsb_now_ms"
 
@@ -339,6 +337,20 @@ class FixedInsertIfMissing:
         return bool(fixed.all(connection, **row))
 
 
+class TimedWork(Protocol):
+    """What a statement is run over that needs the time: :class:`hms_bridge.backend.work.Work`."""
+
+    @property
+    def connection(self) -> Connection:
+        """The transaction."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """Whose time it is, where it is not the database's."""
+        ...
+
+
 class TimedSql:
     """A statement that needs the time: made from the time of the statement, and from that at which
     a row is made (:func:`hms_bridge.backend.dialect.row_time_expression`)."""
@@ -349,29 +361,29 @@ class TimedSql:
         self._make = make
         self._texts: dict[tuple[str, str, bool], _Text] = {}
 
-    def all(self, work: Work, /, **values: Any) -> Sequence[tuple[Any, ...]]:
+    def all(self, work: TimedWork, /, **values: Any) -> Sequence[tuple[Any, ...]]:
         """All rows."""
         return self._run(work, values).rows
 
-    def first(self, work: Work, /, **values: Any) -> tuple[Any, ...] | None:
+    def first(self, work: TimedWork, /, **values: Any) -> tuple[Any, ...] | None:
         """The first row; None without one."""
         rows = self.all(work, **values)
         return rows[0] if rows else None
 
-    def change(self, work: Work, /, **values: Any) -> int:
+    def change(self, work: TimedWork, /, **values: Any) -> int:
         """How many rows a statement that returns none has changed."""
         return self._run(work, values).count
 
-    def later(self, work: Work, /, **values: Any) -> Answer:
+    def later(self, work: TimedWork, /, **values: Any) -> Answer:
         """As :meth:`FixedSql.later`."""
         return self._run(work, values)
 
-    def _run(self, work: Work, values: dict[str, Any]) -> Answer:
+    def _run(self, work: TimedWork, values: dict[str, Any]) -> Answer:
         if not keeps_time(work.connection, work.clock):
             values[_NOW] = work.clock.now_ms()
         return _run(work.connection, self._text(work), values)
 
-    def _text(self, work: Work) -> _Text:
+    def _text(self, work: TimedWork) -> _Text:
         connection, clock = work.connection, work.clock
         dialect, is_own = connection.dialect, keeps_time(connection, clock)
         key = (dialect.name, dialect.driver, is_own)

@@ -7,6 +7,7 @@ from tests.simulation.mutation import Edit, Mutation
 
 _TOGETHER = "tests/changemanager/test_removals_together.py::test_"
 _PIECES = "tests/rows/test_reader.py::test_pieces_of_a_file_read_the_same"
+_OF_A_PASS = "tests/cleaner/test_removals_of_a_pass.py::test_"
 _PROTOCOL = "changemanager/delete_protocol.py"
 
 OF_REMOVALS = (
@@ -55,6 +56,20 @@ OF_REMOVALS = (
         old="        except LeaseLostError:\n            raise\n",
         new="",
         test=f"{_TOGETHER}who_lost_the_lease_changes_nothing_more",
+    ),
+    Mutation(
+        name="a cleaner does not know the rows of an interrupted run",
+        file="cleaner/remover.py",
+        old="                    begun=begun,\n",
+        new="                    begun=(),\n",
+        test=f"{_OF_A_PASS}an_interrupted_removal_is_taken_up_by_its_row",
+    ),
+    Mutation(
+        name="a table that is another one is taken for one with a damaged compaction",
+        file="cleaner/remover.py",
+        old="            if len(going) < len(root.plan.victims):\n                require_same()",
+        new="            if False:\n                require_same()",
+        test="tests/cleaner/test_cleaning_trouble.py::test_a_table_that_is_made_anew_while_it_is_cleaned",
     ),
     Mutation(
         name="removals move on from whatever state they are in",
