@@ -153,13 +153,13 @@ class Promotion:
             hand_over(self._sides, source)
         if _is_fence_tried(plan):
             require_upheld(self._sides, source)
-        if PromoteStep.REPLICATE not in steps:
-            # Also where the plan saw none: they may have begun before the fence stood.
-            abort_writers(source)
         if PromoteStep.REPLICATE in steps:
             self._drain(plan.request, source)
             self._sides.replicate(self._sides.policy, OpenCycle.run)
             self._require_all(source)
+        else:
+            # Also where the plan saw none: they may have begun before the fence stood.
+            abort_writers(source)
 
     def _give_back(self) -> None:
         """The source belongs to its writers again, unless the replica has begun to take over."""
