@@ -24,8 +24,8 @@ from hms_bridge.repl.dump.tables import transactional_names
 from hms_bridge.repl.format.directories import DumpState, later_than, list_dumps
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.replays import Replays
-from hms_bridge.repl.handover.look import look_at_replica, look_at_source
 from hms_bridge.repl.handover.own_part import open_replays
+from hms_bridge.repl.handover.promote_look import look_at_replica, look_at_source
 from hms_bridge.repl.handover.promote_plan import (
     PromotePlan,
     PromoteRequest,
