@@ -137,7 +137,7 @@ HANDOVER = (
     ),
     Mutation(
         name="a former source that was restored is believed",
-        file=f"{_ROOM}look.py",
+        file=f"{_ROOM}failback_look.py",
         old="        return Divergence(unknown=without_remedy(str(error)))\n",
         new="        return Divergence()\n",
         test=f"{_FAILBACK}test_a_source_restored_from_a_backup_comes_whole",
@@ -165,7 +165,7 @@ HANDOVER = (
     ),
     Mutation(
         name="a replica with tables that diverged is promoted",
-        file=f"{_ROOM}look.py",
+        file=f"{_ROOM}promote_look.py",
         old=" or table.name in diverged\n",
         new="\n",
         test=f"{_TOGETHER}test_a_replica_with_tables_that_diverged_is_not_promoted",
@@ -193,7 +193,7 @@ HANDOVER = (
     ),
     Mutation(
         name="a mark stops the failover of a lost source",
-        file=f"{_ROOM}look.py",
+        file=f"{_ROOM}promote_look.py",
         old="                if dump.metadata is not None or dump.state is DumpState.DAMAGED\n",
         new="",
         test=f"{_TOGETHER}test_a_mark_does_not_stop_a_failover",
@@ -295,8 +295,8 @@ HANDOVER = (
     Mutation(
         name="who began to write before the fence goes on after a promotion",
         file=f"{_ROOM}promote.py",
-        old="        if PromoteStep.REPLICATE not in steps:\n",
-        new="        if PromoteStep.ABORT_WRITERS in steps:\n",
+        old="        else:\n            # Also where",
+        new="        elif PromoteStep.ABORT_WRITERS in steps:\n            # Also where",
         test=f"{_FOUND}test_who_begins_to_write_before_the_fence_is_aborted_by_a_promotion",
     ),
     Mutation(
@@ -434,7 +434,7 @@ HANDOVER = (
     ),
     Mutation(
         name="functions of a replica that was open are passed over",
-        file=f"{_ROOM}look.py",
+        file=f"{_ROOM}failback_look.py",
         old="    is_covered = handover.is_pure and not divergence.unknown\n",
         new="    is_covered = not divergence.unknown\n",
         test=f"{_FAILBACK}test_functions_of_a_replica_that_was_open_are_not_passed_over",

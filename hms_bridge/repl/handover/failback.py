@@ -25,6 +25,12 @@ from hms_bridge.model.properties import LAST_EVENT, TARGET_FOR, TARGET_LAST_EVEN
 from hms_bridge.model.replication import CycleResult, ReplicationPolicy
 from hms_bridge.repl.cycles.cycle import OpenCycle, cycle_result
 from hms_bridge.repl.dump.plan import DumpKind
+from hms_bridge.repl.handover.failback_look import (
+    look_at_new_source,
+    look_at_old_source,
+    may_differ_unseen,
+    other_functions,
+)
 from hms_bridge.repl.handover.failback_plan import (
     FailbackPlan,
     FailbackRequest,
@@ -33,12 +39,6 @@ from hms_bridge.repl.handover.failback_plan import (
     OldSource,
     plan_failback,
     view_text,
-)
-from hms_bridge.repl.handover.look import (
-    look_at_new_source,
-    look_at_old_source,
-    may_differ_unseen,
-    other_functions,
 )
 from hms_bridge.repl.handover.record import Handover
 from hms_bridge.repl.handover.sides import (

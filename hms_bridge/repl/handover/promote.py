@@ -24,8 +24,8 @@ from hms_bridge.repl.dump.tables import transactional_names
 from hms_bridge.repl.format.directories import DumpState, later_than, list_dumps
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.replays import Replays
-from hms_bridge.repl.handover.look import look_at_replica, look_at_source
 from hms_bridge.repl.handover.own_part import open_replays
+from hms_bridge.repl.handover.promote_look import look_at_replica, look_at_source
 from hms_bridge.repl.handover.promote_plan import (
     PromotePlan,
     PromoteRequest,
@@ -153,13 +153,13 @@ class Promotion:
             hand_over(self._sides, source)
         if _is_fence_tried(plan):
             require_upheld(self._sides, source)
-        if PromoteStep.REPLICATE not in steps:
-            # Also where the plan saw none: they may have begun before the fence stood.
-            abort_writers(source)
         if PromoteStep.REPLICATE in steps:
             self._drain(plan.request, source)
             self._sides.replicate(self._sides.policy, OpenCycle.run)
             self._require_all(source)
+        else:
+            # Also where the plan saw none: they may have begun before the fence stood.
+            abort_writers(source)
 
     def _give_back(self) -> None:
         """The source belongs to its writers again, unless the replica has begun to take over."""
