@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     Select,
     String,
@@ -17,6 +18,7 @@ from sqlalchemy import (
     exists,
     func,
     insert,
+    literal_column,
     select,
     true,
     update,
@@ -43,9 +45,13 @@ HERE = {
     "table": bindparam("table", type_=String),
 }
 IS_HERE = and_(_W.T2W_DATABASE == HERE["database"], _W.T2W_TABLE == HERE["table"])
+# Written out: with values beside the text, a plan for these would look cheaper than one that is
+# kept.
+_OPEN: ColumnElement[str] = literal_column(f"'{TxnState.OPEN.value}'")
+_READ_ONLY: ColumnElement[int] = literal_column(str(int(TxnType.READ_ONLY)))
 _IS_WRITER = and_(
-    TXNS.c.TXN_STATE == TxnState.OPEN.value,
-    (TXNS.c.TXN_TYPE.is_(None)) | (TXNS.c.TXN_TYPE != int(TxnType.READ_ONLY)),
+    TXNS.c.TXN_STATE == _OPEN,
+    (TXNS.c.TXN_TYPE.is_(None)) | (TXNS.c.TXN_TYPE != _READ_ONLY),
 )
 LOCK_WRITERS = locking(TXNS.c.TXN_ID, select(TXNS.c.TXN_ID).where(_IS_WRITER).where)
 HELD = KeyedSql(
