@@ -42,11 +42,12 @@ def archived_before(
     """Whether somebody has archived a file with the content that it has: an earlier try, or who
     was to remove one of the directories in the place. Where there are links, that gave the file the
     time of its copy."""
-    known = cache(lambda: _named_contents(intents, place, seen))
+    contents = cache(lambda: _named_contents(intents, place, seen))
 
     def is_archived(file: ListedFile) -> bool:
-        found = place.child(file.path)
-        return any(found.checksum_like(one) == one for one in known().get(file.path, ()))
+        current = place.child(file.path)
+        checksums = contents().get(file.path, ())
+        return any(current.checksum_like(checksum) == checksum for checksum in checksums)
 
     return is_archived
 
