@@ -51,7 +51,7 @@ from changemanager.removal import (
     unplanned_changes,
 )
 from changemanager.removed_directories import remove_directories, settle_removals
-from changemanager.seen import files_as_seen, names_only
+from changemanager.seen import archived_before, files_as_seen, names_only
 
 _OPEN = tuple(state for state in IntentState if state.is_open)
 _SOURCE_CHANGED = "whether the database is a replication source has changed"
@@ -122,7 +122,8 @@ class DeleteProtocol:
             return None
         listing = list_tree(place)
         if removal.seen is not None:
-            listing = files_as_seen(listing, removal.seen, self._archived_before(place))
+            was_archived = archived_before(self._intents, place, removal.seen)
+            listing = files_as_seen(listing, removal.seen, was_archived)
         chosen = plan_recycle(place.uri, listing, kind=RecycleKind.MOVE, is_purge=removal.is_purge)
         keeper = archive if is_archived else None
         named = (
@@ -146,19 +147,6 @@ class DeleteProtocol:
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
         )
-
-    def _archived_before(self, place: Location) -> Callable[[ListedFile], bool]:
-        """Whether an earlier try has archived a file with the content that it has: where there are
-        links, that gave the file the time of its copy."""
-        rows = self._intents.intents([IntentState.ABANDONED], victims=[place.uri])
-        known = {file.path: file.checksum for row in rows for file in row.archived_files}
-
-        def is_archived(file: ListedFile) -> bool:
-            checksum = known.get(file.path)
-            found = place.child(file.path)
-            return checksum is not None and found.checksum_like(checksum) == checksum
-
-        return is_archived
 
     def remove(
         self,

@@ -165,8 +165,8 @@ def find_by_filter(
     lock: RowLock = RowLock.NONE,
 ) -> FoundPartitions:
     """Those that a filter selects, sorted by name."""
-    selection = matches(connection, stored, chosen.selects, chosen.required_values)
-    return load_matches(connection, stored, selection, max_parts, lock)
+    selected = matches(connection, stored, chosen.selects, chosen.required_values)
+    return load_matches(connection, stored, selected, max_parts, lock)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -261,8 +261,8 @@ def _load(
     pieces = list(batches(sorted(wanted.values())))
     for piece in pieces:
         hold(connection, PARTITIONS.c.PART_ID, PARTITIONS.c.PART_ID.in_(piece), lock)
-    stored_rows = (row for piece in pieces for row in _OF_KEYS.named(connection, keys=piece))
-    rows = [row for row in stored_rows if wanted.get(row.PART_NAME) == row.PART_ID]
+    there = (row for piece in pieces for row in _OF_KEYS.named(connection, keys=piece))
+    rows = [row for row in there if wanted.get(row.PART_NAME) == row.PART_ID]
     return described(connection, table, rows)
 
 

@@ -18,13 +18,15 @@ from sqlalchemy import delete
 from changemanager.archive import ChangeManager
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import DirectoryChangedError
+from changemanager.manifest import ArchiveCause, ArchiveContext
 from changemanager.recycle import KeptFile
-from changemanager.removal import DeletionReport
+from changemanager.removal import DeletionReport, Removal
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK_SEEN
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Database
+from hms_bridge.service.archiving import Archiving
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import CLAIM_MS
 from tests.conformance.objects import DS, acid_table, partition
@@ -61,6 +63,19 @@ def dropped_by_a_dying_process(world: FilesWorld) -> Path:
         world.restart(die_after="DROP_PARTITION").drop_partitions("db", "t", ["ds=a"])
     assert (place / OLD).exists()
     return place
+
+
+def protocol_of(world: FilesWorld) -> DeleteProtocol:
+    """That of another process, such as a cleaner's."""
+    return Archiving(
+        settings=world.settings.archive,
+        cmroot=lambda: str(world.cmroot),
+        place=str,
+        resolve=world.resolve,
+        manifest=world.metastore.manifest,
+        clock=world.clock,
+        new_id=world.token,
+    ).delete_protocol()
 
 
 def housekeeping(world: FilesWorld) -> None:
@@ -132,6 +147,36 @@ def test_a_file_that_was_written_anew_since_the_drop_stays(world: FilesWorld) ->
     world.recover()
     assert (place / OLD).read_bytes() == b"another file of the same name"
     assert not (place / "x").exists()
+
+
+def test_a_file_that_a_cleaner_archived_meanwhile_goes_with_the_drop(tmp_path: Path) -> None:
+    """I1: the archive's copy is a link, whose time is that of the copy, and the cleaner stops when
+    the table is another one. What stayed would be rows of the next table of that name."""
+    world = FilesWorld(tmp_path)
+    world.create_database(parameters=SOURCE)
+    place = dropped_by_a_dying_process(world)
+    victim = place / "delta_1_1"
+    told: list[None] = []
+
+    def is_dropped_before_it_is_deleted() -> None:
+        told.append(None)
+        if len(told) == 2:
+            raise InterruptedError
+
+    world.clock.advance_ms(60_000)
+    removal = Removal(
+        victim=f"file:{victim}",
+        root=f"file:{place}",
+        context=ArchiveContext(cause=ArchiveCause.OBSOLETE, location=f"file:{place}"),
+        is_archived=True,
+    )
+    with pytest.raises(InterruptedError):
+        protocol_of(world).remove_all([removal], require_same=is_dropped_before_it_is_deleted)
+    assert victim.exists()
+
+    world.recover()
+    assert not place.exists()
+    assert len(world.archived()) == len(FILES)
 
 
 def test_rows_stay_whatever_step_a_late_drop_dies_at(tmp_path: Path) -> None:
