@@ -128,8 +128,7 @@ def promote(
     call.print_record(_promote_record(plan))
     for note in plan.notes:
         say(f"note: {note}")
-    if call.is_dry_run:
-        say("nothing was changed")
+    say("nothing was changed" if call.is_dry_run else _promoted_text(plan))
 
 
 @click.command()
@@ -167,6 +166,21 @@ def failback(policy: str, is_discarded: bool, call: Call) -> None:
         for name, query in sorted(plan.views.items()):
             say(view_text(plan.former_database, name, query))
         say("nothing was changed")
+        return
+    say(
+        f"policy {policy} is turned around: its source until now, database "
+        f"{plan.former_database}, is the replica. "
+        f"'repl compare {policy}' shows whether both are equal, 'repl run {policy}' brings it along"
+    )
+
+
+def _promoted_text(plan: PromotePlan) -> str:
+    policy = plan.request.policy
+    return (
+        f"database {policy.target.database} of the replica takes writes now, and policy "
+        f"{policy.name} is paused: move the clients there. The way back begins with "
+        f"'repl failback {policy.name} --dry-run'"
+    )
 
 
 def _cancel(was_fenced: bool, sides: OpenSides) -> None:

@@ -106,6 +106,15 @@ def test_a_dry_run_changes_nothing(handover: Handover, words: tuple[str, ...]) -
     assert handover.everything() == before
 
 
+def test_each_says_what_has_become_of_the_sides_and_what_is_next(handover: Handover) -> None:
+    assert "takes writes now" not in handover.ok("promote", "sales", "--dry-run").err
+    promoted = handover.ok("promote", "sales").err
+    assert "database sales of the replica takes writes now" in promoted
+    assert "'repl failback sales --dry-run'" in promoted
+    assert "is turned around" not in handover.ok("failback", "sales", "--dry-run").err
+    assert "policy sales is turned around" in handover.ok("failback", "sales").err
+
+
 def test_nor_does_that_of_a_failback(handover: Handover) -> None:
     handover.ok("promote", "sales")
     before = handover.everything()
