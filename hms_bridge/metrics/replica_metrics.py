@@ -83,7 +83,7 @@ class ReplicaFigures:
 
 
 def known_replicas(path: Path) -> list[tuple[str, str]]:
-    """Database and metastore of the replicas that an earlier file told of; none where there is none
+    """Database and metastore of the replicas that an earlier file names; none where there is none
     that can be read."""
     try:
         text = path.read_text(encoding="utf-8")
