@@ -49,8 +49,8 @@ def boundary(now: ColumnElement[int]) -> ScalarSelect[Any]:
 
 def low_boundary(work: Work) -> TxnId:
     """No id up to this one can appear any more."""
-    found = _BOUNDARY.first(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
-    return TxnId(found[0] or 0 if found else 0)
+    row = _BOUNDARY.first(work, open_timeout_ms=work.settings.txn.open_timeout_ms)
+    return TxnId(row[0] or 0 if row else 0)
 
 
 def _statement(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
