@@ -94,7 +94,7 @@ def _number_and_insert(
         .cte("event")
     )
     name = literal(LOG_SEQUENCE, SEQUENCE_TABLE.c.SEQUENCE_NAME.type)
-    # PostgreSQL takes a counter's table for one of thousands of rows; where it knows of one, it
+    # PostgreSQL takes a counter's table for one of thousands of rows. Where it knows of one, it
     # keeps its plan, which takes longer to make than to carry out.
     is_one: ColumnElement[int] = literal_column("1")
     first_row = select(name, literal(1, BigInteger) + count).select_from(event).limit(is_one)
