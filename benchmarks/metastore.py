@@ -4,7 +4,8 @@ Both keep their tables in one PostgreSQL, whose commits wait for the disk. Rates
 as a machine has good and bad minutes; beside each stands how much of a processor its server took.
 Hive 4.0.1 as it is shipped logs no events, which this metastore does in every transaction.
 What no server can pass is measured, too: clients of PostgreSQL itself, which insert and commit a
-row for each call. HMS_BRIDGE_BENCH_SECONDS (8) is how long a rate is measured,
+row for each call, and calls of which our server does nothing, which take what the program and the
+protocol take. HMS_BRIDGE_BENCH_SECONDS (8) is how long a rate is measured,
 HMS_BRIDGE_BENCH_COUNT (10000) how many transactions and locks are there at once,
 HMS_BRIDGE_BENCH_EVENTS (1000000) how many events.
 """
@@ -98,6 +99,7 @@ def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[R
         yield ratio
         if work == "open+commit":
             yield bare.limit_of(clients, best)
+            yield _empty_limit(ours, clients, best)
     yield _partition_ratio(ours, theirs)
     yield from _read_ratios(ours, theirs, "", CATALOG_READS)
     for side in (ours, theirs):
@@ -143,6 +145,19 @@ class BarePairs:
             bare=f"{self.rate(clients):.0f}/s",
             reached=ours / self.rate(clients),
         )
+
+
+def _empty_limit(ours: Side, clients: int, best: float) -> Limit:
+    """What program and protocol leave of a machine, beside our rate of open+commit."""
+    empty = max(
+        program.rate(ours.port, "two empty calls", clients, SECONDS)[0] for _ in range(TURNS)
+    )
+    return Limit(
+        what=f"two calls of which our server does nothing, {clients} client{'s' * (clients > 1)}",
+        ours=f"{best:.0f}/s",
+        bare=f"{empty:.0f}/s",
+        reached=best / empty,
+    )
 
 
 def _rate_ratio(

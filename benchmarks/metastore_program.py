@@ -95,6 +95,12 @@ def open_and_commit(client: Any) -> None:
     client.commit_txn(ttypes.CommitTxnRequest(txnid=txn_id))
 
 
+def two_empty_calls(client: Any) -> None:
+    """As many calls as :func:`open_and_commit` makes, of which the server does nothing."""
+    client.getName()
+    client.getName()
+
+
 def write_transaction(client: Any) -> None:
     """What one INSERT asks of a metastore."""
     (txn_id,) = open_txns(client)
@@ -126,6 +132,7 @@ def add_partitions(client: Any, first: int, count: int) -> None:
 WORKS: dict[str, Callable[[Any], None]] = {
     "open+commit": open_and_commit,
     "write transaction": write_transaction,
+    "two empty calls": two_empty_calls,
 }
 
 
