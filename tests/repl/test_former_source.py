@@ -76,6 +76,7 @@ def test_a_second_replica_does_not_take_a_place_that_is_taken(sites: Sites) -> N
     )
     sites.dr.metastore.create_database(replica)
     sides = sites.sides()
+    sides.policies.add_policies([second])
     sides = replace(sides, policy=second, target=replace(sides.target, database_name="sales_two"))
     with pytest.raises(ReplError, match=f"two sources: {REFUSAL}.*'repl open sales --writes'"):
         Promotion(sides).run(PromoteRequest(policy=second, is_dump_left=True))

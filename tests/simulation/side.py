@@ -44,11 +44,11 @@ class WatchedDatabase:
         return self._database.name
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Connection]:
+    def transaction(self, *, write: bool, **ways: bool) -> Iterator[Connection]:
         kind = "commit" if write else "read"
         self._scheduler.point(kind, changes=write)
         with self._scheduler.atomic():
-            with self._database.transaction(write=write) as connection:
+            with self._database.transaction(write=write, **ways) as connection:
                 yield connection
             if write:
                 self._on_commit()
