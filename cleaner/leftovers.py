@@ -50,6 +50,17 @@ class Leftovers:
         self._remover = remover
         self._resolve = resolve
 
+    def aborted_writes(self, entry: Compaction) -> Sequence[WriteId]:
+        """Write ids of the entry's table, up to the entry's own, that are aborted now.
+
+        Asked before directories are listed, and not taken from the entry, which may have been found
+        long ago: since then the table may have been made and dropped, and its ids begin anew.
+        """
+        txns = current_txns(self._metastore)
+        (write_ids,) = self._metastore.get_valid_write_ids([str(entry.target.name)], txns)
+        highest = entry.highest_write_id
+        return write_ids.aborted_between(_FIRST, highest) if highest else ()
+
     def remove(
         self, entry: Compaction, location: Location, root: str, write_ids: Collection[WriteId]
     ) -> LeftoversReport:
@@ -68,8 +79,8 @@ class Leftovers:
         With the record of an abort goes what hides its rows from a later table of that name.
         Raises CleanerError, with which the record stays.
         """
-        name, highest = entry.target.name, entry.highest_write_id
-        if entry.target.partition is not None or not highest:
+        name = entry.target.name
+        if entry.target.partition is not None:
             return
         try:
             location = self._resolve(self._metastore.default_location(name.database, name.table))
@@ -78,9 +89,7 @@ class Leftovers:
         verdict = self._metastore.may_be_deleted(location.uri)
         if verdict.root is None or verdict.refusal is not None:
             return  # somebody else's, who has write ids of their own
-        txns = current_txns(self._metastore)
-        (write_ids,) = self._metastore.get_valid_write_ids([str(name)], txns)
-        self.remove(entry, location, verdict.root, write_ids.aborted_between(_FIRST, highest))
+        self.remove(entry, location, verdict.root, self.aborted_writes(entry))
         self._remover.finish(location.uri)
 
     def _remove(

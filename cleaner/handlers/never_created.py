@@ -12,7 +12,7 @@ from cleaner.errors import CleanerError
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.leftovers import Leftovers
 from cleaner.plan import CleaningOutcome, CleaningState
-from cleaner.planner import CleaningPlanner, current_txns
+from cleaner.planner import CleaningPlanner
 from cleaner.remover import Remover
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
@@ -47,9 +47,10 @@ class NeverCreatedHandler:
         Raises CleanerError if something cannot be removed, or somebody else lies in the directory.
         """
         location = self._resolve(entry.properties[LOCATION])
-        if entry.txn_id is None or not current_txns(self._metastore).is_aborted(entry.txn_id):
+        write_ids = self._leftovers.aborted_writes(entry)[-1:]
+        if entry.highest_write_id not in write_ids:
             return self._ended(
-                entry, f"{location.uri} stays: nobody knows that its transaction was aborted"
+                entry, f"{location.uri} stays: nobody knows that its write was aborted"
             )
         if self._is_there(entry, location):
             return self._ended(
@@ -60,7 +61,6 @@ class NeverCreatedHandler:
             return self._ended(entry, f"{location.uri} stays: {verdict.refusal}")
         if verdict.refusal is not None:
             raise CleanerError(f"{location.uri}: {verdict.refusal}; nothing was deleted")
-        write_ids = () if entry.highest_write_id is None else (entry.highest_write_id,)
         done = self._leftovers.remove(entry, location, verdict.root, write_ids)
         self._cleaning.record(entry)
         self._remover.finish(location.uri)

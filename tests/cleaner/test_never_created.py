@@ -162,8 +162,23 @@ def test_what_nobody_knows_the_end_of_stays(world: CleaningWorld, folder: Path) 
         connection.execute(delete(TXNS).where(txn_id == TXNS.c.TXN_ID))
     world.metastore.run_housekeeping()
     outcome = clean(world)
-    assert "nobody knows that its transaction was aborted" in outcome.message
+    assert "nobody knows that its write was aborted" in outcome.message
     assert (folder / delta(write_id)).is_dir()
+
+
+def test_write_ids_that_begin_anew_are_not_those_of_the_failed_statement(
+    world: CleaningWorld, folder: Path
+) -> None:
+    """Since the pass began the table was made, dropped, and is being made once more."""
+    _, first = fail(world, folder)
+    entries = world.metastore.find_ready_to_clean()
+    world.create_table("made")
+    world.metastore.drop_table("db", "made")
+    _, again = start(world, folder)
+    assert first == again
+    (outcome,) = (world.cleaner()._clean_queued(entry) for entry in entries)
+    assert "nobody knows that its write was aborted" in outcome.message
+    assert (folder / delta(again)).is_dir()
 
 
 def test_a_transaction_that_was_committed_after_all_keeps_its_rows(

@@ -17,10 +17,10 @@ OF_FAILED_STATEMENTS = (
         test=f"{_TESTS}the_next_try_keeps_what_it_writes_there",
     ),
     Mutation(
-        name="nobody asks whether the transaction of a failed statement was aborted",
+        name="nobody asks whether the write of a failed statement is aborted",
         file=_HANDLER,
-        old="entry.txn_id is None or not current_txns(self._metastore).is_aborted(entry.txn_id)",
-        new="entry.txn_id is None",
+        old="self._leftovers.aborted_writes(entry)[-1:]",
+        new="(entry.highest_write_id,)",
         test=f"{_TESTS}what_nobody_knows_the_end_of_stays",
     ),
     Mutation(
