@@ -3,6 +3,7 @@ database, done again from its start, and once."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -82,12 +83,18 @@ def in_a_deadlock(verb: Callable[[], object], rows: Callable[[Connection], objec
             connection.execute(update(NOTIFICATION_SEQUENCE).values(_NOTHING_CHANGES))
             asked = thread.submit(verb)
             with other.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as watcher:
-                wait_until(lambda: bool(watcher.scalar(_WAITING)))
+                wait_until(lambda: _is_somebody_waiting(watcher))
             rows(connection)
             connection.rollback()
             return asked.result(LONG_SECONDS)
     finally:
         other.close()
+
+
+def _is_somebody_waiting(watcher: Connection) -> bool:
+    # InnoDB's tables of locks stay as they were read until nobody has read them for 0.1 s.
+    time.sleep(0.2)
+    return bool(watcher.scalar(_WAITING))
 
 
 def row_of(txn_id: TxnId) -> Callable[[Connection], object]:
