@@ -78,32 +78,6 @@ class DeleteProtocol:
         self._clock = clock
         self._new_id = new_id
 
-    def plan(
-        self,
-        victim: str,
-        *,
-        root: str,
-        context: ArchiveContext,
-        is_archived: bool,
-        is_purge: bool = True,
-        seen: Sequence[ListedFile] | None = None,
-    ) -> ArchiveIntent | None:
-        """What `remove` would do, without a trace; None if the victim is not there.
-
-        Raises PathNotContainedError; ChangeManagerConfigError if files must be archived and the
-        ChangeManager is off; ChangeManagerError if a file cannot be read.
-        """
-        removal = Removal(
-            victim=victim,
-            root=root,
-            context=context,
-            is_archived=is_archived,
-            is_purge=is_purge,
-            seen=seen,
-        )
-        place = self._contained(removal)
-        return self._plan(removal, place)
-
     def _contained(self, removal: Removal) -> Location:
         """The victim, which may be deleted. Raises PathNotContainedError."""
         place = self._resolve(removal.victim)
@@ -111,7 +85,13 @@ class DeleteProtocol:
         require_contained(place, self._resolve(removal.root), spared)
         return place
 
-    def _plan(self, removal: Removal, place: Location) -> ArchiveIntent | None:
+    def plan(self, removal: Removal, place: Location) -> ArchiveIntent | None:
+        """The row of a removal whose victim is at a place, without a trace; None if it is not
+        there.
+
+        Raises ChangeManagerConfigError if files must be archived and the ChangeManager is off;
+        ChangeManagerError if a file cannot be read.
+        """
         archive, is_archived = self.archive, removal.is_archived
         if is_archived and archive is None:
             raise ChangeManagerConfigError(
@@ -223,7 +203,7 @@ class DeleteProtocol:
                 return
             why = "it names other files" if is_same_kind else _SOURCE_CHANGED
             self.abandon(intent, why)
-        work.intent = self._plan(removal, place)
+        work.intent = self.plan(removal, place)
 
     def settle(self, intent: ArchiveIntent) -> DeletionReport | None:
         """Bring an interrupted row to its end if its victim is gone; None (no change) if it is not.

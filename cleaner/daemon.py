@@ -206,7 +206,7 @@ def make_cleaner(store: LocalStore) -> Cleaner:
         aborted=AbortedHandler(store.metastore, cleaning, leftovers),
         dropped=DroppedHandler(store.metastore, planner, remover, cleaning, store.resolver),
         never_created=NeverCreatedHandler(
-            store.metastore, planner, remover, cleaning, leftovers, store.resolver
+            store.metastore, planner, cleaning, leftovers, store.resolver
         ),
         remover=remover,
         reaper=Reaper(

@@ -8,12 +8,9 @@ lie in the same directory before its table is there (docs/hive/compaction.md §2
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
-from changemanager.manifest import ArchiveCause, ArchiveContext
-from cleaner.errors import CleanerError
 from cleaner.planner import CleaningPlanner, current_txns
 from cleaner.remover import RemovalReport, Remover
 from hms_bridge.acid.names import DirectoryName
@@ -22,17 +19,8 @@ from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.ids import WriteId
-from hms_bridge.model.properties import IF_PURGE
 
 _FIRST = WriteId(1)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LeftoversReport:
-    """``reports``: one a directory with rows. ``is_gone``: nothing is left at the place."""
-
-    reports: tuple[RemovalReport, ...]
-    is_gone: bool
 
 
 class Leftovers:
@@ -63,14 +51,20 @@ class Leftovers:
 
     def remove(
         self, entry: Compaction, location: Location, root: str, write_ids: Collection[WriteId]
-    ) -> LeftoversReport:
-        """Remove directories of these writes alone below a table's place, then what is empty.
+    ) -> tuple[RemovalReport, bool]:
+        """Remove directories of these writes alone below a table's place, then what is empty; and
+        whether nothing is left there.
 
         ``root``: below which it is allowed (`may_be_deleted`). Raises CleanerError.
         """
-        victims = _written(location, write_ids)
-        reports = tuple(self._remove(entry, location, root, victim) for victim in victims)
-        return LeftoversReport(reports=reports, is_gone=_remove_if_empty(location))
+        report = self._remover.remove_whole(
+            entry,
+            _written(location, write_ids),
+            location=location.uri,
+            root=root,
+            is_archived=self._planner.is_replication_source(entry.target.database),
+        )
+        return report, _remove_if_empty(location)
 
     def remove_where_expected(self, entry: Compaction) -> None:
         """The same of aborted writes of a table that is not there, and that nobody asked to clean
@@ -91,28 +85,6 @@ class Leftovers:
             return  # somebody else's, who has write ids of their own
         self.remove(entry, location, verdict.root, self.aborted_writes(entry))
         self._remover.finish(location.uri)
-
-    def _remove(
-        self, entry: Compaction, location: Location, root: str, victim: str
-    ) -> RemovalReport:
-        report = self._remover.remove_path(
-            victim,
-            root=root,
-            context=ArchiveContext(
-                cause=ArchiveCause.DROP_TABLE,
-                location=location.uri,
-                database=entry.target.database,
-                table=entry.target.table,
-                partition=entry.target.partition,
-                txn_id=entry.txn_id,
-                compaction_id=entry.id or None,
-            ),
-            is_archived=self._planner.is_replication_source(entry.target.database),
-            is_purge=entry.properties.get(IF_PURGE, "").lower() == "true",
-        )
-        if report.failures:
-            raise CleanerError("; ".join(reason for _, reason in report.failures))
-        return report
 
 
 def _written(location: Location, write_ids: Collection[WriteId]) -> Sequence[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from changemanager.location import Location, Resolver
+from changemanager.location import Location, Resolver, is_below
 from cleaner.errors import TargetChangedError
 from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from hms_bridge.acid.obsolete import CleaningScope, plan_cleaning
@@ -76,6 +76,15 @@ class CleaningPlanner:
                 for owner in (table, partition or table)
             ),
         )
+
+    def has_target_at(self, entry: Compaction, place: Location) -> bool:
+        """Whether what the entry points at is there, and lies in a place or around it. Raises
+        TargetChangedError as :meth:`target`."""
+        try:
+            target = self.target(entry)
+        except NoSuchObjectError:
+            return False
+        return is_below(target.location, place.uri) or is_below(place.uri, target.location)
 
     def mark(self, entry: Compaction) -> TargetMark:
         """By what the entry's target is known now. Raises as :meth:`target`."""

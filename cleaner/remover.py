@@ -25,6 +25,7 @@ from cleaner.plan import CleaningTarget, EntryPlan, RootPlan
 from cleaner.replacement import require_whole
 from hms_bridge.acid.obsolete import Victim, VictimReason
 from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.properties import IF_PURGE
 
 _CAUSES = {
     VictimReason.OBSOLETE: ArchiveCause.OBSOLETE,
@@ -127,30 +128,44 @@ class Remover:
             is_archived=plan.target.is_archived,
         )
 
-    def remove_path(
+    def remove_whole(
         self,
-        path: str,
+        entry: Compaction,
+        victims: Sequence[str],
         *,
+        location: str,
         root: str,
-        context: ArchiveContext,
         is_archived: bool,
-        is_purge: bool,
     ) -> RemovalReport:
-        """Remove one whole directory below `root`."""
-        try:
-            report = self._protocol.remove(
-                path,
-                root=root,
-                context=context,
-                is_archived=is_archived,
-                is_purge=is_purge,
-                require_lease=self.lease.require,
-            )
-        except LeaseLostError:
-            raise
-        except (ChangeManagerError, OSError) as error:
-            return _summed([], [(path, str(error))])
-        return _summed([report], [])
+        """Remove whole directories below `root` that no table owns, of an entry about `location`.
+        Raises CleanerError for the first that cannot be removed."""
+        is_partition = entry.target.partition is not None
+        context = ArchiveContext(
+            cause=ArchiveCause.DROP_PARTITION if is_partition else ArchiveCause.DROP_TABLE,
+            location=location,
+            database=entry.target.database,
+            table=entry.target.table,
+            partition=entry.target.partition,
+            txn_id=entry.txn_id,
+            compaction_id=entry.id or None,
+        )
+        reports = []
+        for victim in victims:
+            try:
+                report = self._protocol.remove(
+                    victim,
+                    root=root,
+                    context=context,
+                    is_archived=is_archived,
+                    is_purge=entry.properties.get(IF_PURGE, "").lower() == "true",
+                    require_lease=self.lease.require,
+                )
+            except LeaseLostError:
+                raise
+            except (ChangeManagerError, OSError) as error:
+                raise CleanerError(str(error)) from error
+            reports.append(report)
+        return _summed(reports, [])
 
     def finish(self, location: str) -> None:
         """The metastore has recorded what was removed below a location; noted down with others."""

@@ -127,6 +127,20 @@ class AcidCleaning:
             highest = _NO_WRITE
         self.record(replace(entry, highest_write_id=highest or _NO_WRITE))
 
+    def end(
+        self, entry: Compaction, location: str, message: str, report: RemovalReport
+    ) -> CleaningOutcome:
+        """The entry is done with what was removed at a location that is no table's."""
+        self.record(entry)
+        self._remover.finish(location)
+        return _outcome(entry, CleaningState.CLEANED, message, report)
+
+    def leave(self, entry: Compaction, message: str) -> CleaningOutcome:
+        """The end of an entry whose directory stays where it is."""
+        _LOG.warning("%s", message)
+        self.record(entry)
+        return CleaningOutcome(entry=entry, state=CleaningState.CLEANED, message=message)
+
     def record(self, entry: Compaction) -> None:
         """The entry is done; it is fine if another cleaner has said so already."""
         self._remover.lease.require()

@@ -7,21 +7,14 @@ Such an entry (a Hive metastore beside us makes them) carries the directory in i
 
 from __future__ import annotations
 
-import logging
-
-from changemanager.location import Resolver, is_below
-from changemanager.manifest import ArchiveCause, ArchiveContext
+from changemanager.location import Resolver
 from cleaner.errors import CleanerError
 from cleaner.handlers.acid_cleaning import AcidCleaning
-from cleaner.plan import CleaningOutcome, CleaningState
+from cleaner.plan import CleaningOutcome
 from cleaner.planner import CleaningPlanner
 from cleaner.remover import Remover
-from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import LOCATION, Compaction
-from hms_bridge.model.properties import IF_PURGE
-
-_LOG = logging.getLogger(__name__)
 
 
 class DroppedHandler:
@@ -47,52 +40,23 @@ class DroppedHandler:
         Raises CleanerError if it cannot be removed, or something else lives in it.
         """
         place = self._resolve(entry.properties[LOCATION])
-        try:
-            target = self._planner.target(entry)
-        except NoSuchObjectError:
-            pass
-        else:
-            if is_below(target.location, place.uri) or is_below(place.uri, target.location):
-                return self._cleaning.clean(entry)
+        if self._planner.has_target_at(entry, place):
+            return self._cleaning.clean(entry)
         verdict = self._metastore.may_be_deleted(place.uri)
         if verdict.root is None:
-            return self._left(entry, f"{place.uri} was dropped, its files stay: {verdict.refusal}")
+            return self._cleaning.leave(
+                entry, f"{place.uri} was dropped, its files stay: {verdict.refusal}"
+            )
         if verdict.refusal is not None:
             raise CleanerError(
                 f"{place.uri} was dropped, but {verdict.refusal}; nothing was deleted"
             )
-        is_partition = entry.target.partition is not None
-        report = self._remover.remove_path(
-            place.uri,
+        report = self._remover.remove_whole(
+            entry,
+            [place.uri],
+            location=place.uri,
             root=verdict.root,
-            context=ArchiveContext(
-                cause=ArchiveCause.DROP_PARTITION if is_partition else ArchiveCause.DROP_TABLE,
-                location=place.uri,
-                database=entry.target.database,
-                table=entry.target.table,
-                partition=entry.target.partition,
-                txn_id=entry.txn_id,
-                compaction_id=entry.id or None,
-            ),
             is_archived=self._planner.is_replication_source(entry.target.database),
-            is_purge=entry.properties.get(IF_PURGE, "").lower() == "true",
         )
-        if report.failures:
-            raise CleanerError("; ".join(reason for _, reason in report.failures))
-        self._cleaning.record(entry)
-        self._remover.finish(place.uri)
-        return CleaningOutcome(
-            entry=entry,
-            state=CleaningState.CLEANED,
-            message=f"the dropped directory {place.uri} was removed",
-            victim_count=report.victim_count,
-            archived_count=report.archived_count,
-            deleted_count=report.deleted_count,
-            freed_bytes=report.freed_bytes,
-        )
-
-    def _left(self, entry: Compaction, message: str) -> CleaningOutcome:
-        """The end of an entry whose directory nobody but a person may delete."""
-        _LOG.warning("%s", message)
-        self._cleaning.record(entry)
-        return CleaningOutcome(entry=entry, state=CleaningState.CLEANED, message=message)
+        message = f"the dropped directory {place.uri} was removed"
+        return self._cleaning.end(entry, place.uri, message, report)

@@ -25,7 +25,7 @@ from changemanager.errors import (
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile
 from changemanager.manifest import EntryState, IntentState
-from changemanager.removal import DeletionReport, unplanned_changes
+from changemanager.removal import DeletionReport, Removal, unplanned_changes
 from changemanager.uri import archive_name
 from tests.support.archive_world import ArchiveWorld, context
 from tests.support.faults import CrashError, FarVolume, FaultyVolume, LinklessVolume
@@ -264,12 +264,9 @@ def test_what_is_not_there_leaves_no_trace(tmp_path: Path) -> None:
 def test_a_plan_leaves_no_trace(tmp_path: Path) -> None:
     scene = Scene.make(tmp_path / "w", FaultyVolume, VICTIM)
     world = scene.world
-    plan = world.protocol.plan(
-        str(world.warehouse / "t" / "delta_1_1"),
-        root=str(world.warehouse),
-        context=context(),
-        is_archived=True,
-    )
+    victim = str(world.warehouse / "t" / "delta_1_1")
+    removal = Removal(victim=victim, root=str(world.warehouse), context=context(), is_archived=True)
+    plan = world.protocol.plan(removal, world.resolve(victim))
     assert plan is not None
     assert {file.archive_name for file in plan.archived_files} == set(archived_names(VICTIM))
     assert [file.path for file in plan.files if file.archive_name is None] == [".bucket_00000.crc"]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from changemanager.manifest import IntentState
+from changemanager.removal import Removal
 from cleaner.daemon import next_retry_ms
 from cleaner.explain import Readiness
 from cleaner.plan import CleaningState
@@ -193,12 +194,14 @@ def test_a_removal_that_is_not_wanted_any_more_is_given_up(world: CleaningWorld)
     world.write()
     entry = world.compact()
     cleaner = world.cleaner()
-    stray = cleaner._reaper._protocol.plan(
-        str(world.table / f"base_0000002_v{entry.txn_id:07d}"),
+    removal = Removal(
+        victim=str(world.table / f"base_0000002_v{entry.txn_id:07d}"),
         root=str(world.table),
         context=replace(_context_of(world, entry), location=f"file:{world.table}"),
         is_archived=True,
     )
+    place = world.store.resolver(removal.victim)
+    stray = cleaner._reaper._protocol.plan(removal, place)
     assert stray is not None
     add_intent(world.store.manifest, stray)
     assert cleaner.run_once()[0].state is CleaningState.CLEANED

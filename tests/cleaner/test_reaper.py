@@ -15,6 +15,7 @@ from changemanager.manifest import (
     EntryState,
     IntentState,
 )
+from changemanager.removal import Removal
 from cleaner import temporaries
 from cleaner.daemon import Cleaner, make_cleaner
 from cleaner.plan import CleaningState
@@ -70,14 +71,15 @@ def test_a_removal_that_was_noted_when_its_victim_was_gone_is_nobodys(
     """A drop stood still before it noted it; another process had carried the drop out."""
     world.write()
     place = world.table_path.as_uri()
-    planned = world.store.delete_protocol().plan(
-        place,
+    removal = Removal(
+        victim=place,
         root=world.warehouse.as_uri(),
         context=ArchiveContext(
             cause=ArchiveCause.DROP_TABLE, location=place, database="db", table="t"
         ),
         is_archived=False,
     )
+    planned = world.store.delete_protocol().plan(removal, world.store.resolver(place))
     assert planned is not None
     shutil.rmtree(world.table_path)
     add_intent(world.store.manifest, planned)
