@@ -164,8 +164,9 @@ def _grant_each(
     first: LockId,
     now: int,
 ) -> Sequence[LockResponse]:
-    """Each after those before it; ``held`` grows by them."""
+    """Each after those before it; ``held`` grows by those that may be in the way of one of them."""
     waiting: dict[LockId, _Blocked] = {}
+    blockers = {kind for component in components for kind in BLOCKERS[component.type]}
     enqueued = []
     for number, (request, component) in enumerate(zip(requests, components, strict=True)):
         lock_id, target = LockId(first + number), _target(component)
@@ -174,7 +175,8 @@ def _grant_each(
         if blocked is not None:
             waiting[lock_id] = blocked
         new = _rows(lock_id, request, [component], blocked, now)
-        held += [(target, _LockRow(*(row[name] for name in _LockRow._fields))) for row in new]
+        if target.type in blockers:
+            held += [(target, _LockRow(*(row[name] for name in _LockRow._fields))) for row in new]
         enqueued += new
     _INSERT.put(connection, enqueued)
     for lock_id, blocked in waiting.items():
@@ -253,7 +255,7 @@ def _lower(component: LockComponent) -> LockComponent:
         given.table.lower() if given.table else None,
         lower_partition(given.partition),
     )
-    return replace(component, scope=scope)
+    return component if scope == given else replace(component, scope=scope)
 
 
 def _target(component: LockComponent) -> LockTarget:
