@@ -12,10 +12,16 @@ from thrift.Thrift import TType
 from hms_bridge.model.catalog import Partition, Storage
 from hms_bridge.model.partition_list import PartitionList, lists_of
 from hms_bridge.wire.convert_catalog import storage_to_struct
-from hms_bridge.wire.struct_bytes import END, EncodedStructs, field_bytes, field_header
+from hms_bridge.wire.struct_bytes import (
+    END,
+    EncodedStructs,
+    field_bytes,
+    field_header,
+    text_bytes,
+)
 from hms_bridge.wire.structs import hive
 
-_LENGTH, _LONG = BinaryLayout("!i").pack, BinaryLayout("!q").pack
+_LONG = BinaryLayout("!q").pack
 _TEXTS, _NAMED_TEXTS = BinaryLayout("!bi").pack, BinaryLayout("!bbi").pack
 _TIMES = BinaryLayout("!3si3si3s").pack
 """Two numbers between headers."""
@@ -58,9 +64,9 @@ class _Encoder:
         for row in partitions.rows:
             values, created, accessed, storage, location, parameters, write_id, compliant = row
             before, after = storages.get(id(storage)) or self._around_location(storage)
-            place = b"" if location is None else _LOCATION + _text(location)
+            place = b"" if location is None else _LOCATION + text_bytes(location)
             pieces += (
-                _VALUES, _TEXTS(TType.STRING, len(values)), *map(_text, values),
+                _VALUES, _TEXTS(TType.STRING, len(values)), *map(text_bytes, values),
                 names, _TIMES(_CREATED, created, _ACCESSED, accessed, _STORAGE),
                 before, place, after, _NAMED_TEXTS(TType.STRING, TType.STRING, len(parameters)),
             )  # fmt: skip
@@ -81,10 +87,5 @@ class _Encoder:
         return shared
 
     def _known_text(self, text: str) -> bytes:
-        encoded = self._texts[text] = _text(text)
+        encoded = self._texts[text] = text_bytes(text)
         return encoded
-
-
-def _text(text: str) -> bytes:
-    encoded = text.encode()
-    return _LENGTH(len(encoded)) + encoded

@@ -22,6 +22,7 @@ END = bytes([TType.STOP])
 """Stands behind the last field of a struct."""
 
 _HEADER = BinaryLayout("!bh")
+_LENGTH = BinaryLayout("!i").pack
 _LIST_START = BinaryLayout("!bi")
 
 
@@ -53,6 +54,12 @@ def field_header(struct: type[Struct], name: str) -> bytes:
         if entry is not None and entry[2] == name:
             return _HEADER.pack(entry[1], entry[0])
     raise AttributeError(f"{struct.__name__} has no field {name}")
+
+
+def text_bytes(text: str) -> bytes:
+    """A text without its header."""
+    encoded = text.encode()
+    return _LENGTH(len(encoded)) + encoded
 
 
 def _plain(struct: Struct) -> bytes:

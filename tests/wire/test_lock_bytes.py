@@ -20,8 +20,15 @@ ROWS = st.tuples(
 )  # fmt: skip
 
 
-@given(rows=st.lists(ROWS, max_size=6))
-def test_they_are_what_thrift_makes_of_the_structs(rows: list[LockRow]) -> None:
+# As many alike as are laid out together, and fewer.
+RUNS = st.tuples(ROWS, st.sampled_from([1, 1, 2, 9]))
+
+
+@given(runs=st.lists(RUNS, max_size=6))
+def test_they_are_what_thrift_makes_of_the_structs(runs: list[tuple[LockRow, int]]) -> None:
+    rows: list[LockRow] = [
+        (row[0] ^ place, *row[1:]) for row, count in runs for place in range(count)
+    ]
     locks = [lock_info_to_struct(lock_info(row)) for row in rows]
     plain = hive.ShowLocksResponse(locks=locks)
     expected = encode_binary(plain, [type(plain), plain.thrift_spec])
