@@ -68,7 +68,7 @@ def locks_to_bytes(rows: Iterable[LockRow]) -> EncodedStructs:
             for lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id,
             _, _, _, _, _, _, _, _ in run
         ]  # fmt: skip
-    return EncodedStructs(count, b"".join(locks))
+    return EncodedStructs(count, locks)
 
 
 def _layout(target_length: int, owner_length: int) -> _Pack:

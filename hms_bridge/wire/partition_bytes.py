@@ -45,7 +45,7 @@ def partitions_to_bytes(partitions: Iterable[Partition]) -> EncodedStructs:
     pieces: list[bytes] = []
     for of_table in lists:
         encoder.add(of_table, pieces)
-    return EncodedStructs(sum(map(len, lists)), b"".join(pieces))
+    return EncodedStructs(sum(map(len, lists)), pieces)
 
 
 class _Encoder:

@@ -7,7 +7,7 @@ from thrift.protocol.fastbinary import encode_binary
 from hms_bridge.model.lock import LockRow, lock_info
 from hms_bridge.wire.convert_lock import lock_info_to_struct
 from hms_bridge.wire.lock_bytes import locks_to_bytes
-from hms_bridge.wire.struct_bytes import struct_bytes
+from hms_bridge.wire.struct_bytes import struct_pieces
 from hms_bridge.wire.structs import hive
 
 IDS = st.integers(-(2**63), 2**63 - 1)
@@ -32,4 +32,4 @@ def test_they_are_what_thrift_makes_of_the_structs(runs: list[tuple[LockRow, int
     locks = [lock_info_to_struct(lock_info(row)) for row in rows]
     plain = hive.ShowLocksResponse(locks=locks)
     expected = encode_binary(plain, [type(plain), plain.thrift_spec])
-    assert struct_bytes(hive.ShowLocksResponse(locks=locks_to_bytes(rows))) == expected
+    assert b"".join(struct_pieces(hive.ShowLocksResponse(locks=locks_to_bytes(rows)))) == expected
