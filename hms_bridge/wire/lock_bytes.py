@@ -33,66 +33,81 @@ _HEADERS = tuple(
 )  # fmt: skip
 """Of the fields with numbers, in the order in which they are written."""
 _AGENT = field_header(hive.ShowLocksResponseElement, "agentInfo")
-_TEXTS = itemgetter(slice(7, None))
-"""Of a LockRow."""
-_MANY = 8
-"""Locks in a row with the same texts for which it pays to lay them out together."""
-_ID, _TIMES, _LAST = (BinaryLayout(form).pack for form in ("!3sq", "!3sq3sq3sq", "!3sqx"))
-"""Numbers with their headers: before a lock's target, between that and its owner, at the end."""
+_TEXTS = itemgetter(slice(7, 14))
+"""Of a LockRow, but for the agent."""
+_AGENTS = itemgetter(14)
+_LAST = BinaryLayout("!3sqx").pack
 _Pack = Callable[..., bytes]
 
 
 def locks_to_bytes(rows: Iterable[LockRow]) -> EncodedStructs:
     """ShowLocksResponseElement structs, in the order of the rows."""
-    first, txn, heartbeat, acquired, _, _, last = _HEADERS
-    target_of, owner_of, layout_of = cache(_target), cache(_owner), cache(_layout)
-    count, locks = 0, list[bytes]()
+    target_of, owner_of = cache(_target), cache(_owner)
+    whole, front = cache(_whole), cache(_front)
+    locks: list[bytes] = []
     for texts, same in groupby(rows, _TEXTS):
         run = list(same)
-        count += len(run)
-        target, owner = target_of(*texts[:5]), owner_of(*texts[5:7])
-        if texts[7] is not None:
-            owner += _AGENT + text_bytes(texts[7])
-        held = layout_of(len(target), len(owner)) if len(run) >= _MANY else _in_pieces
-        locks += [
-            held(
-                first, lock_id, target, txn, txn_id, heartbeat, heartbeat_ms,
-                acquired, acquired_ms, owner, last, inner_id,
-            )
-            if acquired_ms is not None and by_id is None and by_inner_id is None
-            else _waiting(
-                (lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id),
-                target,
-                owner,
-            )
-            for lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id,
-            _, _, _, _, _, _, _, _ in run
-        ]  # fmt: skip
-    return EncodedStructs(count, locks)
+        target, owner = target_of(*texts[:5]), owner_of(*texts[5:])
+        agents = set(map(_AGENTS, run))
+        if len(agents) == 1:
+            owner += _agent(agents.pop())
+            locks += _alike(run, target, owner, whole(len(target), len(owner)))
+        else:
+            locks += _of_agents(run, target, owner, front(len(target), len(owner)))
+    return EncodedStructs(len(locks), locks)
 
 
-def _layout(target_length: int, owner_length: int) -> _Pack:
-    """A lock that is held, whole: headers and numbers, the texts, and the end."""
+def _alike(run: Sequence[LockRow], target: bytes, owner: bytes, held: _Pack) -> list[bytes]:
+    """Locks with the same texts."""
+    first, txn, heartbeat, acquired, _, _, last = _HEADERS
+    return [
+        held(
+            first, lock_id, target, txn, txn_id, heartbeat, heartbeat_ms,
+            acquired, acquired_ms, owner, last, inner_id,
+        )
+        if acquired_ms is not None and by_id is None and by_inner_id is None
+        else _waiting(
+            (lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id),
+            target,
+            owner,
+        )
+        for lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id,
+        _, _, _, _, _, _, _, _ in run
+    ]  # fmt: skip
+
+
+def _of_agents(run: Sequence[LockRow], target: bytes, owner: bytes, held: _Pack) -> list[bytes]:
+    """Locks with the same texts, but for the agent."""
+    first, txn, heartbeat, acquired, _, _, last = _HEADERS
+    return [
+        held(
+            first, lock_id, target, txn, txn_id, heartbeat, heartbeat_ms,
+            acquired, acquired_ms, owner,
+        ) + _agent(agent) + _LAST(last, inner_id)
+        if acquired_ms is not None and by_id is None and by_inner_id is None
+        else _waiting(
+            (lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id),
+            target,
+            owner + _agent(agent),
+        )
+        for lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id,
+        _, _, _, _, _, _, _, agent in run
+    ]  # fmt: skip
+
+
+def _whole(target_length: int, owner_length: int) -> _Pack:
+    """A lock that is held: headers and numbers, the texts, and the end. To make such a layout takes
+    as long as ten locks, so it is of lengths, not of texts."""
     return BinaryLayout(f"!3sq{target_length}s3sq3sq3sq{owner_length}s3sqx").pack
 
 
-def _in_pieces(
-    first: bytes,
-    lock_id: int,
-    target: bytes,
-    txn: bytes,
-    txn_id: int,
-    heartbeat: bytes,
-    heartbeat_ms: int,
-    acquired: bytes,
-    acquired_ms: int,
-    owner: bytes,
-    last: bytes,
-    inner_id: int,
-) -> bytes:
-    """The same for texts of any length: to make a layout takes as long as ten locks do."""
-    times = _TIMES(txn, txn_id, heartbeat, heartbeat_ms, acquired, acquired_ms)
-    return b"".join((_ID(first, lock_id), target, times, owner, _LAST(last, inner_id)))
+def _front(target_length: int, owner_length: int) -> _Pack:
+    """The same up to the owner."""
+    return BinaryLayout(f"!3sq{target_length}s3sq3sq3sq{owner_length}s").pack
+
+
+def _agent(agent: str | None) -> bytes:
+    return b"" if agent is None else _AGENT + text_bytes(agent)
 
 
 def _waiting(numbers: Sequence[int | None], target: bytes, owner: bytes) -> bytes:

@@ -20,14 +20,18 @@ ROWS = st.tuples(
 )  # fmt: skip
 
 
-# As many alike as are laid out together, and fewer.
-RUNS = st.tuples(ROWS, st.sampled_from([1, 1, 2, 9]))
+# Some alike, and some but for their agents.
+RUNS = st.tuples(ROWS, st.lists(st.none() | TEXTS, min_size=1, max_size=3))
 
 
 @given(runs=st.lists(RUNS, max_size=6))
-def test_they_are_what_thrift_makes_of_the_structs(runs: list[tuple[LockRow, int]]) -> None:
+def test_they_are_what_thrift_makes_of_the_structs(
+    runs: list[tuple[LockRow, list[str | None]]],
+) -> None:
     rows: list[LockRow] = [
-        (row[0] ^ place, *row[1:]) for row, count in runs for place in range(count)
+        (row[0] ^ place, *row[1:14], agent)
+        for row, agents in runs
+        for place, agent in enumerate(agents)
     ]
     locks = [lock_info_to_struct(lock_info(row)) for row in rows]
     plain = hive.ShowLocksResponse(locks=locks)
