@@ -3,8 +3,9 @@ rows, for who changes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection
@@ -12,15 +13,17 @@ from sqlalchemy import Connection
 from hms_bridge.catalog.details import Details, load_details
 from hms_bridge.catalog.storage import (
     StorageKey,
+    alikeness,
     as_read_for_acid,
     load_skews,
-    owners_of,
+    owners_in,
     storage_from_row,
     storage_key,
-    stored_alike,
 )
 from hms_bridge.model.catalog import Partition, Skew, Storage, Table
 from hms_bridge.model.partition_list import PartitionList, PartitionRow
+
+_OWN = attrgetter("PART_ID", "CREATE_TIME", "LAST_ACCESS_TIME", "LOCATION", "WRITE_ID")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,8 +48,9 @@ class FoundPartitions:
     def listed(self) -> PartitionList:
         """Without their keys."""
         table = self._table
-        rows = list(self._listed_rows())
-        return PartitionList(table.database_name, table.name, rows, table.catalog_name)
+        return PartitionList(
+            table.database_name, table.name, self._listed_rows(), table.catalog_name
+        )
 
     def stored(self) -> tuple[StoredPartition, ...]:
         """With their keys."""
@@ -60,25 +64,24 @@ class FoundPartitions:
             for row, partition in zip(self._rows, self.listed(), strict=True)
         )
 
-    def _listed_rows(self) -> Iterator[PartitionRow]:
+    def _listed_rows(self) -> list[PartitionRow]:
         """What is stored alike is made once, and is one object."""
         details = self._details
         values, parameters = details.partition_values, details.parameters["partitions"]
+        kind_of = alikeness(details, self._skews)
         storages: dict[object, Storage] = {}
+        listed = []
         for row in self._rows:
-            kind = stored_alike(row, details, self._skews)
+            kind = kind_of(row)
             storage = storages.get(kind)
             if storage is None:
                 storage = storages[kind] = self._storage(row)
-            yield PartitionRow(
-                tuple(values.get(row.PART_ID, ())),
-                row.CREATE_TIME,
-                row.LAST_ACCESS_TIME,
-                storage,
-                row.LOCATION,
-                parameters.get(row.PART_ID, {}),
-                row.WRITE_ID or 0,
+            key, created, accessed, location, write_id = _OWN(row)
+            own, named = tuple(values.get(key, ())), parameters.get(key, {})
+            listed.append(
+                PartitionRow(own, created, accessed, storage, location, named, write_id or 0)
             )
+        return listed
 
     def _storage(self, row: Any) -> Storage:
         columns = tuple(self._details.columns.get(row.CD_ID, ()))
@@ -89,9 +92,8 @@ class FoundPartitions:
 
 def described(connection: Connection, table: Table, rows: Sequence[Any]) -> FoundPartitions:
     """Rows of PARTITIONS that have STORAGE_COLUMNS, with all that describes them."""
-    keys = [key for row in rows if (key := storage_key(row)) is not None]
-    owners = owners_of(keys)
+    owners = owners_in(rows)
     owners.partitions = [row.PART_ID for row in rows]
     details = load_details(connection, owners)
-    ordered = sorted(rows, key=lambda row: row.PART_NAME)
+    ordered = sorted(rows, key=attrgetter("PART_NAME"))
     return FoundPartitions(table, ordered, details, load_skews(connection, details))

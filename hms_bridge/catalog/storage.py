@@ -6,7 +6,7 @@ Hive; a list that nobody uses any more is removed (docs/hive/metastore.md §30).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,6 +96,17 @@ def owners_of(keys: Collection[StorageKey]) -> Owners:
     )
 
 
+def owners_in(rows: Sequence[Any]) -> Owners:
+    """As :func:`owners_of`, of rows that have STORAGE_COLUMNS: lists of partitions are long."""
+    stored = [row for row in rows if row.SD_ID is not None]
+    lists = dict.fromkeys([row.CD_ID for row in stored])
+    return Owners(
+        storages=[row.SD_ID for row in stored],
+        serdes=[row.SERDE_ID for row in stored if row.SERDE_ID is not None],
+        column_lists=[key for key in lists if key is not None],
+    )
+
+
 def load_skews(connection: Connection, details: Details) -> Mapping[int, Skew]:
     """Skew of those descriptors that have skewed columns; nothing is asked if none has."""
     return load_skew(connection, details.skewed_columns) if details.skewed_columns else {}
@@ -119,18 +130,29 @@ def storage_from_row(
     )
 
 
-def stored_alike(row: Any, details: Details, skews: Mapping[int, Skew]) -> object:
-    """The same for rows whose records differ in nothing but their place."""
-    key = row.SD_ID
-    if key in skews:
-        return key
-    return (
-        row[-len(_ALIKE_COLUMNS) :],
-        tuple(details.parameters["serdes"].get(row.SERDE_ID, _NOTHING).items()),
-        tuple(details.parameters["storages"].get(key, _NOTHING).items()),
-        tuple(details.bucket_columns.get(key, ())),
-        tuple(details.sort_columns.get(key, ())),
-    )
+def alikeness(details: Details, skews: Mapping[int, Skew]) -> Callable[[Any], object]:
+    """What is the same for rows whose records differ in nothing but their place."""
+    serdes, storages = details.parameters["serdes"], details.parameters["storages"]
+    buckets, sorts = details.bucket_columns, details.sort_columns
+    described = {*storages, *buckets, *sorts}  # hardly any storage: most rows are done at once
+
+    def of(row: Any) -> object:
+        key = row.SD_ID
+        columns = row[-len(_ALIKE_COLUMNS) :]
+        parameters = tuple(serdes.get(row.SERDE_ID, _NOTHING).items())
+        if key in skews:
+            return key
+        if key not in described:
+            return columns, parameters
+        return (
+            columns,
+            parameters,
+            tuple(storages.get(key, _NOTHING).items()),
+            tuple(buckets.get(key, ())),
+            tuple(sorts.get(key, ())),
+        )
+
+    return of
 
 
 def as_read_for_acid(storage: Storage) -> Storage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.ids import EventId
@@ -66,6 +67,26 @@ class NotificationEvent:
     table_name: str | None = None
     message: str
     message_format: str = "json-0.2"
+
+
+EventRow: TypeAlias = tuple[int, int, str, str | None, str | None, str | None, str, str]
+"""An event as it is stored, for lists of thousands: id, seconds, type, catalog, database, table,
+message, format of the message."""
+
+
+def event_of(row: EventRow) -> NotificationEvent:
+    """The record of a row."""
+    number, seconds, kind, catalog, database, table, message, message_format = row
+    return NotificationEvent(
+        id=EventId(number),
+        time_seconds=seconds,
+        type=kind,
+        catalog_name=catalog,
+        database_name=database,
+        table_name=table,
+        message=message,
+        message_format=message_format,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,12 +8,13 @@ from enum import Enum
 class StoredEnum(Enum):
     """Members are ``(number, character)``; the character is empty if it is never stored."""
 
-    @property
-    def number(self) -> int:
-        """The number on the wire."""
-        return int(self.value[0])
+    number: int
+    """The number on the wire."""
+    stored: str
+    """The character in the database."""
 
-    @property
-    def stored(self) -> str:
-        """The character in the database."""
-        return str(self.value[1])
+    def __init__(self, number: int, stored: str) -> None:
+        self.number, self.stored = number, stored
+
+    # A member equals itself alone. Enum's own is Python, and members are keys at each lock.
+    __hash__ = object.__hash__

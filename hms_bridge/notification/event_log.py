@@ -36,9 +36,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
-from hms_bridge.backend.columns import Columns, Kept, text
+from hms_bridge.backend.columns import Columns
 from hms_bridge.backend.dialect import is_postgresql, or_fault
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, json_rows
+from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.notification_tables import (
     NOTIFICATION_LOG,
     NOTIFICATION_SEQUENCE,
@@ -47,7 +48,7 @@ from hms_bridge.backend.schema.notification_tables import (
 from hms_bridge.backend.schema.txn_tables import SEQUENCE_TABLE
 from hms_bridge.backend.sequences import next_event_ids, next_sequence_values
 from hms_bridge.model.catalog import DEFAULT_CATALOG
-from hms_bridge.model.event import NotificationEvent, NotificationRequest
+from hms_bridge.model.event import EventRow, NotificationEvent, NotificationRequest, event_of
 from hms_bridge.model.ids import MAX_ID, EventId
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat, write_text
@@ -63,8 +64,8 @@ _COLUMNS = Columns(
     catalog_name="CAT_NAME",
     database_name="DB_NAME",
     table_name="TBL_NAME",
-    message=text("MESSAGE"),
-    message_format=Kept("MESSAGE_FORMAT", lambda name: name or MessageFormat.JSON.value),
+    message="MESSAGE",
+    message_format="MESSAGE_FORMAT",
 )
 
 _INSERT = FixedInsert(NOTIFICATION_LOG)
@@ -232,8 +233,45 @@ def _insert_all(connection: Connection, rows: Sequence[Mapping[str, object]]) ->
 
 def read(connection: Connection, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
     """Events after an id, ascending; ``max_events`` of 0 or less means all."""
+    return tuple(map(event_of, read_rows(connection, request)))
+
+
+_LOG = NOTIFICATION_LOG.c
+_MESSAGE = func.coalesce(_LOG.MESSAGE, "")
+_FORMAT = func.coalesce(func.nullif(_LOG.MESSAGE_FORMAT, ""), MessageFormat.JSON.value)
+"""Hive leaves it out where it was upgraded from a generation that had one only."""
+_READ = select(
+    _LOG.EVENT_ID,
+    _LOG.EVENT_TIME,
+    _LOG.EVENT_TYPE,
+    _LOG.CAT_NAME,
+    _LOG.DB_NAME,
+    _LOG.TBL_NAME,
+    _MESSAGE,
+    _FORMAT,
+).order_by(_LOG.EVENT_ID)
+"""In the order of an EventRow."""
+_AFTER = ListingSql(
+    lambda _: _READ.where(_LOG.EVENT_ID > bindparam("last", type_=BigInteger)).limit(
+        bindparam("most", type_=BigInteger)
+    )
+)
+
+
+def read_rows(connection: Connection, request: NotificationRequest) -> Sequence[EventRow]:
+    """As :func:`read`, as they are stored: clients ask for a thousand at a time, and to make
+    records of them takes longer than to ask for them."""
+    most = request.max_events if request.max_events and request.max_events > 0 else MAX_ID
+    filters = _filters(request)
+    if filters:
+        query = _READ.where(_LOG.EVENT_ID > request.last_event_id, *filters).limit(most)
+        rows: Sequence[Any] = connection.execute(query).all()
+        return rows
+    return _AFTER.all(connection, last=request.last_event_id, most=most)
+
+
+def _filters(request: NotificationRequest) -> list[ColumnElement[bool]]:
     log = NOTIFICATION_LOG.c
-    query = select(NOTIFICATION_LOG).where(log.EVENT_ID > request.last_event_id)
     filters: list[ColumnElement[bool]] = []
     if request.types:
         filters.append(log.EVENT_TYPE.in_(sorted(request.types)))
@@ -245,12 +283,7 @@ def read(connection: Connection, request: NotificationRequest) -> tuple[Notifica
         filters.append(log.DB_NAME == request.database_name.lower())
     if request.table_names:
         filters.append(log.TBL_NAME.in_([name.lower() for name in request.table_names]))
-    query = query.where(*filters).order_by(log.EVENT_ID)
-    if request.max_events is not None and request.max_events > 0:
-        query = query.limit(request.max_events)
-    return tuple(
-        _COLUMNS.read(row, id=EventId(row.EVENT_ID)) for row in connection.execute(query).all()
-    )
+    return filters
 
 
 def current_event_id(connection: Connection) -> EventId:

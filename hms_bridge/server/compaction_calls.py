@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hms_bridge.errors import MetaError
-from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import (
     Compaction,
@@ -18,7 +17,7 @@ from hms_bridge.model.ids import CompactionId, EventId, TxnId, WriteId
 from hms_bridge.model.target import Scope, Target
 from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import table_name
-from hms_bridge.server.served_metastore import ServedCompactions
+from hms_bridge.server.served_metastore import ServedCompactions, ServedNotifications
 from hms_bridge.wire import convert_compaction, convert_event, convert_txn
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct, hive
@@ -183,17 +182,15 @@ def _count_of(number: int | None) -> DeltaCount:
     return count
 
 
-class NotificationCalls(Calls[NotificationStore]):
+class NotificationCalls(Calls[ServedNotifications]):
     """Notification events."""
 
     @answers("get_next_notification", of="rqst")
     def get_next_notification(self, request: Struct) -> Struct:
-        events = self._store.get_next_notification(
+        rows = self._store.get_next_notification_rows(
             convert_event.notification_request_from_struct(request)
         )
-        return hive.NotificationEventResponse(
-            events=[convert_event.event_to_struct(event) for event in events]
-        )
+        return hive.NotificationEventResponse(events=convert_event.event_rows_to_structs(rows))
 
     @answers("get_current_notificationEventId")
     def get_current_event_id(self, _: Struct) -> Struct:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from hms_bridge.metadata_store import NotificationStore
 from hms_bridge.metastore import (
     CatalogStore,
     CompactionStore,
@@ -25,6 +26,7 @@ from hms_bridge.model.catalog import (
 )
 from hms_bridge.model.compaction import CompactionRequest, DeltaCount
 from hms_bridge.model.constraint import ColumnConstraint
+from hms_bridge.model.event import EventRow, NotificationRequest
 from hms_bridge.model.expression import Condition, ConditionToDrop
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import LockFilter, LockRow
@@ -166,6 +168,13 @@ class ServedLocks(LockStore, Protocol):
         """What ``show_locks`` makes records of."""
 
 
+class ServedNotifications(NotificationStore, Protocol):
+    """Events, with a list that may be long."""
+
+    def get_next_notification_rows(self, request: NotificationRequest) -> Sequence[EventRow]:
+        """What ``get_next_notification`` makes records of."""
+
+
 class ServedCompactions(CompactionStore, Protocol):
     """The queue, with what Hive's workers count of the tables that they compacted."""
 
@@ -211,6 +220,7 @@ class ServedMetastore(
     ServedTables,
     ServedTransactions,
     ServedLocks,
+    ServedNotifications,
     ServedCompactions,
     ServedRoles,
     ServedPrivileges,

@@ -31,6 +31,7 @@ class NotificationVerbs(VerbFamily):
     """The NotificationStore."""
 
     get_next_notification = reads(sql(event_log.read))
+    get_next_notification_rows = reads(sql(event_log.read_rows))
     get_current_event_id = reads(sql(event_log.current_event_id))
     get_notification_events_count = reads(sql(event_log.count))
     get_write_events = reads(sql(write_log.read))

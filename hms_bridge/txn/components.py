@@ -268,10 +268,11 @@ def tracked_rows(
         operation = component.operation
         if operation is None or operation is DataOperation.UNSET:
             operation = DataOperation.UPDATE
-        table = replace(component.scope, partition=None)
         if not component.is_dynamic_partition_write:
             fixed[(component.scope, operation)] = None
-        elif operation in _CHANGES:
+            continue
+        table = replace(component.scope, partition=None)
+        if operation in _CHANGES:
             dynamic[table] = DataOperation.UPDATE
         else:
             dynamic.setdefault(table, DataOperation.INSERT)

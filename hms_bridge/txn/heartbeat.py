@@ -3,6 +3,8 @@ docs/hive/transactions.md §12)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlalchemy import ColumnElement, Update, bindparam, select, update
 
 from hms_bridge.backend.fixed_sql import TimedSql
@@ -49,17 +51,21 @@ def heartbeat(work: Work, txn_id: TxnId, lock_id: LockId) -> None:
 
     Raises NoSuchTxnError, TxnAbortedError, NoSuchLockError.
     """
+    ask_heartbeat(work, txn_id, lock_id)()
+
+
+def ask_heartbeat(work: Work, txn_id: TxnId, lock_id: LockId) -> Callable[[], None]:
+    """As :func:`heartbeat`, for who asks more before he looks (see ``later``)."""
     lock = _TOUCH_LOCK.later(work, lock_id=lock_id) if lock_id else None
     txn = _TOUCH.later(work, txn_id=txn_id) if txn_id else None
-    if lock is not None:
-        _require_lock(lock, lock_id)
-    if txn is not None:
-        _require_txn(work, txn, txn_id)
 
+    def look() -> None:
+        if lock is not None and not lock.count:
+            raise NoSuchLockError(f"No such lock: lockid:{lock_id}")
+        if txn is not None:
+            _require_txn(work, txn, txn_id)
 
-def heartbeat_txn(work: Work, txn_id: TxnId) -> None:
-    """Raises NoSuchTxnError, TxnAbortedError."""
-    _require_txn(work, _TOUCH.later(work, txn_id=txn_id), txn_id)
+    return look
 
 
 def _require_txn(work: Work, touched: Answer, txn_id: TxnId) -> None:
@@ -71,16 +77,6 @@ def _require_txn(work: Work, touched: Answer, txn_id: TxnId) -> None:
     if state is TxnState.COMMITTED:
         raise NoSuchTxnError(f"No such txn: {txn_id}")
     raise ended_error(txn_id, state)
-
-
-def heartbeat_lock(work: Work, lock_id: LockId) -> None:
-    """Raises NoSuchLockError."""
-    _require_lock(_TOUCH_LOCK.later(work, lock_id=lock_id), lock_id)
-
-
-def _require_lock(touched: Answer, lock_id: LockId) -> None:
-    if not touched.count:
-        raise NoSuchLockError(f"No such lock: lockid:{lock_id}")
 
 
 def heartbeat_txn_range(work: Work, first: TxnId, last: TxnId) -> HeartbeatRangeResult:

@@ -64,7 +64,8 @@ def show_lock_rows(
         "HL_TXNID": asked.txn_id,
     }
     wanted = {name: value for name, value in given.items() if value is not None}
-    rows = _listed(tuple(wanted)).all(connection, **wanted)
+    # By their ids, no two of which are alike: the database would go through an index for it.
+    rows = sorted(_listed(tuple(wanted)).all(connection, **wanted))
     if len(set(map(_RANKED, rows))) < 2:
         return rows
     # Put into groups, which takes a fourth of the time that sorting all by a rank does.
@@ -78,5 +79,4 @@ def show_lock_rows(
 def _listed(names: tuple[str, ...]) -> FixedSql:
     """Those with values in these columns."""
     wanted = [_L[name] == bindparam(name, type_=_L[name].type) for name in names]
-    order = (_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
-    return FixedSql(select(*_COLUMNS).where(*wanted).order_by(*order))
+    return FixedSql(select(*_COLUMNS).where(*wanted))

@@ -16,11 +16,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
-    Row,
     String,
+    Update,
     and_,
     bindparam,
+    case,
     delete,
     or_,
     select,
@@ -29,7 +31,7 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.dialect import is_postgresql
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
 from hms_bridge.backend.sequences import ask_lock_ids
 from hms_bridge.backend.work import Work
@@ -44,7 +46,7 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.target import Scope
 from hms_bridge.txn.components import track_each, track_locked
-from hms_bridge.txn.heartbeat import heartbeat_lock, heartbeat_txn
+from hms_bridge.txn.heartbeat import ask_heartbeat
 from hms_bridge.txn.lock_rules import BLOCKERS, LockTarget, blocks
 from hms_bridge.txn.names import lower_partition, require_fitting
 from hms_bridge.txn.txn_state import LockedTxns
@@ -73,6 +75,41 @@ _LOCKS = select(*(_L[name] for name in _LockRow._fields))
 _ORDER = (_L.HL_LOCK_EXT_ID, _L.HL_LOCK_INT_ID)
 _OF_REQUEST = FixedSql(_LOCKS.where(_L.HL_LOCK_EXT_ID == _LOCK_ID).order_by(*_ORDER))
 _INSERT = FixedInsert(HIVE_LOCKS)
+_GIVE_BACK = FixedSql(
+    delete(HIVE_LOCKS).where(
+        _L.HL_LOCK_EXT_ID == _LOCK_ID,
+        or_(_L.HL_TXNID == NO_TXN, _L.HL_LOCK_STATE == LockState.WAITING.stored),
+    )
+)
+_RECORD_BLOCKER = FixedSql(
+    update(HIVE_LOCKS)
+    .where(
+        _L.HL_LOCK_EXT_ID == _LOCK_ID,
+        _L.HL_LOCK_INT_ID == bindparam("internal_id", type_=BigInteger),
+    )
+    .values(
+        HL_BLOCKEDBY_EXT_ID=bindparam("by_lock_id", type_=BigInteger),
+        HL_BLOCKEDBY_INT_ID=bindparam("by_internal_id", type_=BigInteger),
+    )
+)
+
+
+def _acquire(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
+    return (
+        update(HIVE_LOCKS)
+        .where(_L.HL_LOCK_EXT_ID == _LOCK_ID)
+        .values(
+            HL_LOCK_STATE=LockState.ACQUIRED.stored,
+            HL_ACQUIRED_AT=now,
+            # Those of a transaction live by its heartbeat.
+            HL_LAST_HEARTBEAT=case((_L.HL_TXNID == NO_TXN, now), else_=0),
+            HL_BLOCKEDBY_EXT_ID=None,
+            HL_BLOCKEDBY_INT_ID=None,
+        )
+    )
+
+
+_ACQUIRE = TimedSql(_acquire)
 # A transaction never waits for itself; a request of none does for others of none.
 _IS_EARLIER = and_(_L.HL_LOCK_EXT_ID < _LOCK_ID, or_(_TXN_ID == NO_TXN, _L.HL_TXNID != _TXN_ID))
 
@@ -164,8 +201,9 @@ def _grant_each(
     first: LockId,
     now: int,
 ) -> Sequence[LockResponse]:
-    """Each after those before it; ``held`` grows by them."""
+    """Each after those before it; ``held`` grows by those that may be in the way of one of them."""
     waiting: dict[LockId, _Blocked] = {}
+    blockers = {kind for component in components for kind in BLOCKERS[component.type]}
     enqueued = []
     for number, (request, component) in enumerate(zip(requests, components, strict=True)):
         lock_id, target = LockId(first + number), _target(component)
@@ -174,7 +212,8 @@ def _grant_each(
         if blocked is not None:
             waiting[lock_id] = blocked
         new = _rows(lock_id, request, [component], blocked, now)
-        held += [(target, _LockRow(*(row[name] for name in _LockRow._fields))) for row in new]
+        if target.type in blockers:
+            held += [(target, _LockRow(*(row[name] for name in _LockRow._fields))) for row in new]
         enqueued += new
     _INSERT.put(connection, enqueued)
     for lock_id, blocked in waiting.items():
@@ -205,18 +244,19 @@ def check_lock(work: Work, lock_id: LockId) -> LockResponse:
         raise NoSuchLockError(f"No such lock lockid:{lock_id}")
     txn_id = TxnId(rows[0].HL_TXNID)
     # Also while it waits: a client that asks is alive.
-    if txn_id:
-        heartbeat_txn(work, txn_id)
-    else:
-        heartbeat_lock(work, lock_id)
+    require_alive = ask_heartbeat(work, txn_id, LockId(0) if txn_id else lock_id)
     if all(row.HL_LOCK_STATE == LockState.ACQUIRED.stored for row in rows):
+        require_alive()
         return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
     targets = [(row.HL_LOCK_INT_ID, _row_target(row)) for row in rows]
-    blocked = _first_blocked(connection, lock_id, txn_id, targets)
+    there = _ask_earlier(connection, lock_id, txn_id, targets)
+    require_alive()
+    blocked = _first_of(_read(there), targets)
     if blocked is not None:
         _record_blocker(connection, lock_id, blocked)
         return LockResponse(lock_id=lock_id, state=LockState.WAITING)
-    if _acquire(connection, lock_id, work.now_ms, is_in_txn=bool(txn_id)):
+    # Not if somebody has given it back meanwhile.
+    if _ACQUIRE.change(work, lock_id=lock_id):
         return LockResponse(lock_id=lock_id, state=LockState.ACQUIRED)
     raise NoSuchLockError(f"No such lock lockid:{lock_id}")
 
@@ -226,14 +266,13 @@ def unlock(connection: Connection, lock_id: LockId) -> None:
 
     Raises TxnOpenError for acquired locks of a transaction, which only its end releases.
     """
-    is_mine = _L.HL_LOCK_EXT_ID == lock_id
-    is_free = or_(_L.HL_TXNID == NO_TXN, _L.HL_LOCK_STATE == LockState.WAITING.stored)
-    if connection.execute(delete(HIVE_LOCKS).where(is_mine, is_free)).rowcount:
+    if _GIVE_BACK.change(connection, lock_id=lock_id):
         return
-    row = connection.execute(select(HIVE_LOCKS).where(is_mine).limit(1)).first()
+    row = _OF_REQUEST.first(connection, lock_id=lock_id)
     if row is not None:
         raise TxnOpenError(
-            "Unlocking locks associated with transaction not permitted.  " + _describe(row)
+            "Unlocking locks associated with transaction not permitted.  "
+            + _describe(_LockRow(*row))
         )
 
 
@@ -253,7 +292,7 @@ def _lower(component: LockComponent) -> LockComponent:
         given.table.lower() if given.table else None,
         lower_partition(given.partition),
     )
-    return replace(component, scope=scope)
+    return component if scope == given else replace(component, scope=scope)
 
 
 def _target(component: LockComponent) -> LockTarget:
@@ -305,19 +344,10 @@ def _rows(
     ]
 
 
-def _first_blocked(
-    connection: Connection,
-    lock_id: LockId,
-    txn_id: TxnId,
-    targets: Sequence[tuple[int, LockTarget]],
-) -> _Blocked | None:
-    """The first component that has to wait, and for which lock."""
-    return _first_of(_read(_ask_earlier(connection, lock_id, txn_id, targets)), targets)
-
-
 def _first_of(
     held: Sequence[tuple[LockTarget, _LockRow]], targets: Sequence[tuple[int, LockTarget]]
 ) -> _Blocked | None:
+    """The first component that has to wait, and for which lock."""
     for number, target in targets:
         for other, row in held:
             if blocks(other, target):
@@ -355,31 +385,13 @@ def _read(rows: Callable[[], Sequence[Sequence[Any]]]) -> list[tuple[LockTarget,
     return [(_row_target(row), row) for row in earlier]
 
 
-def _acquire(connection: Connection, lock_id: LockId, now: int, *, is_in_txn: bool) -> bool:
-    """Whether the request was still there."""
-    changed = connection.execute(
-        update(HIVE_LOCKS)
-        .where(_L.HL_LOCK_EXT_ID == lock_id)
-        .values(
-            HL_LOCK_STATE=LockState.ACQUIRED.stored,
-            HL_ACQUIRED_AT=now,
-            # Those of a transaction live by its heartbeat.
-            HL_LAST_HEARTBEAT=0 if is_in_txn else now,
-            HL_BLOCKEDBY_EXT_ID=None,
-            HL_BLOCKEDBY_INT_ID=None,
-        )
-    )
-    return bool(changed.rowcount)
-
-
 def _record_blocker(connection: Connection, lock_id: LockId, blocked: _Blocked) -> None:
-    connection.execute(
-        update(HIVE_LOCKS)
-        .where(_L.HL_LOCK_EXT_ID == lock_id, _L.HL_LOCK_INT_ID == blocked.internal_id)
-        .values(
-            HL_BLOCKEDBY_EXT_ID=blocked.by.HL_LOCK_EXT_ID,
-            HL_BLOCKEDBY_INT_ID=blocked.by.HL_LOCK_INT_ID,
-        )
+    _RECORD_BLOCKER.later(
+        connection,
+        lock_id=lock_id,
+        internal_id=blocked.internal_id,
+        by_lock_id=blocked.by.HL_LOCK_EXT_ID,
+        by_internal_id=blocked.by.HL_LOCK_INT_ID,
     )
 
 
@@ -400,7 +412,7 @@ def _refusal(request: LockRequest, blocked: _Blocked) -> str | None:
     return None
 
 
-def _describe(row: _LockRow | Row[Any]) -> str:
+def _describe(row: _LockRow) -> str:
     table, partition = row.HL_TABLE or "null", row.HL_PARTITION or "null"
     return (
         f"lockid:{row.HL_LOCK_EXT_ID} intLockId:{row.HL_LOCK_INT_ID} txnid:{row.HL_TXNID} "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -17,8 +17,11 @@ _LOCK = locking(TXNS.c.TXN_ID, select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TX
 _HIGHEST = FixedSql(select(func.max(TXNS.c.TXN_ID)))
 
 
-@dataclass(frozen=True, slots=True)
-class TxnRow:
+_STATES = {state.value: state for state in TxnState}
+_TYPES = {kind.value: kind for kind in TxnType}
+
+
+class TxnRow(NamedTuple):
     """State and kind of a transaction whose row is locked."""
 
     state: TxnState
@@ -48,7 +51,7 @@ class LockedTxns:
         """Those that have one."""
         if self._rows is None:
             self._rows = {
-                TxnId(txn_id): TxnRow(TxnState(state), TxnType(kind or 0))
+                TxnId(txn_id): TxnRow(_STATES[state], _TYPES[kind or 0])
                 for txn_id, state, kind in self._answer.rows
             }
         return self._rows

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
 from hms_bridge.errors import MetaError
 from hms_bridge.model.event import (
+    EventRow,
     InsertNotification,
     NotificationEvent,
     NotificationRequest,
@@ -35,6 +40,18 @@ event_to_struct, event_from_struct = both_ways(
     message="message",
     message_format=or_else("messageFormat", _DEFAULT_FORMAT),
 )
+_EventStruct = namedtuple(
+    "_EventStruct", "eventId eventTime eventType catName dbName tableName message messageFormat"
+)
+"""Values of an EventRow by the names of the struct's fields, for which alone thrift's encoder
+looks: to make one takes a fifth of what a record and a struct do."""
+
+
+def event_rows_to_structs(rows: Sequence[EventRow]) -> list[Any]:
+    """NotificationEvents, to be sent only."""
+    return list(map(_EventStruct._make, rows))
+
+
 notification_request_to_struct, notification_request_from_struct = both_ways(
     NotificationRequest,
     "NotificationEventRequest",

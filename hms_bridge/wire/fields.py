@@ -70,7 +70,11 @@ class Layout(Generic[RecordT]):
         self._record, self._struct, self._error = record, struct, error
         self._always, self._finish = always, finish
         self._made: type[Struct] | None = None
-        self._spreads = {name: e for name, e in entries.items() if isinstance(e, Spread)}
+        self._spreads = [
+            (name, e.record, [(part, f"{name}.{part}") for part in e.entries])
+            for name, e in entries.items()
+            if isinstance(e, Spread)
+        ]
         flat: dict[str, str | Entry] = {}
         for name, entry in entries.items():
             if isinstance(entry, Spread):
@@ -110,9 +114,8 @@ class Layout(Generic[RecordT]):
                 values[name] = read(values[name])
             except ValueError as error:
                 raise self._error(f"{self._struct}.{attribute} {error}") from error
-        for name, spread in self._spreads.items():
-            parts = {part: values.pop(f"{name}.{part}") for part in spread.entries}
-            values[name] = spread.record(**parts)
+        for name, record, parts in self._spreads:
+            values[name] = record(**{part: values.pop(flat) for part, flat in parts})
         if self._finish is not None:
             self._finish(values)
         return values

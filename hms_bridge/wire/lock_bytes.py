@@ -1,16 +1,24 @@
 """SHOW LOCKS as bytes (:mod:`hms_bridge.wire.struct_bytes`): there may be ten thousand locks, whose
-texts are of a few tables, users and hosts, while each has numbers of its own."""
+texts are of a few tables, users and hosts, while each has numbers of its own, and mostly an agent
+that is a query's own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from struct import Struct as BinaryLayout
 from typing import Any
 
 from hms_bridge.model.lock import LockRow, LockState, LockType
-from hms_bridge.wire.struct_bytes import END, EncodedStructs, field_bytes, field_header
+from hms_bridge.wire.struct_bytes import (
+    END,
+    EncodedStructs,
+    field_bytes,
+    field_header,
+    text_bytes,
+)
 from hms_bridge.wire.structs import hive
 
 _STATES = {state.stored: state.number for state in (LockState.ACQUIRED, LockState.WAITING)}
@@ -24,46 +32,85 @@ _HEADERS = tuple(
     )
 )  # fmt: skip
 """Of the fields with numbers, in the order in which they are written."""
-_TEXTS = itemgetter(slice(7, None))
-"""Of a LockRow."""
-
-
-class _Alike:
-    """Locks with the same texts: what stands before the numbers of a lock, and between them."""
-
-    def __init__(self, texts: tuple[Any, ...]) -> None:
-        self.target, self.owner = _text_fields(*texts)
-        numbers = f"3sq{len(self.target)}s3sq3sq3sq{len(self.owner)}s3sqx"
-        self.held = BinaryLayout(f"!{numbers}").pack
-        """A lock that is held, whole: headers and numbers, the texts, and the end."""
+_AGENT = field_header(hive.ShowLocksResponseElement, "agentInfo")
+_TEXTS = itemgetter(slice(7, 14))
+"""Of a LockRow, but for the agent."""
+_AGENTS = itemgetter(14)
+_LAST = BinaryLayout("!3sqx").pack
+_Pack = Callable[..., bytes]
 
 
 def locks_to_bytes(rows: Iterable[LockRow]) -> EncodedStructs:
     """ShowLocksResponseElement structs, in the order of the rows."""
-    first, txn, heartbeat, acquired, _, _, last = _HEADERS
-    known: dict[tuple[Any, ...], _Alike] = {}
+    target_of, owner_of = cache(_target), cache(_owner)
+    whole, front = cache(_whole), cache(_front)
     locks: list[bytes] = []
     for texts, same in groupby(rows, _TEXTS):
-        alike = known.get(texts)
-        if alike is None:
-            alike = known[texts] = _Alike(texts)
-        held, target, owner = alike.held, alike.target, alike.owner
-        locks += [
-            held(
-                first, lock_id, target, txn, txn_id, heartbeat, heartbeat_ms,
-                acquired, acquired_ms, owner, last, inner_id,
-            )
-            if acquired_ms is not None and by_id is None and by_inner_id is None
-            else _waiting(
-                (lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id), alike
-            )
-            for lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id,
-            _, _, _, _, _, _, _, _ in same
-        ]  # fmt: skip
-    return EncodedStructs(len(locks), b"".join(locks))
+        run = list(same)
+        target, owner = target_of(*texts[:5]), owner_of(*texts[5:])
+        agents = set(map(_AGENTS, run))
+        if len(agents) == 1:
+            owner += _agent(agents.pop())
+            locks += _alike(run, target, owner, whole(len(target), len(owner)))
+        else:
+            locks += _of_agents(run, target, owner, front(len(target), len(owner)))
+    return EncodedStructs(len(locks), locks)
 
 
-def _waiting(numbers: Sequence[int | None], alike: _Alike) -> bytes:
+def _alike(run: Sequence[LockRow], target: bytes, owner: bytes, held: _Pack) -> list[bytes]:
+    """Locks with the same texts."""
+    first, txn, heartbeat, acquired, _, _, last = _HEADERS
+    return [
+        held(
+            first, lock_id, target, txn, txn_id, heartbeat, heartbeat_ms,
+            acquired, acquired_ms, owner, last, inner_id,
+        )
+        if acquired_ms is not None and by_id is None and by_inner_id is None
+        else _waiting(
+            (lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id),
+            target,
+            owner,
+        )
+        for lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id,
+        _, _, _, _, _, _, _, _ in run
+    ]  # fmt: skip
+
+
+def _of_agents(run: Sequence[LockRow], target: bytes, owner: bytes, held: _Pack) -> list[bytes]:
+    """Locks with the same texts, but for the agent."""
+    first, txn, heartbeat, acquired, _, _, last = _HEADERS
+    return [
+        held(
+            first, lock_id, target, txn, txn_id, heartbeat, heartbeat_ms,
+            acquired, acquired_ms, owner,
+        ) + _agent(agent) + _LAST(last, inner_id)
+        if acquired_ms is not None and by_id is None and by_inner_id is None
+        else _waiting(
+            (lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id),
+            target,
+            owner + _agent(agent),
+        )
+        for lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id,
+        _, _, _, _, _, _, _, agent in run
+    ]  # fmt: skip
+
+
+def _whole(target_length: int, owner_length: int) -> _Pack:
+    """A lock that is held: headers and numbers, the texts, and the end. To make such a layout takes
+    as long as ten locks, so it is of lengths, not of texts."""
+    return BinaryLayout(f"!3sq{target_length}s3sq3sq3sq{owner_length}s3sqx").pack
+
+
+def _front(target_length: int, owner_length: int) -> _Pack:
+    """The same up to the owner."""
+    return BinaryLayout(f"!3sq{target_length}s3sq3sq3sq{owner_length}s").pack
+
+
+def _agent(agent: str | None) -> bytes:
+    return b"" if agent is None else _AGENT + text_bytes(agent)
+
+
+def _waiting(numbers: Sequence[int | None], target: bytes, owner: bytes) -> bytes:
     """Any lock, whatever numbers it has not."""
     lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id = numbers
     ordered = (lock_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id, inner_id)
@@ -71,26 +118,18 @@ def _waiting(numbers: Sequence[int | None], alike: _Alike) -> bytes:
         b"" if number is None else header + _NUMBER(number)
         for header, number in zip(_HEADERS, ordered, strict=True)
     ]
-    return b"".join((fields[0], alike.target, *fields[1:4], alike.owner, *fields[4:], END))
+    return b"".join((fields[0], target, *fields[1:4], owner, *fields[4:], END))
 
 
-def _text_fields(
-    database: str,
-    table: str | None,
-    partition: str | None,
-    state: str,
-    kind: str,
-    user: str,
-    host: str,
-    agent: str | None,
-) -> tuple[bytes, bytes]:
-    """The fields between the numbers: what is locked and how, and who locked it."""
-    target = hive.ShowLocksResponseElement(
-        dbname=database,
-        tablename=table,
-        partname=partition,
-        state=_STATES[state],
-        type=_TYPES[kind],
-    )
-    owner = hive.ShowLocksResponseElement(user=user, hostname=host, agentInfo=agent)
-    return field_bytes(target), field_bytes(owner)
+def _target(
+    database: str, table: str | None, partition: str | None, state: str, kind: str
+) -> bytes:
+    """What is locked, and how."""
+    fields: dict[str, Any] = {"dbname": database, "tablename": table, "partname": partition}
+    fields |= {"state": _STATES[state], "type": _TYPES[kind]}
+    return field_bytes(hive.ShowLocksResponseElement(**fields))
+
+
+def _owner(user: str, host: str) -> bytes:
+    """Who locked it."""
+    return field_bytes(hive.ShowLocksResponseElement(user=user, hostname=host))

@@ -23,7 +23,7 @@ from thrift.transport.TTransport import (
 
 from hms_bridge.wire.element_count import ElementCounter
 from hms_bridge.wire.message_memory import ELEMENT_BYTES, FREE_BYTES, MessageMemory
-from hms_bridge.wire.struct_bytes import struct_bytes
+from hms_bridge.wire.struct_bytes import struct_pieces
 from hms_bridge.wire.structs import Struct, set_spec
 
 _CHUNK_BYTES = 64 * 1024
@@ -123,7 +123,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         """One message as bytes."""
         encoded_name = name.encode()
         header = _HEADER.pack(_STRICT_VERSION, kind, len(encoded_name))
-        return header + encoded_name + _NUMBER.pack(sequence) + struct_bytes(body)
+        return b"".join((header, encoded_name, _NUMBER.pack(sequence), *struct_pieces(body)))
 
     def send(self, message: bytes) -> None:
         """Send an encoded message."""

@@ -12,10 +12,16 @@ from thrift.Thrift import TType
 from hms_bridge.model.catalog import Partition, Storage
 from hms_bridge.model.partition_list import PartitionList, lists_of
 from hms_bridge.wire.convert_catalog import storage_to_struct
-from hms_bridge.wire.struct_bytes import END, EncodedStructs, field_bytes, field_header
+from hms_bridge.wire.struct_bytes import (
+    END,
+    EncodedStructs,
+    field_bytes,
+    field_header,
+    text_bytes,
+)
 from hms_bridge.wire.structs import hive
 
-_LENGTH, _LONG = BinaryLayout("!i").pack, BinaryLayout("!q").pack
+_LONG = BinaryLayout("!q").pack
 _TEXTS, _NAMED_TEXTS = BinaryLayout("!bi").pack, BinaryLayout("!bbi").pack
 _TIMES = BinaryLayout("!3si3si3s").pack
 """Two numbers between headers."""
@@ -39,7 +45,7 @@ def partitions_to_bytes(partitions: Iterable[Partition]) -> EncodedStructs:
     pieces: list[bytes] = []
     for of_table in lists:
         encoder.add(of_table, pieces)
-    return EncodedStructs(sum(map(len, lists)), b"".join(pieces))
+    return EncodedStructs(sum(map(len, lists)), pieces)
 
 
 class _Encoder:
@@ -53,38 +59,33 @@ class _Encoder:
         """The fields in the order of the interface."""
         database, table = partitions.database_name, partitions.table_name
         names = field_bytes(hive.Partition(dbName=database, tableName=table))
-        catalog = field_bytes(hive.Partition(catName=partitions.catalog_name))
+        catalog = field_bytes(hive.Partition(catName=partitions.catalog_name)) + _WRITE_ID
+        known, storages = self._texts, self._storages
         for row in partitions.rows:
             values, created, accessed, storage, location, parameters, write_id, compliant = row
-            pieces += (_VALUES, _TEXTS(TType.STRING, len(values)), *map(_text, values), names)
-            before, after = self._around_location(storage)
-            pieces += (_TIMES(_CREATED, created, _ACCESSED, accessed, _STORAGE), before)
-            if location is not None:
-                pieces += (_LOCATION, _text(location))
-            pieces += (after, _PARAMETERS)
-            pieces.append(_NAMED_TEXTS(TType.STRING, TType.STRING, len(parameters)))
-            for item in parameters.items():
-                pieces += map(self._known_text, item)
-            pieces += (catalog, _WRITE_ID, _LONG(write_id), _ENDS[compliant])
+            before, after = storages.get(id(storage)) or self._around_location(storage)
+            place = b"" if location is None else _LOCATION + text_bytes(location)
+            pieces += (
+                _VALUES, _TEXTS(TType.STRING, len(values)), *map(text_bytes, values),
+                names, _TIMES(_CREATED, created, _ACCESSED, accessed, _STORAGE),
+                before, place, after, _NAMED_TEXTS(TType.STRING, TType.STRING, len(parameters)),
+            )  # fmt: skip
+            for name, value in parameters.items():
+                pieces += (
+                    known.get(name) or self._known_text(name),
+                    known.get(value) or self._known_text(value),
+                )
+            pieces += (catalog, _LONG(write_id), _ENDS[compliant])
 
     def _around_location(self, storage: Storage) -> tuple[bytes, bytes]:
-        """What stands before and after the place, with the end."""
-        shared = self._storages.get(id(storage))
-        if shared is None:
-            values = dict(vars(storage_to_struct(storage)))
-            columns = hive.StorageDescriptor(cols=values.pop("cols"))
-            others = hive.StorageDescriptor(**values)
-            shared = (field_bytes(columns), field_bytes(others) + END)
-            self._storages[id(storage)] = shared
+        """What stands before and after the place, up to the parameters."""
+        values = dict(vars(storage_to_struct(storage)))
+        columns = hive.StorageDescriptor(cols=values.pop("cols"))
+        others = hive.StorageDescriptor(**values)
+        shared = (field_bytes(columns), field_bytes(others) + END + _PARAMETERS)
+        self._storages[id(storage)] = shared
         return shared
 
     def _known_text(self, text: str) -> bytes:
-        encoded = self._texts.get(text)
-        if encoded is None:
-            encoded = self._texts[text] = _text(text)
+        encoded = self._texts[text] = text_bytes(text)
         return encoded
-
-
-def _text(text: str) -> bytes:
-    encoded = text.encode()
-    return _LENGTH(len(encoded)) + encoded

@@ -9,6 +9,7 @@ bytes with those that thrift makes of the objects.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from struct import Struct as BinaryLayout
 from typing import Any
@@ -22,6 +23,7 @@ END = bytes([TType.STOP])
 """Stands behind the last field of a struct."""
 
 _HEADER = BinaryLayout("!bh")
+_LENGTH = BinaryLayout("!i").pack
 _LIST_START = BinaryLayout("!bi")
 
 
@@ -31,15 +33,18 @@ class EncodedStructs:
     list itself in an answer, or in a field of a struct that is one."""
 
     count: int
-    content: bytes
+    pieces: Sequence[bytes]
+    """Put together once, with all of the message: it may be a megabyte."""
 
 
-def struct_bytes(struct: Struct) -> bytes:
+def struct_pieces(struct: Struct) -> list[bytes]:
     """A struct that may have such lists."""
     values = vars(struct).values()
     if not any(map(_holds_encoded, values)):
-        return _plain(struct)
-    return b"".join(map(_field_bytes, _set_fields(struct))) + END
+        return [_plain(struct)]
+    pieces = [piece for field in _set_fields(struct) for piece in _field_pieces(field)]
+    pieces.append(END)
+    return pieces
 
 
 def field_bytes(struct: Struct) -> bytes:
@@ -53,6 +58,12 @@ def field_header(struct: type[Struct], name: str) -> bytes:
         if entry is not None and entry[2] == name:
             return _HEADER.pack(entry[1], entry[0])
     raise AttributeError(f"{struct.__name__} has no field {name}")
+
+
+def text_bytes(text: str) -> bytes:
+    """A text without its header."""
+    encoded = text.encode()
+    return _LENGTH(len(encoded)) + encoded
 
 
 def _plain(struct: Struct) -> bytes:
@@ -72,11 +83,11 @@ def _set_fields(struct: Struct) -> list[tuple[type[Struct], str, Any]]:
     return [(type(struct), name, value) for name, value in values if value is not None]
 
 
-def _field_bytes(field: tuple[type[Struct], str, Any]) -> bytes:
+def _field_pieces(field: tuple[type[Struct], str, Any]) -> Sequence[bytes]:
     struct, name, value = field
     if isinstance(value, EncodedStructs):
         start = _LIST_START.pack(TType.STRUCT, value.count)
-        return field_header(struct, name) + start + value.content
+        return (field_header(struct, name), start, *value.pieces)
     if _holds_encoded(value):
-        return field_header(struct, name) + struct_bytes(value)
-    return field_bytes(struct(**{name: value}))
+        return (field_header(struct, name), *struct_pieces(value))
+    return (field_bytes(struct(**{name: value})),)

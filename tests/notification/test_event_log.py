@@ -13,7 +13,10 @@ from sqlalchemy import Connection, insert
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import install
-from hms_bridge.backend.schema.notification_tables import TXN_WRITE_NOTIFICATION_LOG
+from hms_bridge.backend.schema.notification_tables import (
+    NOTIFICATION_LOG,
+    TXN_WRITE_NOTIFICATION_LOG,
+)
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.notification import event_log
@@ -138,3 +141,21 @@ def test_opened_transactions_are_a_range_or_a_list() -> None:
     assert (whole["fromTxnId"], whole["toTxnId"], whole["txnIds"]) == (3, 5, None)
     parts = txns_opened([3, 5], 1).message  # type: ignore[list-item]
     assert (parts["fromTxnId"], parts["toTxnId"], parts["txnIds"]) == (None, None, [3, 5])
+
+
+@pytest.mark.parametrize("left_out", [None, ""])
+def test_what_hive_left_out_of_an_event_is_its_default(
+    connection: Connection, left_out: str | None
+) -> None:
+    row = {"NL_ID": 1, "EVENT_ID": 7, "EVENT_TIME": 5, "EVENT_TYPE": "X"}
+    given = {"MESSAGE": left_out, "MESSAGE_FORMAT": left_out}
+    connection.execute(insert(NOTIFICATION_LOG), row | given)
+    for wanted in (
+        NotificationRequest(last_event_id=EventId(6), max_events=1),
+        NotificationRequest(last_event_id=EventId(6), types=frozenset({"X"})),
+    ):
+        (event,) = event_log.read(connection, wanted)
+        assert event == NotificationEvent(
+            id=EventId(7), time_seconds=5, type="X", catalog_name=None, message=""
+        )
+        assert event.message_format == "json-0.2"

@@ -54,6 +54,9 @@ TABLE = (
     Sent("lock", 5, 5, f"{_LOCKED}, what it writes, id and time, earlier ones, row"),
     Sent("lock of no transaction", 3, 3, "id and time, earlier ones, row"),
     Sent("check_lock", 2, 2, "rows, sign of life"),
+    Sent("check_lock that waits", 4, 4, "rows, sign of life, earlier ones, what is in the way"),
+    Sent("check_lock that acquires", 4, 4, "rows, sign of life, earlier ones, state with time"),
+    Sent("unlock", 1, 1, "rows"),
     Sent("heartbeat of a transaction", 1, 1, "sign of life"),
     Sent("heartbeat of both", 2, 2, "signs of life of lock and transaction"),
     Sent("heartbeat_txn_range", 1, 1, "sign of life of all"),
@@ -131,6 +134,16 @@ class Counted:
         component = objects.component(self.database, "t", kind, DataOperation.INSERT)
         return self.metastore.lock(objects.request(component, txn=txn)).lock_id
 
+    def queued(self, verb: str) -> Callable[[], object]:
+        """A verb of two locks of which the second waits for the first."""
+        component = objects.component(self.database, "t", LockType.EXCLUSIVE)
+        first, second = (self.metastore.lock(objects.request(component)).lock_id for _ in range(2))
+        if verb == "unlock":
+            return lambda: self.metastore.unlock(first)
+        if verb == "check_lock that acquires":
+            self.metastore.unlock(first)
+        return lambda: self.metastore.check_lock(second)
+
     def add_partition(self, value: str) -> None:
         partition = objects.partition(self.database, "p", value)
         self.metastore.add_partitions(self.database, "p", [partition])
@@ -174,6 +187,8 @@ class Counted:
             return lambda: objects.commit(metastore, txn)
         if verb in _OF_COMPACTIONS:
             return self.compacting(verb)
+        if verb == "unlock" or verb.startswith("check_lock that"):
+            return self.queued(verb)
         txn, lock = self.writing()
         bare = objects.open_txn(metastore)
         calls: dict[str, Callable[[], object]] = {

@@ -546,8 +546,15 @@ MUTATIONS = (
     Mutation(
         name="a partition is read in another one's format",
         file="hms_bridge/catalog/storage.py",
-        old="        row[-len(_ALIKE_COLUMNS) :],\n",
-        new="        row[-1:],\n",
+        old="        columns = row[-len(_ALIKE_COLUMNS) :]\n",
+        new="        columns = row[-1:]\n",
+        test="tests/service/test_partition_formats.py::test_each_keeps_its_own",
+    ),
+    Mutation(
+        name="a partition is read with the parameters of another one's storage",
+        file="hms_bridge/catalog/storage.py",
+        old="        if key not in described:\n",
+        new="        if key not in buckets:\n",
         test="tests/service/test_partition_formats.py::test_each_keeps_its_own",
     ),
     Mutation(

@@ -6,7 +6,9 @@ are done at once, and asked for in one message, which only PostgreSQL does: ther
 `test_a_refusal_with_a_trace_leaves_it` and
 `test_commits_that_are_no_commits_leave_those_of_others_alone` die with the conditions of
 `plain_commits.py` and `ask_commits`, and the tests of `test_pipeline.py` with its lines. That steps
-go in the order of what they lock is seen here as the order of their events.
+go in the order of what they lock is seen here as the order of their events. That locks which come
+together may be in each other's way is looked at for all at once on PostgreSQL only, too:
+`test_locks_that_come_together_are_granted_as_those_that_come_one_by_one` dies with that there.
 """
 
 from __future__ import annotations

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import astuple
 from typing import Any
 
+from hms_bridge.model.event import EventRow, NotificationRequest
 from hms_bridge.model.lock import LockFilter, LockInfo, LockRow
 from hms_bridge.model.txn import OpenTxnRows, OpenTxns, TxnType
 
@@ -42,6 +44,10 @@ class FakeMetastore:
     def show_lock_rows(self, lock_filter: LockFilter | None = None) -> list[LockRow]:
         """What the server asks in place of ``show_locks``, answered from that."""
         return [_row(info) for info in self.show_locks(lock_filter)]
+
+    def get_next_notification_rows(self, request: NotificationRequest) -> list[EventRow]:
+        """What the server asks in place of ``get_next_notification``, answered from that."""
+        return [astuple(event) for event in self.get_next_notification(request)]
 
 
 def open_txn_rows(txns: OpenTxns) -> OpenTxnRows:

@@ -7,7 +7,7 @@ from thrift.protocol.fastbinary import encode_binary
 from hms_bridge.model.lock import LockRow, lock_info
 from hms_bridge.wire.convert_lock import lock_info_to_struct
 from hms_bridge.wire.lock_bytes import locks_to_bytes
-from hms_bridge.wire.struct_bytes import struct_bytes
+from hms_bridge.wire.struct_bytes import struct_pieces
 from hms_bridge.wire.structs import hive
 
 IDS = st.integers(-(2**63), 2**63 - 1)
@@ -20,9 +20,20 @@ ROWS = st.tuples(
 )  # fmt: skip
 
 
-@given(rows=st.lists(ROWS, max_size=6))
-def test_they_are_what_thrift_makes_of_the_structs(rows: list[LockRow]) -> None:
+# Some alike, and some but for their agents.
+RUNS = st.tuples(ROWS, st.lists(st.none() | TEXTS, min_size=1, max_size=3))
+
+
+@given(runs=st.lists(RUNS, max_size=6))
+def test_they_are_what_thrift_makes_of_the_structs(
+    runs: list[tuple[LockRow, list[str | None]]],
+) -> None:
+    rows: list[LockRow] = [
+        (row[0] ^ place, *row[1:14], agent)
+        for row, agents in runs
+        for place, agent in enumerate(agents)
+    ]
     locks = [lock_info_to_struct(lock_info(row)) for row in rows]
     plain = hive.ShowLocksResponse(locks=locks)
     expected = encode_binary(plain, [type(plain), plain.thrift_spec])
-    assert struct_bytes(hive.ShowLocksResponse(locks=locks_to_bytes(rows))) == expected
+    assert b"".join(struct_pieces(hive.ShowLocksResponse(locks=locks_to_bytes(rows)))) == expected
