@@ -54,6 +54,8 @@ from changemanager.removed_directories import remove_directories, settle_removal
 from changemanager.seen import archived_before, files_as_seen, names_only
 
 _OPEN = tuple(state for state in IntentState if state.is_open)
+FILES_AT_ONCE = 16
+"""Victims with so many files together are deleted after one question whether they still may go."""
 _SOURCE_CHANGED = "whether the database is a replication source has changed"
 
 
@@ -168,7 +170,8 @@ class DeleteProtocol:
         the store. Takes up an interrupted row of a victim; one that is out of date, or names what
         was not seen, is abandoned and a new one is made. Afterwards the rows are DELETED.
         `require_lease` is called before each step, and raises if the caller may not go on; so does
-        `require_same` before each victim is archived, and before it is deleted. Besides the errors
+        `require_same` before each victim is archived, and before victims of a few files are
+        deleted together (FILES_AT_ONCE), after they were looked at. Besides the errors
         of `plan`: ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError,
         ChecksumMismatchError (the row stays, call again later); DirectoryChangedError,
         ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
@@ -294,10 +297,15 @@ class DeleteProtocol:
                 work.is_archived_now = True
         self._advance(in_state(works, IntentState.PLANNED), IntentState.ARCHIVED)
         try:
-            for work in in_state(works, IntentState.ARCHIVED):
+            for group in _groups(in_state(works, IntentState.ARCHIVED)):
+                for work in group:
+                    with work.failing(), self._abandoning(work):
+                        self._look_again(work)
+                # After the look, so that little time goes by until the last of them is gone.
                 require_same()
-                with work.failing(), self._abandoning(work):
-                    self._delete(work, require_lease)
+                for work in in_state(group, IntentState.ARCHIVED):
+                    with work.failing(), self._abandoning(work):
+                        self._delete(work, require_lease)
         except LeaseLostError:
             raise  # whoever lost it changes nothing more
         except Exception:
@@ -384,25 +392,30 @@ class DeleteProtocol:
             )
         return archive
 
-    def _delete(self, work: RemovalWork, require_lease: Callable[[], None]) -> None:
-        intent, place, seen = work.row, work.place, work.removal.seen
-        found = self._require_unchanged(work, is_time_compared=intent.cmroot is None)
+    def _look_again(self, work: RemovalWork) -> None:
+        """The victim is what its row says, and all that must be kept of it is in the archive."""
+        intent, place = work.row, work.place
+        listing = self._require_unchanged(work, is_time_compared=intent.cmroot is None)
         # What was archived in this try was read in it: content is compared again only for a row
         # that was ARCHIVED before.
         if work.is_resumed and not work.is_archived_now and intent.cmroot is not None:
-            self._require_content(intent, place, found)
-        present = [file for file in intent.files if file.path in found]
+            self._require_content(intent, place, listing)
         # All copies before the first deletion: if one vanished, nothing is gone yet.
-        for file in present:
-            if file.archive_name is not None:
+        for file in intent.files:
+            if file.path in listing and file.archive_name is not None:
                 self._require_archived(intent, place, file)
+        work.listing = listing
+
+    def _delete(self, work: RemovalWork, require_lease: Callable[[], None]) -> None:
+        intent, place, seen, listing = work.row, work.place, work.removal.seen, work.listing
+        present = [file for file in intent.files if file.path in listing]
         try:
             for file in present:
                 require_lease()
                 with suppress(FileNotFoundError):
                     place.volume.remove_file(place.child(file.path).path)
             require_lease()
-            remove_directories(place, list(found.values()), seen)
+            remove_directories(place, list(listing.values()), seen)
         except OSError as error:
             # Names that came meanwhile are the one thing that abandons; the rest is tried again.
             self._require_unchanged(work, is_time_compared=False)
@@ -412,10 +425,10 @@ class DeleteProtocol:
             ) from error
         planned = {file.path for file in intent.files}
         work.deleted_count, work.is_deleted_now = len(present), True
-        work.gone = (*found, *planned)
+        work.gone = (*listing, *planned)
         work.left = tuple(
             path
-            for path, file in found.items()
+            for path, file in listing.items()
             if file.kind is not FileKind.DIRECTORY and path not in planned
         )
 
@@ -428,3 +441,18 @@ class DeleteProtocol:
                 "deleted: plan again, and it is archived anew",
                 (copy.uri,),
             )
+
+
+def _groups(works: Iterable[RemovalWork]) -> Iterator[list[RemovalWork]]:
+    """In their order, each with few files; a work of many is one by itself."""
+    group: list[RemovalWork] = []
+    count = 0
+    for work in works:
+        files = max(1, len(work.row.files))
+        if group and count + files > FILES_AT_ONCE:
+            yield group
+            group, count = [], 0
+        group.append(work)
+        count += files
+    if group:
+        yield group

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from changemanager.errors import ChangeManagerError, LeaseLostError
 from changemanager.filesystem.volume import FileKind
@@ -106,6 +106,8 @@ class RemovalWork:
     is_archived_now: bool = False
     is_deleted_now: bool = False
     kept: tuple[KeptFile, ...] = ()
+    listing: Mapping[str, ListedFile] = field(default_factory=dict)
+    """What was in it when it was looked at last, before it is deleted."""
     deleted_count: int = 0
     left: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()

@@ -111,11 +111,10 @@ class CleaningPlanner:
         `is_for_everyone` False: as a reader sees it who comes now (to explain what would go).
         """
         table = target.table
-        watermark = self._metastore.min_open_txn_watermark(table.database_name)
         view = self._metastore.cleaning_view(table.database_name, table.name)
         txns = view.txns
         if is_for_everyone:
-            txns = txns.cleaner_view(watermark, _ended_late(view.ready, watermark))
+            txns = txns.cleaner_view(view.watermark, _ended_late(view.ready, view.watermark))
         return CleanerLists(txns=txns, write_ids=view.write_ids, since=view.since)
 
     def plan(

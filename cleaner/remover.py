@@ -72,10 +72,9 @@ class Remover:
         Rows of an interrupted run that the plan no longer names are brought to an end first.
         """
         reports: list[DeletionReport] = []
-        failures: list[tuple[str, str]] = []
+        begun = self._intents.intents(_OPEN) if plan.roots else ()
+        failures = self._close_strays(plan.roots, begun)
         for root in plan.roots:
-            begun = self._intents.intents(_OPEN)
-            failures += self._close_strays(root, begun)
             going = self._with_replacements(plan, root, failures)
             if len(going) < len(root.plan.victims):
                 require_same()  # what takes their place is not whole; or it is another table's
@@ -181,16 +180,20 @@ class Remover:
             self._protocol.finish_below(recorded)
 
     def _close_strays(
-        self, root: RootPlan, begun: Sequence[ArchiveIntent]
+        self, roots: Sequence[RootPlan], begun: Sequence[ArchiveIntent]
     ) -> list[tuple[str, str]]:
-        """End rows whose victims are gone; give up those whose victims are needed again."""
-        place = self._resolve(root.location)
-        wanted = {place.child(victim.path).uri for victim in root.plan.victims}
+        """End rows whose victims are gone; give up those whose victims are needed again. A root may
+        lie in another one, so victims of all are looked at."""
+        wanted = {
+            self._resolve(root.location).child(victim.path).uri
+            for root in roots
+            for victim in root.plan.victims
+        }
         failures = []
         for intent in begun:
-            if intent.victim in wanted or not is_below(intent.victim, root.location):
+            if intent.victim in wanted or intent.context.cause not in _CAUSES.values():
                 continue
-            if intent.context.cause not in _CAUSES.values():
+            if not any(is_below(intent.victim, root.location) for root in roots):
                 continue
             try:
                 if self._protocol.settle(intent) is None:

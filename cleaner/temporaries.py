@@ -8,7 +8,7 @@ Writers and compactions remove what others left in the directories that they wor
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from changemanager.errors import ChangeManagerError
@@ -18,6 +18,7 @@ from cleaner.planner import current_txns
 from hms_bridge.directories.staging import forget_dead_temporaries
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.catalog import Table
 
 _LOG = logging.getLogger(__name__)
 
@@ -61,19 +62,32 @@ class TemporariesSweep:
 
     def _directories(self) -> Iterator[str]:
         for database in self._metastore.get_databases():
-            for name in self._metastore.get_tables(database):
-                try:
-                    yield from self._directories_of(database, name)
-                except HmsBridgeError as error:  # it may have been dropped meanwhile
-                    _LOG.info("%s.%s was not looked at for leftovers: %s", database, name, error)
+            names = self._metastore.get_tables(database)
+            for start in range(0, len(names), DIRECTORIES_AT_ONCE):
+                for table in self._tables(database, names[start : start + DIRECTORIES_AT_ONCE]):
+                    try:
+                        yield from self._directories_of(table)
+                    except HmsBridgeError as error:  # it may have been dropped meanwhile
+                        _log_unread(table.full_name, error)
 
-    def _directories_of(self, database: str, name: str) -> Iterator[str]:
-        table = self._metastore.get_table(database, name)
+    def _tables(self, database: str, names: Sequence[str]) -> Iterator[Table]:
+        """All in one answer; one that cannot be read hides no other."""
+        try:
+            yield from self._metastore.get_tables_by_names(database, names)
+        except HmsBridgeError as error:
+            if len(names) == 1:
+                _log_unread(f"{database}.{names[0]}", error)
+                return
+            for name in names:
+                yield from self._tables(database, [name])
+
+    def _directories_of(self, table: Table) -> Iterator[str]:
         if not table.is_transactional or not table.storage.location:
             return
         yield table.storage.location
         if not table.is_partitioned:
             return
+        database, name = table.database_name, table.name
         names = self._metastore.get_partition_names(database, name)
         for start in range(0, len(names), DIRECTORIES_AT_ONCE):
             for partition in self._metastore.get_partitions_by_names(
@@ -81,3 +95,7 @@ class TemporariesSweep:
             ):
                 if partition.storage.location:
                     yield partition.storage.location
+
+
+def _log_unread(name: str, error: Exception) -> None:
+    _LOG.info("%s was not looked at for leftovers: %s", name, error)

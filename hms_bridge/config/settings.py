@@ -197,6 +197,9 @@ class CompactorSettings:
     cleaner_interval_ms: int = setting(Given.duration_ms, "hive.compactor.cleaner.run.interval",
         "5000ms",
         "How often the cleaner looks.", unit="ms", low=100)
+    cleaner_threads: int = setting(Given.number, "hive.compactor.cleaner.threads.num", "1",
+        "So many tables the cleaner cleans side by side: for file systems that answer slowly.",
+        low=1, high=20)
     is_cleanup_delayed: bool = setting(Given.flag, "hive.compactor.delayed.cleanup.enabled",
         "false",
         "Whether replaced files stay for a while after the last reader.")

@@ -58,12 +58,14 @@ def _target_mark(connection: Connection, target: Target) -> TargetMark:
 def _cleaning_view(work: Work, database: str, table: str) -> CleaningView:
     """Each statement sees at least what those before it saw."""
     name = f"{database}.{table}"
+    watermark = open_txns.min_open_txn_watermark(work, database.lower())
     txns = open_txns.get_open_txns(work, excluded_types=frozenset()).snapshot()
     (write_ids,) = valid_write_ids.get_valid_write_ids(work, [name], txns)
     ready = ShowCompactionsRequest(
         scope=Scope(database, table), state=CompactionState.READY_FOR_CLEANING
     )
     return CleaningView(
+        watermark=watermark,
         txns=txns,
         write_ids=write_ids,
         ready=compaction_history.show_compactions(work.connection, ready),

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    String,
     Update,
     and_,
     bindparam,
@@ -52,6 +50,7 @@ from hms_bridge.txn.aborted_writes import aborts_end_ms
 from hms_bridge.txn.compaction_history import succeed
 from hms_bridge.txn.compaction_rows import FETCH_MAX, from_queue, queue_row
 from hms_bridge.txn.components import forget_aborted_up_to
+from hms_bridge.txn.named_target import is_named, values_of
 from hms_bridge.txn.open_txns import min_open_txn_watermark
 from hms_bridge.txn.readers import locked_without_txn, txns_elsewhere
 
@@ -178,8 +177,8 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
     """
     connection = work.connection
     target = compaction.target
-    named = _named(target)
-    _forget_cleanups(tuple(named)).later(connection, **named)
+    named, has_partition = values_of(target), target.partition is not None
+    _forget_cleanups(has_partition=has_partition).later(connection, **named)
     highest = compaction.highest_write_id
     if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
         if highest is not None:
@@ -200,7 +199,8 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
             )
         )
     else:
-        _forget_completed(tuple(named)).later(connection, highest=highest, **named)
+        forget = _forget_completed(has_partition=has_partition)
+        forget.later(connection, highest=highest, **named)
     if highest is not None:
         reported = compaction.highest_write_id
         highest = highest if reported is None else min(highest, reported)
@@ -271,31 +271,17 @@ def _at_completed(target: Target, *, is_whole_table: bool) -> ColumnElement[bool
     return and_(table, null_safe_equals(_D.CTC_PARTITION, target.partition))
 
 
-def _named(target: Target) -> dict[str, str]:
-    """The values of a fixed statement about one target; a table has no partition."""
-    names = {"database": target.database, "table": target.table}
-    return names if target.partition is None else names | {"partition": target.partition}
-
-
-def _is_named(
-    names: tuple[str, ...], database: Any, table: Any, partition: Any
-) -> ColumnElement[bool]:
-    columns = {"database": database, "table": table, "partition": partition}
-    asked = [columns[name] == bindparam(name, type_=String) for name in names]
-    return and_(*asked) if "partition" in names else and_(*asked, partition.is_(None))
-
-
 @cache
-def _forget_cleanups(names: tuple[str, ...]) -> FixedSql:
-    here = _is_named(names, _Q.CQ_DATABASE, _Q.CQ_TABLE, _Q.CQ_PARTITION)
+def _forget_cleanups(*, has_partition: bool) -> FixedSql:
+    here = is_named(_Q.CQ_DATABASE, _Q.CQ_TABLE, _Q.CQ_PARTITION, has_partition=has_partition)
     return FixedSql(
         delete(COMPACTION_QUEUE).where(here, _Q.CQ_TYPE == _CLEANUP, _Q.CQ_STATE == _READY)
     )
 
 
 @cache
-def _forget_completed(names: tuple[str, ...]) -> FixedSql:
-    here = _is_named(names, _D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION)
+def _forget_completed(*, has_partition: bool) -> FixedSql:
+    here = is_named(_D.CTC_DATABASE, _D.CTC_TABLE, _D.CTC_PARTITION, has_partition=has_partition)
     highest = bindparam("highest", type_=BigInteger)
     is_reached = or_(_D.CTC_WRITEID <= highest, _D.CTC_WRITEID.is_(None))
     return FixedSql(delete(COMPLETED_TXN_COMPONENTS).where(here, is_reached))

@@ -42,6 +42,7 @@ from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent
 from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import DynamicPartitions, TxnState
+from hms_bridge.txn.named_target import is_named, is_of_table, values_of
 from hms_bridge.txn.names import require_fitting
 from hms_bridge.txn.txn_state import lock_open_txn
 
@@ -60,6 +61,7 @@ _COMPONENT = (
     "TC_OPERATION_TYPE",
     "TC_WRITEID",
 )
+_PLACE = (_T.TC_DATABASE, _T.TC_TABLE, _T.TC_PARTITION)
 _IS_OPEN = TXNS.c.TXN_STATE == TxnState.OPEN.value
 
 
@@ -162,7 +164,7 @@ def _compaction_notes(*, has_partition: bool) -> tuple[FixedSql, FixedSql]:
     mine = and_(
         _T.TC_TXNID == _ONE_COMPONENT["TC_TXNID"],
         _T.TC_OPERATION_TYPE == _ONE_COMPONENT["TC_OPERATION_TYPE"],
-        _at_asked(has_partition=has_partition),
+        is_named(*_PLACE, has_partition=has_partition),
     )
     missing = select(*_ONE_COMPONENT.values()).where(~exists().where(mine))
     return (
@@ -170,16 +172,6 @@ def _compaction_notes(*, has_partition: bool) -> tuple[FixedSql, FixedSql]:
             update(TXN_COMPONENTS).where(mine).values(TC_WRITEID=_ONE_COMPONENT["TC_WRITEID"])
         ),
         FixedSql(insert(TXN_COMPONENTS).from_select(_COMPONENT, missing)),
-    )
-
-
-def _at_asked(*, has_partition: bool) -> ColumnElement[bool]:
-    """As :func:`at_target`, of a fixed statement."""
-    partition = _ONE_COMPONENT["TC_PARTITION"] if has_partition else None
-    return and_(
-        _T.TC_DATABASE == _ONE_COMPONENT["TC_DATABASE"],
-        _T.TC_TABLE == _ONE_COMPONENT["TC_TABLE"],
-        null_safe_equals(_T.TC_PARTITION, partition),
     )
 
 
@@ -356,15 +348,7 @@ def forget_aborted_up_to(
     forget = _forget_up_to(
         has_partition=target.partition is not None, is_whole_table=is_whole_table
     )
-    named = {} if target.partition is None else {"partition": target.partition}
-    forget.later(
-        connection,
-        database=target.database,
-        table=target.table,
-        highest=highest,
-        before_ms=before_ms,
-        **named,
-    )
+    forget.later(connection, highest=highest, before_ms=before_ms, **values_of(target))
 
 
 @cache
@@ -376,12 +360,9 @@ def _forget_up_to(*, has_partition: bool, is_whole_table: bool) -> FixedSql:
         _W.T2W_WRITEID > _HIGHEST,
     )
     done = or_(_T.TC_WRITEID <= _HIGHEST, and_(_T.TC_WRITEID.is_(None), ~later))
-    here = _at_asked(has_partition=has_partition)
+    here = is_named(*_PLACE, has_partition=has_partition)
     if is_whole_table:
-        here = and_(
-            _T.TC_DATABASE == _ONE_COMPONENT["TC_DATABASE"],
-            _T.TC_TABLE == _ONE_COMPONENT["TC_TABLE"],
-        )
+        here = is_of_table(_T.TC_DATABASE, _T.TC_TABLE)
     mine = and_(here, _T.TC_TXNID.in_(_aborted(_BEFORE_MS)))
     return FixedSql(delete(TXN_COMPONENTS).where(mine, done))
 

@@ -76,7 +76,7 @@ def test_golden_data_stays_small() -> None:
 
 NAMES_THAT_SAY_HOW = {"found", "told"}
 """They say how the program came by a value, and not what it is."""
-NAMES_THAT_SAY_HOW_LEFT = 15
+NAMES_THAT_SAY_HOW_LEFT = 14
 """Variables, parameters and fields with such a name; there were 299. Where they are left a mutation
 breaks the line, the name is one of a pair (expected, found), or nobody has been there yet. Only a
 smaller number may be written here: call what you touch by its noun (`table`, `names`, `answer`)."""

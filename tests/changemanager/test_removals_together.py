@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from changemanager import delete_protocol
 from changemanager.errors import ArchivedFileLostError, IntentError, LeaseLostError
 from changemanager.lease import never_lost
 from changemanager.manifest import IntentState
-from changemanager.removal import DeletionReport, Removal
+from changemanager.removal import DeletionReport, Removal, RemovalWork
 from tests.support.archive_world import ArchiveWorld, context
 from tests.support.faults import CrashError, FarVolume, FaultyVolume, LinklessVolume
 
@@ -138,8 +139,11 @@ def test_one_that_fails_stops_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", [1, 2, 3])
-def test_a_table_that_is_no_longer_the_same_loses_nothing_more(tmp_path: Path, call: int) -> None:
-    """Asked before each victim; what is gone by then is on record as gone."""
+def test_a_table_that_is_no_longer_the_same_loses_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
+    """Asked before each victim of many files; what is gone by then is on record as gone."""
+    monkeypatch.setattr(delete_protocol, "FILES_AT_ONCE", 2)
     world = make(tmp_path / "w")
     check = fails_at(call, RuntimeError("made anew"))
     with pytest.raises(RuntimeError, match="made anew"):
@@ -147,6 +151,46 @@ def test_a_table_that_is_no_longer_the_same_loses_nothing_more(tmp_path: Path, c
     gone = call - 1
     assert [is_there(world, victim) for victim in VICTIMS] == [at >= gone for at in range(3)]
     assert states(world) == [IntentState.DELETED] * gone + [IntentState.ARCHIVED] * (3 - gone)
+
+
+@pytest.mark.parametrize(("files_at_once", "calls"), [(1, 3), (2, 3), (4, 2), (16, 1)])
+def test_few_files_go_after_one_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_at_once: int, calls: int
+) -> None:
+    """Never more of them than that, unless a victim has more."""
+    monkeypatch.setattr(delete_protocol, "FILES_AT_ONCE", files_at_once)
+    world = make(tmp_path / "w")
+    asked: list[int] = []
+
+    def check() -> None:
+        asked.append(sum("remove_file" in label for label in world.faults.labels))
+
+    remove_all(world, is_archived=False, require_same=check)
+    assert len(asked) == calls
+    assert not any(is_there(world, victim) for victim in VICTIMS)
+
+
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_what_was_asked_before_the_look_is_not_enough(tmp_path: Path, is_archived: bool) -> None:
+    """A table that is made anew while its victims are looked at has files of the same names: it is
+    asked about after the look, before the first file goes."""
+    world = make(tmp_path / "w")
+    looks: list[str] = []
+    protocol = world.protocol
+    look = protocol._look_again
+
+    def noted(work: RemovalWork) -> None:
+        looks.append(work.place.uri)
+        look(work)
+
+    def check() -> None:
+        if len(looks) == len(VICTIMS):
+            raise RuntimeError("made anew")
+
+    protocol._look_again = noted  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="made anew"):
+        remove_all(world, is_archived=is_archived, require_same=check)
+    assert all(is_there(world, victim) for victim in VICTIMS)
 
 
 def test_nothing_is_archived_of_a_table_that_is_no_longer_the_same(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_aborted_writes_of_all_partitions(tmp_path: Path) -> None:
     aborts = list(world.metastore.find_ready_to_clean_aborts())
     assert [entry.target.partition for entry in aborts] == [None]
     world.commit(reader)
-    outcome = world.cleaner()._aborted.clean(aborts[0])
+    outcome = world.cleaner()._first.aborted.clean(aborts[0])
     assert (outcome.state, outcome.victim_count) == (CleaningState.CLEANED, 2)
     assert world.directories(two) == []
     assert delta(1) in world.directories(one)
@@ -182,10 +182,10 @@ def test_an_entry_without_partition_removes_nothing_obsolete_from_partitions(
     world.write_aborted(one)
     before = world.directories(one)
     whole = replace(entry, target=Target("db", "t"), id=CompactionId(98))
-    assert world.cleaner()._compacted.clean(whole).state is CleaningState.CLEANED
+    assert world.cleaner()._first.compacted.clean(whole).state is CleaningState.CLEANED
     assert world.directories(one) == before
     higher = replace(whole, highest_write_id=WriteId(2))
-    assert world.cleaner()._compacted.clean(higher).victim_count == 1
+    assert world.cleaner()._first.compacted.clean(higher).victim_count == 1
     assert world.directories(one) == before[:2]
 
 

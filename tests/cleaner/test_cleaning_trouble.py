@@ -9,7 +9,7 @@ import pytest
 
 from changemanager.manifest import IntentState
 from changemanager.removal import Removal
-from cleaner.daemon import next_retry_ms
+from cleaner.entry_cleaner import next_retry_ms
 from cleaner.explain import Readiness
 from cleaner.plan import CleaningState
 from hms_bridge.config.settings import CompactorSettings
@@ -138,7 +138,7 @@ def test_an_entry_of_a_table_that_is_gone(world: CleaningWorld) -> None:
     world.write()
     entry = world.compact()
     ghost = replace(entry, target=Target("db", "ghost"))
-    outcome = world.cleaner()._compacted.clean(ghost)
+    outcome = world.cleaner()._first.compacted.clean(ghost)
     assert outcome.state is CleaningState.GONE
     assert delta(1) in world.directories()
 
@@ -149,7 +149,7 @@ def test_a_table_that_is_made_anew_while_it_is_cleaned(world: CleaningWorld) -> 
     world.write()
     world.compact()
     cleaner = world.cleaner()
-    remover = cleaner._compacted._cleaning._remover
+    remover = cleaner._first.compacted._cleaning._remover
     remove = remover.remove
 
     def slow(plan, require_same):
@@ -170,7 +170,7 @@ def test_a_database_that_becomes_a_source_meanwhile(tmp_path: Path) -> None:
     world.write()
     world.compact()
     cleaner = world.cleaner()
-    remover = cleaner._compacted._cleaning._remover
+    remover = cleaner._first.compacted._cleaning._remover
     remove = remover.remove
 
     def slow(plan, require_same):
@@ -223,7 +223,7 @@ def test_removals_whose_recording_died_are_tidied_up(world: CleaningWorld) -> No
     world.write()
     world.compact()
     cleaner = world.cleaner()
-    cleaner._compacted._cleaning._remover.finish = lambda location: None  # type: ignore[method-assign]
+    cleaner._first.compacted._cleaning._remover.finish = lambda location: None  # type: ignore[method-assign]
     assert cleaner.run_once()[0].state is CleaningState.CLEANED
     states = [one.state for one in world.store.manifest.intents(list(IntentState))]
     assert states == [IntentState.DELETED]

@@ -42,7 +42,7 @@ def test_a_dropped_directory_goes_as_a_whole(world: CleaningWorld) -> None:
     dropped = world.table.parent / "gone.v0000012"
     (dropped / delta(1)).mkdir(parents=True)
     (dropped / delta(1) / "bucket_00000").write_bytes(b"dropped rows")
-    outcome = world.cleaner()._dropped.clean(soft_drop(world, dropped))
+    outcome = world.cleaner()._first.dropped.clean(soft_drop(world, dropped))
     assert (outcome.state, outcome.archived_count) == (CleaningState.CLEANED, 1)
     assert not dropped.exists()
     assert "dropped rows" in world.archived_contents()
@@ -51,7 +51,7 @@ def test_a_dropped_directory_goes_as_a_whole(world: CleaningWorld) -> None:
 def test_a_dropped_directory_in_which_another_table_lives_stays(world: CleaningWorld) -> None:
     world.write()
     with pytest.raises(Exception, match="table t lies in it too; nothing was deleted"):
-        world.cleaner()._dropped.clean(soft_drop(world, world.table))
+        world.cleaner()._first.dropped.clean(soft_drop(world, world.table))
     assert world.directories() == [delta(1)]
 
 
@@ -67,7 +67,7 @@ def test_a_dropped_directory_in_which_another_database_has_a_table_stays(
         replace(table, database_name="other", name="mine", storage=moved)
     )
     with pytest.raises(Exception, match="table mine lies in it too; nothing was deleted"):
-        world.cleaner()._dropped.clean(soft_drop(world, dropped))
+        world.cleaner()._first.dropped.clean(soft_drop(world, dropped))
     assert (dropped / "file").is_dir()
 
 
@@ -81,7 +81,7 @@ def test_a_dropped_partition_in_which_another_one_lives_stays(tmp_path: Path) ->
     metastore.alter_partitions("db", "t", [replace(found, storage=shared)])
     metastore.drop_partitions("db", "t", [one], is_data_deleted=False)
     with pytest.raises(Exception, match=f"partition {two} lies in it too; nothing was deleted"):
-        world.cleaner()._dropped.clean(soft_drop(world, world.table / one, one))
+        world.cleaner()._first.dropped.clean(soft_drop(world, world.table / one, one))
     assert world.directories(one) == [delta(1)]
 
 
@@ -98,7 +98,7 @@ def test_a_dropped_partition_that_is_back_is_cleaned_as_acid(tmp_path: Path) -> 
     world.commit(drop_txn)
     later = world.write(one)
     entry = replace(soft_drop(world, world.table / one, one), highest_write_id=WriteId(drop_write))
-    outcome = world.cleaner()._dropped.clean(entry)
+    outcome = world.cleaner()._first.dropped.clean(entry)
     assert outcome.state is CleaningState.CLEANED, outcome.message
     assert world.directories(one) == [f"base_{drop_write:07d}", delta(later)]
 
@@ -107,7 +107,7 @@ def test_a_dropped_directory_outside_of_the_warehouse_stays(world: CleaningWorld
     """I12: its entry ends, and says that a person must delete it."""
     dropped = world.folder / "home" / "gone"
     (dropped / delta(1)).mkdir(parents=True)
-    outcome = world.cleaner()._dropped.clean(soft_drop(world, dropped))
+    outcome = world.cleaner()._first.dropped.clean(soft_drop(world, dropped))
     assert outcome.state is CleaningState.CLEANED
     assert "its files stay: it is outside of the warehouse" in outcome.message
     assert (dropped / delta(1)).is_dir()

@@ -120,7 +120,7 @@ def test_directories_of_partitions_go_when_they_are_empty(
     _, write_id = fail(world, folder / "p=1")
     (folder / "p=2" / delta(write_id)).mkdir(parents=True)
     entry = world.metastore.show_compactions()[0]
-    world.cleaner()._never_created.clean(
+    world.cleaner()._first.never_created.clean(
         replace(entry, properties={"location": f"file:{folder}", "ifPurge": "true"})
     )
     assert not folder.exists()
@@ -176,7 +176,7 @@ def test_write_ids_that_begin_anew_are_not_those_of_the_failed_statement(
     world.metastore.drop_table("db", "made")
     _, again = start(world, folder)
     assert first == again
-    (outcome,) = (world.cleaner()._clean_queued(entry) for entry in entries)
+    (outcome,) = (world.cleaner()._first._handler(entry)(entry) for entry in entries)
     assert "nobody knows that its write was aborted" in outcome.message
     assert (folder / delta(again)).is_dir()
 

@@ -193,7 +193,7 @@ def test_a_cleaner_that_stood_still_deletes_nothing_more(world: CleaningWorld) -
     world.write()
     world.compact()
     cleaner = world.cleaner()
-    remover = cleaner._compacted._cleaning._remover
+    remover = cleaner._first.compacted._cleaning._remover
     protocol = remover._protocol
     delete, stalls = protocol._delete, [True]
 

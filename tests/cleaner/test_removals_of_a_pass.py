@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from changemanager.manifest import ArchiveManifest, IntentState
+from changemanager.manifest import ArchiveIntent, ArchiveManifest, IntentState
 from cleaner.daemon import Cleaner, make_cleaner
 from cleaner.plan import CleaningOutcome, CleaningState
 from hms_bridge.errors import BackendError
+from hms_bridge.model.ids import CompactionId, WriteId
+from hms_bridge.model.target import Target
 from tests.support.cleaning_world import CleaningWorld, delta
 from tests.support.faults import CrashError, FaultPlan, FaultyManifest
 from tests.support.passing import Passing
@@ -104,6 +106,43 @@ def test_an_interrupted_removal_is_taken_up_by_its_row(tmp_path: Path, *, is_sou
     assert outcome.state is CleaningState.POSTPONED
     assert again.state is IntentState.ABANDONED
     assert (world.table / delta(1) / "bucket_00000").read_bytes() == b"x" * row.files[-1].size_bytes
+
+
+class DyingAfterSecond(Passing):
+    """A process that dies when the removals of a second directory are written down."""
+
+    def __init__(self, manifest: ArchiveManifest) -> None:
+        super().__init__(manifest)
+        self._count = 0
+
+    def add_intents(self, intents: Sequence[ArchiveIntent]) -> tuple[ArchiveIntent, ...]:
+        self._count += 1
+        stored: tuple[ArchiveIntent, ...] = self.inner.add_intents(intents)
+        if self._count == 2:
+            raise CrashError("after the second add_intents")
+        return stored
+
+
+def test_rows_of_all_partitions_are_taken_up(tmp_path: Path) -> None:
+    """Of an entry about several of them; none is given up on the way to another one."""
+    world = CleaningWorld(tmp_path, is_partitioned=True, is_source=False)
+    parts = [world.add_partition("t", value) for value in ("1", "2")]
+    world.write(parts[0])
+    entry = world.compact(partition=parts[0])
+    for part in parts:
+        world.write_aborted(part)
+    whole = replace(
+        entry, target=Target("db", "t"), id=CompactionId(98), highest_write_id=WriteId(3)
+    )
+    dying = cleaner_over(world, DyingAfterSecond(world.store.manifest))
+    with pytest.raises(CrashError):
+        dying._first.clean(whole)
+    second = world.store.manifest.intents([IntentState.ARCHIVED])
+    assert [parts[1] in row.victim for row in second] == [True]
+    world.clock.advance_ms(300_001)
+    assert world.cleaner()._first.compacted.clean(whole).state is CleaningState.CLEANED
+    assert IntentState.ABANDONED not in stored(world)
+    assert delta(3) not in world.directories(parts[1])
 
 
 def _write_anew(path: Path) -> None:

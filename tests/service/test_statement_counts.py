@@ -95,7 +95,8 @@ TABLE = (
     Sent("mark_compacted", 1, 1, "the entry"),
     Sent("target_mark", 1, 1, "the table, with its directory and whether a rename moves it"),
     Sent(
-        "cleaning_view", 6, 6, "one snapshot; highest, rows; entries; aborted ones, their write ids"
+        "cleaning_view", 8, 8,
+        "the watermark in two; one snapshot; highest, rows; entries; aborted ones, their write ids",
     ),
     Sent("mark_cleaning_started", 1, 1, "the entry"),
     Sent(

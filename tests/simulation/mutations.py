@@ -272,8 +272,8 @@ MUTATIONS = (
     Mutation(
         name="a file written anew after a crash is deleted",
         file="changemanager/delete_protocol.py",
-        old="            self._require_content(intent, place, found)\n        present",
-        new="            pass\n        present",
+        old="            self._require_content(intent, place, listing)\n",
+        new="            pass\n",
         test=f"{_PROTOCOL}test_a_file_that_was_written_anew_after_the_crash_is_not_deleted",
     ),
     Mutation(

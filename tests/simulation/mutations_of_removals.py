@@ -12,14 +12,39 @@ _PROTOCOL = "changemanager/delete_protocol.py"
 
 OF_REMOVALS = (
     Mutation(
-        name="nobody asks before each deletion whether the table is the same",
+        name="nobody asks before deletions whether the table is the same",
         file=_PROTOCOL,
         old="                require_same()\n"
-        "                with work.failing(), self._abandoning(work):\n"
-        "                    self._delete(work, require_lease)\n",
-        new="                with work.failing(), self._abandoning(work):\n"
-        "                    self._delete(work, require_lease)\n",
+        "                for work in in_state(group, IntentState.ARCHIVED):\n",
+        new="                for work in in_state(group, IntentState.ARCHIVED):\n",
         test=f"{_TOGETHER}a_table_that_is_no_longer_the_same_loses_nothing_more",
+    ),
+    Mutation(
+        name="whether the table is the same is asked before its victims are looked at",
+        file=_PROTOCOL,
+        old="                for work in group:\n"
+        "                    with work.failing(), self._abandoning(work):\n"
+        "                        self._look_again(work)\n",
+        new="                require_same()\n"
+        "                for work in group:\n"
+        "                    with work.failing(), self._abandoning(work):\n"
+        "                        self._look_again(work)\n",
+        also=(
+            Edit(
+                _PROTOCOL,
+                "                require_same()\n"
+                "                for work in in_state(group, IntentState.ARCHIVED):\n",
+                "                for work in in_state(group, IntentState.ARCHIVED):\n",
+            ),
+        ),
+        test=f"{_TOGETHER}what_was_asked_before_the_look_is_not_enough",
+    ),
+    Mutation(
+        name="any number of files is deleted after one question about the table",
+        file=_PROTOCOL,
+        old="        if group and count + files > FILES_AT_ONCE:\n",
+        new="        if False:\n",
+        test=f"{_TOGETHER}few_files_go_after_one_question",
     ),
     Mutation(
         name="nobody asks before each archiving whether the table is the same",
@@ -56,6 +81,20 @@ OF_REMOVALS = (
         old="        except LeaseLostError:\n            raise\n",
         new="",
         test=f"{_TOGETHER}who_lost_the_lease_changes_nothing_more",
+    ),
+    Mutation(
+        name="partitions of one table are cleaned by several threads",
+        file="cleaner/daemon.py",
+        old="            name = (entry.target.database, entry.target.table)\n",
+        new="            name = (entry.target.database, str(entry.target))\n",
+        test="tests/cleaner/test_side_by_side.py::test_a_table_is_cleaned_by_one_thread_alone",
+    ),
+    Mutation(
+        name="rows of a root that lies in another one are given up",
+        file="cleaner/remover.py",
+        old="            for root in roots\n            for victim in root.plan.victims\n",
+        new="            for root in roots[:1]\n            for victim in root.plan.victims\n",
+        test=f"{_OF_A_PASS}rows_of_all_partitions_are_taken_up",
     ),
     Mutation(
         name="a cleaner does not know the rows of an interrupted run",
