@@ -62,7 +62,7 @@ def test_a_policy_is_not_removed_under_a_cycle(replication: Replication) -> None
     """It would pin anew what was let go."""
     with (
         connected_locally(_kept_at(replication), Settings()) as store,
-        held_lease(store.metastore, store.clock, _lease_of_another()),
+        held_lease(store.metastore, store.clock, _lease_of_another(beat_seconds=0.2)),
     ):
         refused = replication.run("policy", "remove", "sales")
     assert refused.exit_code == 1
@@ -158,13 +158,14 @@ def _kept_at(replication: Replication) -> str:
     return f"sqlite:///{replication.program.folder}/dr/metastore.db"
 
 
-def _lease_of_another() -> LeaseRequest:
+def _lease_of_another(beat_seconds: float = 10) -> LeaseRequest:
+    """Who waits is refused at the first beat that it hears."""
     return LeaseRequest(
         kind=LeaseKind.RUN,
         database_name="sales",
         user="other",
         host="h",
-        rules=LeaseRules(),
+        rules=LeaseRules(heartbeat_seconds=beat_seconds),
         on_waiting=lambda _: None,
     )
 

@@ -24,6 +24,8 @@ from tests.support.busy_metastore import BusyMetastore, opened
 from tests.support.program import Answer, Program
 
 STORE = "sqlite:///dr/metastore.db"
+BEAT_SECONDS = 0.2
+"""Of somebody else at work: who waits is refused as soon as it hears that one live."""
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def another_at_work(program: Program, kind: LeaseKind, name: str) -> Iterator[No
             database_name=name,
             user="other",
             host="h",
-            rules=LeaseRules(),
+            rules=LeaseRules(heartbeat_seconds=BEAT_SECONDS),
             on_waiting=lambda _: None,
         )
         with held_lease(store.metastore, store.clock, wanted):
