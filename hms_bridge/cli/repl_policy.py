@@ -211,7 +211,7 @@ def _alone(store: LocalStore, name: str, call: Call) -> Iterator[None]:
     from hms_bridge.cli.repl_requests import lease_request
     from hms_bridge.repl.lease import LeaseKind, held_lease
 
-    wanted = lease_request(LeaseKind.RUN, name, call.settings)
+    wanted = replace(lease_request(LeaseKind.RUN, name, call.settings), doing="repl policy remove")
     with held_lease(store.metastore, store.clock, wanted):
         yield
 
