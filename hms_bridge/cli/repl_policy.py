@@ -246,6 +246,9 @@ def export(names: tuple[str, ...], call: Call) -> None:
 def import_policies(file: IO[str], is_replacing: bool, is_source_later: bool, call: Call) -> None:
     """Keep the policies of a TOML FILE; - is standard input. All of them, or none.
 
+    With --replace what differs from a policy of the same name is shown, by --dry-run before it is
+    so; one that somebody else changes meanwhile is left alone, and so are all the others.
+
     The sources must have their databases; those of policies that are kept with the same source
     already are not asked again. Where a source is down or lost: --source-later.
 
@@ -262,12 +265,14 @@ def import_policies(file: IO[str], is_replacing: bool, is_source_later: bool, ca
     except UnicodeDecodeError as error:
         raise ConfigError(f"cannot read {place}: {error}; write the policies in UTF-8") from error
     made = [_ready(policy) for policy in parse_policies(text, place)]
-    if not is_source_later:
-        known = {kept.name: kept.source for kept in kept_policies(call).policies}
-        for policy in made:
-            if policy.source != known.get(policy.name):
-                require_database_at_source(policy, call.metastore_url)
-    _keep(made, call, is_replacing=is_replacing)
+    kept = {policy.name: policy for policy in kept_policies(call).policies}
+    before = {policy.name: kept.get(policy.name) for policy in made}
+    for policy in made if not is_source_later else ():
+        replaced = before[policy.name]
+        if replaced is None or policy.source != replaced.source:
+            require_database_at_source(policy, call.metastore_url)
+    # What is replaced is what was there when this began, as with 'add'.
+    _keep(made, call, is_replacing=is_replacing, made_from=before if is_replacing else {})
 
 
 def _keep(
@@ -285,7 +290,10 @@ def _keep(
     if call.is_dry_run:
         if is_set_up(call.metastore_url):
             with call.store() as store:
+                before = {kept.name: kept for kept in store.policies.get_policies()}
                 store.policies.changed_by(policies, is_replacing=is_replacing)
+            for made in policies:
+                _say_changes(before.get(made.name), made, "would be another one")
         click.echo(format_policies(policies), nl=False)
         return
     with call.store(is_created=True) as store:
@@ -293,8 +301,9 @@ def _keep(
         store.policies.add_policies(policies, is_replacing=is_replacing, made_from=made_from)
     for made in policies:
         before_it = before.get(made.name)
-        for line in _changes(before_it, made):
-            say(line)
+        if before_it is None:
+            say(f"policy {made.name} is kept; its first cycle: hms-bridge repl run {made.name}")
+        _say_changes(before_it, made, "is another one now")
         left = None if before_it is None else still_held(before_it, made)
         if left is not None:
             say(f"note: policy {made.name}: {left}")
@@ -316,18 +325,15 @@ def _ready(policy: ReplicationPolicy) -> ReplicationPolicy:
     return replace(policy, source=placed(policy.source), target=placed(policy.target))
 
 
-def _changes(before: ReplicationPolicy | None, made: ReplicationPolicy) -> Sequence[str]:
-    """What became of one policy; of one that took another's place, all that is not as it was."""
+def _say_changes(before: ReplicationPolicy | None, made: ReplicationPolicy, what: str) -> None:
+    """Of a policy that takes another's place, all that is not as it was; nothing of a new one."""
     if before is None:
-        return [f"policy {made.name} is kept; its first cycle: hms-bridge repl run {made.name}"]
+        return
     was, wanted = _every_value(before), _every_value(made)
     keys = [key for key in dict.fromkeys([*was, *wanted]) if was.get(key) != wanted.get(key)]
-    if not keys:
-        return [f"policy {made.name} is kept just so already"]
-    return [
-        f"policy {made.name} is another one now",
-        *(f"{key}: {wanted.get(key, 'no more')} (was: {was.get(key, 'not set')})" for key in keys),
-    ]
+    say(f"policy {made.name} {what if keys else 'is kept just so already'}")
+    for key in keys:
+        say(f"{key}: {wanted.get(key, 'no more')} (was: {was.get(key, 'not set')})")
 
 
 def _every_value(policy: ReplicationPolicy) -> dict[str, object]:

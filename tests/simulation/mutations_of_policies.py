@@ -174,6 +174,14 @@ OF_POLICIES = (
         "test_a_change_takes_nothing_back_that_somebody_else_did_meanwhile",
     ),
     Mutation(
+        name="an import takes back that a policy was paused meanwhile",
+        file="hms_bridge/cli/repl_policy.py",
+        old="made_from=before if is_replacing else {})",
+        new="made_from={})",
+        test="tests/cli/test_repl_policies.py::"
+        "test_an_import_that_replaces_shows_what_and_takes_nothing_back",
+    ),
+    Mutation(
         name="a cycle that waited goes by what its policy was before",
         file="hms_bridge/repl/cycles/runner.py",
         old="            policy = self._as_it_is_now(policy)\n",
@@ -232,7 +240,7 @@ OF_POLICIES = (
     Mutation(
         name="nobody counts down while the replica of a policy does not answer",
         file="hms_bridge/cli/lag_monitor.py",
-        old="return _out_of_reach(replica.unknown(str(error)), urls[1], settings, look)",
+        old="return _without_one_side(replica.unknown(str(error)), urls, settings, look)",
         new="return replica.unknown(str(error))",
         test="tests/cli/test_repl_policies.py::"
         "test_the_headroom_of_a_policy_counts_down_while_its_replica_does_not_answer",
