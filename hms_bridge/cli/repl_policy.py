@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.kept_policy import kept_policies
+from hms_bridge.cli.kept_policy import being_removed, kept_policies
 from hms_bridge.cli.options import refuse_unknown_settings
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_database_at_source
@@ -107,8 +107,11 @@ def list_policies(call: Call) -> None:
     """
     with call.store() as store:
         policies = store.policies.get_policies()
+        ending = store.policies.get_names_ending()
     print_rows([_row(policy) for policy in policies], _COLUMNS, call.output_format)
     say(counted(len(policies), "policy", "policies"))
+    for name in ending:
+        say(being_removed(name))
 
 
 @policy.command()
@@ -176,7 +179,8 @@ def remove(name: str, are_pins_kept: bool, call: Call) -> None:
     """Forget a policy and its history. Replica and dumps stay.
 
     The source's archive holds nothing more for the policy's next dump; what waits to be loaded can
-    be loaded still. Waits for a cycle that was killed, and refuses while one is at work.
+    be loaded still. Waits for a cycle that was killed, and refuses while one is at work. Typed
+    again, it goes on with a removal that was stopped or killed.
 
     \b
     Examples:
@@ -189,9 +193,11 @@ def remove(name: str, are_pins_kept: bool, call: Call) -> None:
         policy = store.policies.get_policy(name)
         with _alone(store, name, call):  # else a cycle would pin anew what is let go
             totals = store.policies.get_totals()
-            # First: a policy that stays, as it is another one by now, needs its pins.
-            store.policies.remove_policy(name, made_from=policy)
+            # First: a policy that stays, as it is another one by now, needs its pins; and of one
+            # that is forgotten nobody would look for them.
+            store.policies.begin_removal(name, made_from=policy)
             pins = "pins stay" if are_pins_kept else let_go(policy, call.metastore_url)
+            store.policies.remove_policy(name)
     has_loaded = any(of.policy == name and of.last_success_ms is not None for of in totals)
     say(f"policy {name} is forgotten; {pins}. {_what_stays(policy, has_loaded=has_loaded)}")
 

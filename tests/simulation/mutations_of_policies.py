@@ -224,10 +224,31 @@ OF_POLICIES = (
     Mutation(
         name="a removal takes a policy that was changed while it waited",
         file="hms_bridge/policies/policies.py",
-        old="    if made_from is not None:\n",
-        new="    if False:\n",
+        old="    _require_unchanged(connection, {name: made_from})\n",
+        new="",
         test="tests/cli/test_repl_policy_end.py::"
         "test_a_policy_that_is_changed_while_its_removal_waits_stays_with_its_pins",
+    ),
+    Mutation(
+        name="a removal that is killed leaves pins that nobody looks for",
+        file="hms_bridge/cli/repl_policy.py",
+        old="            store.policies.begin_removal(name, made_from=policy)\n",
+        new="            store.policies.remove_policy(name)\n",
+        test="tests/cli/test_repl_policy_end.py::test_a_removal_that_was_killed_is_gone_on_with",
+    ),
+    Mutation(
+        name="a policy is resumed whose pins are let go of",
+        file="hms_bridge/policies/policies.py",
+        old="        .where(_ROW.NAME == name, _ROW.IS_PAUSED != _ENDING)\n",
+        new="        .where(_ROW.NAME == name)\n",
+        test="tests/cli/test_repl_policy_end.py::test_a_removal_that_was_killed_is_gone_on_with",
+    ),
+    Mutation(
+        name="a policy is replaced whose pins are let go of",
+        file="hms_bridge/policies/policies.py",
+        old="        if policy.name in ending:\n",
+        new="        if False:\n",
+        test="tests/cli/test_repl_policy_end.py::test_a_removal_that_was_killed_is_gone_on_with",
     ),
     Mutation(
         name="metrics forget replicas whose policies cannot be read",
