@@ -43,7 +43,7 @@ class KeptPolicies:
 
 
 def being_removed(name: str) -> str:
-    """What is told of a policy whose removal did not come to its end."""
+    """What is said of a policy whose removal did not come to its end."""
     return (
         f"note: policy {name} is being removed, and has no cycles any more; its source's archive "
         f"may hold files for its next dump still. Unless somebody is at it: 'repl policy remove "

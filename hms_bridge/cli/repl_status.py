@@ -267,7 +267,6 @@ def _shown(report: StatusReport) -> dict[str, object]:
         "newest dump": newest.directory if newest else None,
         "its state": newest.state.value if newest else None,
         "finished": time_text(newest.finished_ms) if newest else None,
-        "loaded": time_text(newest.loaded_ms) if newest else None,
         "last loaded": time_text(report.last_loaded_ms),
         "events expire in": duration_text(report.events_expire_in_seconds),
         "archive expires in": duration_text(report.archive_expires_in_seconds),
