@@ -269,8 +269,8 @@ OF_POLICIES = (
     Mutation(
         name="a policy of a mistyped database is imported",
         file="hms_bridge/cli/repl_policy.py",
-        old="            if policy.source != known.get(policy.name):\n",
-        new="            if False:\n",
+        old="        if replaced is None or policy.source != replaced.source:\n",
+        new="        if False:\n",
         test="tests/cli/test_repl_policies.py::"
         "test_an_imported_policy_of_what_is_not_there_is_refused",
     ),
