@@ -23,7 +23,7 @@ class PolicyStore(Protocol):
         there of a name (None: nothing) when a change of it was thought out. Raises
         AlreadyExistsError if another one of a name is there and is not to be replaced, and for two
         with the same target, or with the same dumps; InvalidOperationError if a policy is not what
-        it was made from any more."""
+        it was made from any more, or its removal has begun."""
 
     def changed_by(
         self, policies: Sequence[ReplicationPolicy], *, is_replacing: bool = False
@@ -41,11 +41,19 @@ class PolicyStore(Protocol):
         the source or the target."""
 
     def set_paused(self, name: str, *, is_paused: bool) -> None:
-        """A paused policy has no cycles. Raises NoSuchObjectError."""
+        """A paused policy has no cycles. Raises NoSuchObjectError; InvalidOperationError for one
+        whose removal has begun."""
 
-    def remove_policy(self, name: str, *, made_from: ReplicationPolicy | None = None) -> None:
-        """Forget a policy and its history. ``made_from``: what it was when that was decided. Raises
-        NoSuchObjectError; InvalidOperationError if it is another one by now."""
+    def begin_removal(self, name: str, *, made_from: ReplicationPolicy) -> None:
+        """From now on a policy has no cycles and can only be removed, whatever is killed before it
+        is: what it holds elsewhere is let go of meanwhile. ``made_from``: what it was when that was
+        decided. Raises NoSuchObjectError; InvalidOperationError if it is another one by now."""
+
+    def get_names_ending(self) -> tuple[str, ...]:
+        """The policies whose removal has begun and not ended."""
+
+    def remove_policy(self, name: str) -> None:
+        """Forget a policy and its history. Raises NoSuchObjectError."""
 
     def begin_cycle(self, policy: str, host: str) -> int:
         """The number of a new cycle of a policy. Whoever asks is alone with it, so that a cycle

@@ -110,3 +110,14 @@ def empty_database(fast_root: Path) -> Path:
     program.folder.mkdir()
     program.ok("schema", "init")
     return program.folder / "metastore.db"
+
+
+@pytest.fixture(scope="session")
+def typed_program(fast_root: Path) -> Iterator[Path]:
+    """A folder for a shell's PATH, whose `hms-bridge` is loaded already."""
+    from tests.support.ready_program import ready_program
+
+    folder = fast_root / "bin"
+    folder.mkdir()
+    with ready_program(folder / "hms-bridge"):
+        yield folder

@@ -19,21 +19,36 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptPolicies:
-    """What a metastore's own database knows of replications."""
+    """What a metastore's own database knows of replications. ``ending``: the policies whose
+    removal was begun."""
 
     policies: tuple[ReplicationPolicy, ...] = ()
     totals: tuple[PolicyTotals, ...] = ()
+    ending: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, store: LocalStore) -> KeptPolicies:
         """All that a database keeps."""
-        return cls(policies=store.policies.get_policies(), totals=store.policies.get_totals())
+        return cls(
+            policies=store.policies.get_policies(),
+            totals=store.policies.get_totals(),
+            ending=store.policies.get_names_ending(),
+        )
 
     def last_success_ms(self, policy: ReplicationPolicy) -> int | None:
         """When a cycle of a policy last brought its replica to the source's state."""
         return next(
             (sums.last_success_ms for sums in self.totals if sums.policy == policy.name), None
         )
+
+
+def being_removed(name: str) -> str:
+    """What is said of a policy whose removal did not come to its end."""
+    return (
+        f"note: policy {name} is being removed, and has no cycles any more; its source's archive "
+        f"may hold files for its next dump still. Unless somebody is at it: 'repl policy remove "
+        f"{name}' again"
+    )
 
 
 def kept_policies(call: Call) -> KeptPolicies:

@@ -7,6 +7,7 @@ its exit code, 1, for a warning.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -100,7 +101,7 @@ class PolicyMonitor:
             with both_sides(*urls, settings) as looker:
                 return look(looker)
         except HmsBridgeError as error:
-            return _out_of_reach(replica.unknown(str(error)), urls[1], settings, look)
+            return _without_one_side(replica.unknown(str(error)), urls, settings, look)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +124,9 @@ class DatabaseMonitor:
                 return [self._database(looker, replica, kept) for replica in watched]
         except HmsBridgeError as error:
             return [
-                _out_of_reach(
+                _without_one_side(
                     replica.unknown(str(error)),
-                    self.source_url,
+                    (call.metastore_url, self.source_url),
                     call.settings,
                     partial(self._database, replica=replica, kept=kept),
                 )
@@ -153,11 +154,28 @@ class DatabaseMonitor:
             return replica.unknown(str(error))
 
 
-def _out_of_reach(
+def _without_one_side(
+    nothing: Verdict,
+    urls: tuple[str, str],
+    settings: Settings,
+    look: Callable[[ReplStatus], Verdict],
+) -> Verdict:
+    """``urls``: of the replica's metastore and of the source's, of which one does not answer, so
+    that ``nothing`` is known otherwise. A replica that was promoted says so by itself: its source
+    is lost, as a rule."""
+    target_url, source_url = urls
+    with suppress(HmsBridgeError), both_sides(target_url, None, settings) as looker:
+        alone = look(looker)
+        if alone.report is not None and alone.report.is_promoted:
+            return alone
+    return _without_replica(nothing, source_url, settings, look)
+
+
+def _without_replica(
     nothing: Verdict, source_url: str, settings: Settings, look: Callable[[ReplStatus], Verdict]
 ) -> Verdict:
-    """What source and dumps show of a replica of which ``nothing`` is known otherwise, as it does
-    not answer: above all how long it can still follow, which counts down meanwhile."""
+    """What source and dumps show of a replica that does not answer: above all how long it can
+    still follow, which counts down meanwhile."""
     try:
         with both_sides(None, source_url, settings) as looker:
             seen = look(looker)

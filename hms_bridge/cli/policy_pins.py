@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hms_bridge.cli.kept_policy import being_removed
 from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
@@ -34,10 +35,7 @@ def let_go(policy: ReplicationPolicy, store_url: str) -> str:
     except (HmsBridgeError, OSError) as error:
         return _by_hand(policy, f"its source cannot be reached ({error})")
     except KeyboardInterrupt:
-        # The policy is gone already: typed again, the verb finds nothing to let go.
-        say(
-            f"note: policy {policy.name}: {_by_hand(policy, 'its source was not asked to the end')}"
-        )
+        say(being_removed(policy.name))
         raise
     if not was_held:
         return "the source's archive held nothing for its next dump"

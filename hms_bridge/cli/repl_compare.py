@@ -172,8 +172,8 @@ def _say_verdict(report: CompareReport, *, has_rows: bool) -> None:
     looked_at = [
         counted(compared.tables, "table"),
         counted(compared.partitions, "partition"),
-        counted(compared.files, "file"),
-        counted(compared.rows, "row") if has_rows else "no rows (--rows)",
+        f"{counted(compared.files, 'file')} of the source",
+        f"{counted(compared.rows, 'row')} of it" if has_rows else "no rows (--rows)",
         counted(compared.constraints, "constraint"),
         counted(compared.functions, "function"),
     ]

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.kept_policy import kept_policies
+from hms_bridge.cli.kept_policy import being_removed, kept_policies
 from hms_bridge.cli.options import refuse_unknown_settings
 from hms_bridge.cli.output import print_rows, say
 from hms_bridge.cli.policy_given import GivenPolicy, given_policy, require_database_at_source
@@ -107,8 +107,11 @@ def list_policies(call: Call) -> None:
     """
     with call.store() as store:
         policies = store.policies.get_policies()
+        ending = store.policies.get_names_ending()
     print_rows([_row(policy) for policy in policies], _COLUMNS, call.output_format)
     say(counted(len(policies), "policy", "policies"))
+    for name in ending:
+        say(being_removed(name))
 
 
 @policy.command()
@@ -176,7 +179,8 @@ def remove(name: str, are_pins_kept: bool, call: Call) -> None:
     """Forget a policy and its history. Replica and dumps stay.
 
     The source's archive holds nothing more for the policy's next dump; what waits to be loaded can
-    be loaded still. Waits for a cycle that was killed, and refuses while one is at work.
+    be loaded still. Waits for a cycle that was killed, and refuses while one is at work. Typed
+    again, it goes on with a removal that was stopped or killed.
 
     \b
     Examples:
@@ -189,9 +193,11 @@ def remove(name: str, are_pins_kept: bool, call: Call) -> None:
         policy = store.policies.get_policy(name)
         with _alone(store, name, call):  # else a cycle would pin anew what is let go
             totals = store.policies.get_totals()
-            # First: a policy that stays, as it is another one by now, needs its pins.
-            store.policies.remove_policy(name, made_from=policy)
+            # First: a policy that stays, as it is another one by now, needs its pins; and of one
+            # that is forgotten nobody would look for them.
+            store.policies.begin_removal(name, made_from=policy)
             pins = "pins stay" if are_pins_kept else let_go(policy, call.metastore_url)
+            store.policies.remove_policy(name)
     has_loaded = any(of.policy == name and of.last_success_ms is not None for of in totals)
     say(f"policy {name} is forgotten; {pins}. {_what_stays(policy, has_loaded=has_loaded)}")
 
@@ -211,7 +217,7 @@ def _alone(store: LocalStore, name: str, call: Call) -> Iterator[None]:
     from hms_bridge.cli.repl_requests import lease_request
     from hms_bridge.repl.lease import LeaseKind, held_lease
 
-    wanted = lease_request(LeaseKind.RUN, name, call.settings)
+    wanted = replace(lease_request(LeaseKind.RUN, name, call.settings), doing="repl policy remove")
     with held_lease(store.metastore, store.clock, wanted):
         yield
 
@@ -246,6 +252,9 @@ def export(names: tuple[str, ...], call: Call) -> None:
 def import_policies(file: IO[str], is_replacing: bool, is_source_later: bool, call: Call) -> None:
     """Keep the policies of a TOML FILE; - is standard input. All of them, or none.
 
+    With --replace what differs from a policy of the same name is shown, by --dry-run before it is
+    so; one that somebody else changes meanwhile is left alone, and so are all the others.
+
     The sources must have their databases; those of policies that are kept with the same source
     already are not asked again. Where a source is down or lost: --source-later.
 
@@ -262,12 +271,14 @@ def import_policies(file: IO[str], is_replacing: bool, is_source_later: bool, ca
     except UnicodeDecodeError as error:
         raise ConfigError(f"cannot read {place}: {error}; write the policies in UTF-8") from error
     made = [_ready(policy) for policy in parse_policies(text, place)]
-    if not is_source_later:
-        known = {kept.name: kept.source for kept in kept_policies(call).policies}
-        for policy in made:
-            if policy.source != known.get(policy.name):
-                require_database_at_source(policy, call.metastore_url)
-    _keep(made, call, is_replacing=is_replacing)
+    kept = {policy.name: policy for policy in kept_policies(call).policies}
+    before = {policy.name: kept.get(policy.name) for policy in made}
+    for policy in made if not is_source_later else ():
+        replaced = before[policy.name]
+        if replaced is None or policy.source != replaced.source:
+            require_database_at_source(policy, call.metastore_url)
+    # What is replaced is what was there when this began, as with 'add'.
+    _keep(made, call, is_replacing=is_replacing, made_from=before if is_replacing else {})
 
 
 def _keep(
@@ -285,7 +296,10 @@ def _keep(
     if call.is_dry_run:
         if is_set_up(call.metastore_url):
             with call.store() as store:
+                before = {kept.name: kept for kept in store.policies.get_policies()}
                 store.policies.changed_by(policies, is_replacing=is_replacing)
+            for made in policies:
+                _say_changes(before.get(made.name), made, "would be another one")
         click.echo(format_policies(policies), nl=False)
         return
     with call.store(is_created=True) as store:
@@ -293,8 +307,9 @@ def _keep(
         store.policies.add_policies(policies, is_replacing=is_replacing, made_from=made_from)
     for made in policies:
         before_it = before.get(made.name)
-        for line in _changes(before_it, made):
-            say(line)
+        if before_it is None:
+            say(f"policy {made.name} is kept; its first cycle: hms-bridge repl run {made.name}")
+        _say_changes(before_it, made, "is another one now")
         left = None if before_it is None else still_held(before_it, made)
         if left is not None:
             say(f"note: policy {made.name}: {left}")
@@ -316,18 +331,15 @@ def _ready(policy: ReplicationPolicy) -> ReplicationPolicy:
     return replace(policy, source=placed(policy.source), target=placed(policy.target))
 
 
-def _changes(before: ReplicationPolicy | None, made: ReplicationPolicy) -> Sequence[str]:
-    """What became of one policy; of one that took another's place, all that is not as it was."""
+def _say_changes(before: ReplicationPolicy | None, made: ReplicationPolicy, what: str) -> None:
+    """Of a policy that takes another's place, all that is not as it was; nothing of a new one."""
     if before is None:
-        return [f"policy {made.name} is kept; its first cycle: hms-bridge repl run {made.name}"]
+        return
     was, wanted = _every_value(before), _every_value(made)
     keys = [key for key in dict.fromkeys([*was, *wanted]) if was.get(key) != wanted.get(key)]
-    if not keys:
-        return [f"policy {made.name} is kept just so already"]
-    return [
-        f"policy {made.name} is another one now",
-        *(f"{key}: {wanted.get(key, 'no more')} (was: {was.get(key, 'not set')})" for key in keys),
-    ]
+    say(f"policy {made.name} {what if keys else 'is kept just so already'}")
+    for key in keys:
+        say(f"{key}: {wanted.get(key, 'no more')} (was: {was.get(key, 'not set')})")
 
 
 def _every_value(policy: ReplicationPolicy) -> dict[str, object]:

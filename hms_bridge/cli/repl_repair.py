@@ -206,6 +206,7 @@ def _ran(work: _Work, request: RepairRequest) -> RepairReport:
             return repairs.run(request)
     from hms_bridge.cli.repl_requests import lease_rules
     from hms_bridge.repl.cycles.runner import Runner
+    from hms_bridge.repl.lease import LeaseKind
 
     done: list[RepairReport] = []
 
@@ -223,6 +224,7 @@ def _ran(work: _Work, request: RepairRequest) -> RepairReport:
         host=socket.gethostname(),
         lease=lease_rules(work.call.settings),
         say=say,
+        verb=LeaseKind.REPAIR.verb,
     )
     result = runner.run(work.policy)
     if not done:
@@ -246,7 +248,10 @@ def _alone_with_replica(work: _Work) -> Iterator[None]:
         else:
             store = stack.enter_context(call.store())
             metastore, names = store.metastore, store.policies.get_names_at_work(database)
-        runs = [replace(wanted, kind=LeaseKind.RUN, database_name=name) for name in names]
+        verb = LeaseKind.REPAIR.verb
+        runs = [
+            replace(wanted, kind=LeaseKind.RUN, database_name=name, doing=verb) for name in names
+        ]
         for lease in (wanted, *runs):
             stack.enter_context(held_lease(metastore, SystemClock(), lease))
         yield

@@ -100,7 +100,12 @@ class _Place:
 def _place(name: str, source_url: str | None, target_database: str | None, call: Call) -> _Place:
     """As it was typed, and as a policy says, if one does. A source that was not named and cannot
     be asked is left out, with a note: the replica shows something without it."""
-    from hms_bridge.cli.kept_policy import kept_policies, policy_of, settings_of_source
+    from hms_bridge.cli.kept_policy import (
+        being_removed,
+        kept_policies,
+        policy_of,
+        settings_of_source,
+    )
 
     kept = kept_policies(call)
     policy = policy_of(
@@ -119,6 +124,8 @@ def _place(name: str, source_url: str | None, target_database: str | None, call:
             root=None,
             settings=call.settings,
         )
+    if policy.name in kept.ending:
+        say(being_removed(policy.name))
     settings = settings_of_source(policy, call.settings)
     return _Place(
         metastore_url=side_url(policy.target, call.metastore_url),
@@ -260,7 +267,6 @@ def _shown(report: StatusReport) -> dict[str, object]:
         "newest dump": newest.directory if newest else None,
         "its state": newest.state.value if newest else None,
         "finished": time_text(newest.finished_ms) if newest else None,
-        "loaded": time_text(newest.loaded_ms) if newest else None,
         "last loaded": time_text(report.last_loaded_ms),
         "events expire in": duration_text(report.events_expire_in_seconds),
         "archive expires in": duration_text(report.archive_expires_in_seconds),

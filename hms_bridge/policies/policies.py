@@ -44,6 +44,8 @@ _COLUMNS = Columns(
     target=_side("TARGET"),
     is_paused=flag("IS_PAUSED"),
 )
+_ENDING = 2
+"""In IS_PAUSED: the removal has begun. Earlier versions take it for a pause."""
 _WITH_TABLES = select(HMSB_REPL_POLICY, _COVERED.INCLUDED, _COVERED.EXCLUDED).select_from(_POLICIES)
 
 
@@ -82,9 +84,12 @@ def changed_by(
 ) -> tuple[ReplicationPolicy, ...]:
     """See PolicyStore.changed_by."""
     kept = {policy.name: policy for policy in get_policies(connection)}
+    ending = get_names_ending(connection)
     changed = []
     for policy in policies:
         there = kept.get(policy.name)
+        if policy.name in ending:
+            raise _being_removed(policy.name)
         if there == policy:
             continue  # typed again, as after a kill
         if there is not None and not is_replacing:
@@ -149,18 +154,38 @@ def get_names_at_work(connection: Connection, database_name: str) -> tuple[str, 
 def set_paused(connection: Connection, name: str, *, is_paused: bool) -> None:
     """See PolicyStore.set_paused."""
     _need(connection, name)
-    connection.execute(
-        update(HMSB_REPL_POLICY).where(_ROW.NAME == name).values(IS_PAUSED=int(is_paused))
+    changed = connection.execute(
+        update(HMSB_REPL_POLICY)
+        .where(_ROW.NAME == name, _ROW.IS_PAUSED != _ENDING)
+        .values(IS_PAUSED=int(is_paused))
+    )
+    if changed.rowcount != 1:
+        raise _being_removed(name)
+
+
+def begin_removal(connection: Connection, name: str, *, made_from: ReplicationPolicy) -> None:
+    """See PolicyStore.begin_removal."""
+    _need(connection, name)
+    _require_unchanged(connection, {name: made_from})
+    connection.execute(update(HMSB_REPL_POLICY).where(_ROW.NAME == name).values(IS_PAUSED=_ENDING))
+
+
+def get_names_ending(connection: Connection) -> tuple[str, ...]:
+    """See PolicyStore.get_names_ending."""
+    ending = select(_ROW.NAME).where(_ROW.IS_PAUSED == _ENDING).order_by(_ROW.NAME)
+    return tuple(connection.scalars(ending))
+
+
+def _being_removed(name: str) -> InvalidOperationError:
+    return InvalidOperationError(
+        f"policy {name} is being removed: 'repl policy remove {name}' goes on with it, and then "
+        "another one can have its name"
     )
 
 
-def remove_policy(
-    connection: Connection, name: str, *, made_from: ReplicationPolicy | None = None
-) -> None:
+def remove_policy(connection: Connection, name: str) -> None:
     """See PolicyStore.remove_policy."""
     _need(connection, name)
-    if made_from is not None:
-        _require_unchanged(connection, {name: made_from})
     for table in (HMSB_REPL_CYCLE, HMSB_REPL_TOTAL, HMSB_REPL_POLICY_TABLES):
         connection.execute(delete(table).where(table.c.POLICY_NAME == name))
     connection.execute(delete(HMSB_REPL_POLICY).where(_ROW.NAME == name))

@@ -19,6 +19,7 @@ can only make that shorter than ``dead_after_seconds``, never take its place.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -48,6 +49,8 @@ from hms_bridge.session.holding_process import has_ended, with_own_process, with
 
 _LOG = logging.getLogger(__name__)
 
+_PROGRAM = "hms-bridge "
+_VERB = re.compile(rf"{_PROGRAM}(repl [a-z ]+)(?:,|$)")
 _BEATS_MISSED_MIN = 3
 _FIRST_PAUSE_SECONDS = 0.5
 
@@ -112,7 +115,8 @@ class LeaseHolder(Protocol):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseRequest:
     """What to do alone on which database (RUN: for which policy), and who does it. ``on_waiting``
-    is given why it waits."""
+    is given why it waits. ``doing``: the verb that was typed, if it is not that of ``kind``: a
+    promotion is alone with a policy as its cycles are."""
 
     kind: LeaseKind
     database_name: str
@@ -120,10 +124,16 @@ class LeaseRequest:
     host: str
     rules: LeaseRules
     on_waiting: Callable[[str], None]
+    doing: str | None = None
 
     @classmethod
     def of(
-        cls, holder: LeaseHolder, kind: LeaseKind, name: str, on_waiting: Callable[[str], None]
+        cls,
+        holder: LeaseHolder,
+        kind: LeaseKind,
+        name: str,
+        on_waiting: Callable[[str], None],
+        doing: str | None = None,
     ) -> LeaseRequest:
         """What a holder asks for."""
         return cls(
@@ -133,7 +143,13 @@ class LeaseRequest:
             host=holder.host,
             rules=holder.lease,
             on_waiting=on_waiting,
+            doing=doing,
         )
+
+    @property
+    def verb(self) -> str:
+        """What this one does, for messages."""
+        return self.doing or self.kind.verb
 
     @property
     def scope(self) -> Scope:
@@ -172,11 +188,11 @@ class Lease:
                 self._heartbeat.check()
                 self._beat_ms = now_ms
         except NoSuchLockError as error:
-            kind, name = self._request.kind, self._request.name
+            verb, name = self._request.verb, self._request.name
             raise ReplError(
-                f"this {kind.verb} of {name} was silent for so long that it counts as "
+                f"this {verb} of {name} was silent for so long that it counts as "
                 f"dead ({error}), and another one may be at work: stopped before the next step. "
-                f"What was done stays; {kind.verb} again, and see that hive.txn.timeout of the "
+                f"What was done stays; {verb} again, and see that hive.txn.timeout of the "
                 "metastore is not too short"
             ) from error
 
@@ -208,10 +224,12 @@ def held_lease(metastore: Metastore, clock: Clock, request: LeaseRequest) -> Ite
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseSeen:
-    """A lease that somebody has. ``who``: for people; ``has_ended``: its process was one of this
-    machine, and is gone. Whether any other holder lives shows only to who waits for it."""
+    """A lease that somebody has. ``who`` and ``doing``, the verb, are for people; ``has_ended``:
+    its process was one of this machine, and is gone. Whether any other holder lives shows only to
+    who waits for it."""
 
     who: str
+    doing: str
     has_ended: bool
 
 
@@ -225,7 +243,9 @@ def lease_seen(metastore: Metastore, kind: LeaseKind, name: str) -> LeaseSeen | 
     )
     if holder is None:
         return None
-    return LeaseSeen(who=_who(holder), has_ended=has_ended(holder.agent))
+    return LeaseSeen(
+        who=_who(holder), doing=_doing(holder, kind), has_ended=has_ended(holder.agent)
+    )
 
 
 @dataclass(kw_only=True, slots=True)
@@ -268,7 +288,7 @@ class _Acquisition:
                 answer = self._look_again(lock_id)
             if answer.state is not LockState.ACQUIRED:
                 raise ReplError(
-                    f"the metastore does not let this {self._request.kind.verb} be alone: lock "
+                    f"the metastore does not let this {self._request.verb} be alone: lock "
                     f"{lock_id} is {answer.state.name} ({answer.error_message}); try again"
                 )
             if has_broken:
@@ -283,7 +303,7 @@ class _Acquisition:
         try:
             return self._metastore.check_lock(lock_id)
         except NoSuchLockError as error:
-            verb = self._request.kind.verb
+            verb = self._request.verb
             raise ReplError(
                 f"this {verb} of {self._request.name} waited in vain: the metastore took its "
                 f"request for dead ({error}), as where its clock was set forward. Nothing was "
@@ -303,7 +323,7 @@ class _Acquisition:
             components=(component,),
             user=request.user,
             host=request.host,
-            agent=with_own_process(f"hms-bridge {request.kind.verb}"),
+            agent=with_own_process(f"{_PROGRAM}{request.verb}"),
         )
 
     def _take_from_dead(self, lock_id: LockId) -> bool:
@@ -318,7 +338,7 @@ class _Acquisition:
         if holder.scope.table != self._request.kind.value or holder.txn_id:
             raise ReplError(
                 f"{self._request.name} is locked as a whole: {_who(holder)}. "
-                f"{self._request.kind.verb} again when that is over (see hms-bridge locks)"
+                f"{self._request.verb} again when that is over (see hms-bridge locks)"
             )
         return self._take_if_dead(holder, own.last_heartbeat_ms - holder.last_heartbeat_ms)
 
@@ -352,7 +372,7 @@ class _Acquisition:
         return other.scope.table == self._request.kind.value
 
     def _busy(self, holder: LockInfo) -> BusyError:
-        verb = self._request.kind.verb
+        verb = _doing(holder, self._request.kind)
         return BusyError(
             f"another {verb} of {self._request.name} is at work: "
             f"{_who(holder)}. Let it end, then type this again; if it must not go on, stop that "
@@ -360,7 +380,7 @@ class _Acquisition:
         )
 
     def _report_wait(self, holder: LockInfo, silent_ms: int) -> None:
-        verb = self._request.kind.verb
+        verb = _doing(holder, self._request.kind)
         left_ms = max(self._rules.patience_ms - max(silent_ms, 0), self._rules.watch_ms)
         # One pause between two looks, and the two heartbeats after.
         latest_ms = left_ms + int(3000 * self._rules.heartbeat_seconds)
@@ -374,11 +394,18 @@ class _Acquisition:
         )
 
     def _killed(self, holder: LockInfo) -> str:
-        verb, beats_ms = self._request.kind.verb, int(2000 * self._rules.heartbeat_seconds)
+        verb = _doing(holder, self._request.kind)
+        beats_ms = int(2000 * self._rules.heartbeat_seconds)
         return (
             f"another {verb} of {self._request.name} was killed: {_who(holder)}, and that process "
             f"is gone. This one goes on in {span_text(beats_ms)}"
         )
+
+
+def _doing(holder: LockInfo, kind: LeaseKind) -> str:
+    """The verb that somebody typed, by what stands in its lock."""
+    match = _VERB.match(holder.agent or "")
+    return kind.verb if match is None else match[1]
 
 
 def _who(lock: LockInfo) -> str:

@@ -83,7 +83,7 @@ def _parts(
     ]
 
 
-def ids_text(ids: Collection[int], named_max: int = 20) -> str:
+def ids_text(ids: Collection[int | str], named_max: int = 20) -> str:
     """The first of them, and how many more."""
     shown = ", ".join(map(str, islice(ids, named_max)))
     return shown if len(ids) <= named_max else f"{shown} and {len(ids) - named_max} more"

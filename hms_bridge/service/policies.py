@@ -29,6 +29,8 @@ class SqlPolicyStore(Verbs):
     get_policies = reads(sql(policies.get_policies))
     get_names_at_work = reads(sql(policies.get_names_at_work))
     set_paused = writes(sql(policies.set_paused))
+    begin_removal = writes(sql(policies.begin_removal))
+    get_names_ending = reads(sql(policies.get_names_ending))
     remove_policy = writes(sql(policies.remove_policy))
 
     begin_cycle = writes(_begin_cycle)

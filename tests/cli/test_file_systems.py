@@ -48,12 +48,14 @@ def test_bare_places_on_a_cluster_are_those_of_hive() -> None:
 
 
 def on_no_cluster(program: Program) -> Program:
-    """Bare paths are of an HDFS that nobody serves."""
-    site = program.folder / "core-site.xml"
-    site.write_text(
-        "<configuration><property><name>fs.defaultFS</name><value>hdfs://localhost:1</value>"
-        "</property></configuration>"
+    """Bare paths are of an HDFS that nobody serves, which shows at the first try."""
+    values = {"fs.defaultFS": "hdfs://localhost:1", "dfs.client.failover.max.attempts": "1"}
+    properties = (
+        f"<property><name>{name}</name><value>{value}</value></property>"
+        for name, value in values.items()
     )
+    site = program.folder / "core-site.xml"
+    site.write_text(f"<configuration>{''.join(properties)}</configuration>")
     return replace(program, settings={"hive.repl.rootdir": f"file:{program.dumps}"})
 
 

@@ -11,18 +11,15 @@ import pytest
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.documents import blocks
 from tests.support.golden import CHECKOUT
-from tests.support.program import command, process_environment
+from tests.support.program import process_environment
 from tests.support.served_metastore import served_metastore
 
 PAGE = CHECKOUT / "docs" / "howto" / "replicate.md"
 
 
 @pytest.mark.process
-def test_the_recipe_begins_a_replica_anew(busy: BusyMetastore, tmp_path: Path) -> None:
+def test_the_recipe_begins_a_replica_anew(busy: BusyMetastore, typed_program: Path) -> None:
     (recipe,) = [block for block in blocks(PAGE) if block.info == "sh recover"]
-    program = tmp_path / "hms-bridge"
-    program.write_text(f'#!/bin/sh\nexec {" ".join(command())} "$@"\n')
-    program.chmod(0o755)
     # A bootstrap would wait for them.
     busy.program.ok("txns", "abort", str(busy.open_txn), str(busy.waiting_txn))
     busy.program.ok("repl", "load", "sales", *busy.replica)
@@ -31,7 +28,7 @@ def test_the_recipe_begins_a_replica_anew(busy: BusyMetastore, tmp_path: Path) -
     environment = process_environment(
         {
             **busy.program.environment,
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PATH": f"{typed_program}:{os.environ['PATH']}",
             "SOURCE": busy.program.url,
             "DUMPS": str(busy.program.dumps),
         }

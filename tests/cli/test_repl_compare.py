@@ -30,7 +30,7 @@ def test_an_equal_replica_of_what_a_real_hive_wrote(busy: BusyMetastore) -> None
     quick = compare(busy, "--table", "orders")
     assert quick.exit_code == 0
     assert quick.table[0][0].startswith("verdict")
-    assert "no rows (--rows)" in quick.err
+    assert "file of the source, no rows (--rows)" in quick.err
 
 
 def test_a_lost_file_is_a_difference(busy: BusyMetastore) -> None:

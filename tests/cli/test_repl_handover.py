@@ -45,8 +45,10 @@ class Handover:
         assert answer.exit_code == 0, (words, answer.out, answer.err)
         return answer
 
-    def json(self, *words: str) -> Any:
-        return self.ok(*words, "--format", "json").json
+    def json(self, *words: str, exit_code: int = 0) -> Any:
+        answer = self.run(*words, "--format", "json")
+        assert answer.exit_code == exit_code, (words, answer.out, answer.err)
+        return answer.json
 
     def everything(self) -> tuple[object, ...]:
         """Files, and rows of both databases."""
@@ -147,8 +149,14 @@ def test_a_source_that_is_not_there(handover: Handover) -> None:
     assert answer.exit_code == 1
     assert "cannot be reached" in answer.err
     assert "--source-is-lost" in answer.err
+    assert handover.json("lag", "sales", exit_code=3)[0]["state"] == "UNKNOWN"
     plan = handover.json("promote", "sales", "--source-is-lost")
     assert plan["commits behind"] is None
+    for words in ((), ("--source", handover.program.url)):
+        lag = handover.run("lag", "sales", *words, "--format", "jsonl")
+        (told,) = lag.json_lines
+        assert (lag.exit_code, told["state"]) == (2, "CRITICAL"), told
+        assert "database sales has taken its source's place, so it follows nobody" in told["why"]
 
 
 Change = Callable[[Handover], object]

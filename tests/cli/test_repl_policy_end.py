@@ -62,7 +62,7 @@ def test_a_policy_is_not_removed_under_a_cycle(replication: Replication) -> None
     """It would pin anew what was let go."""
     with (
         connected_locally(_kept_at(replication), Settings()) as store,
-        held_lease(store.metastore, store.clock, _lease_of_another()),
+        held_lease(store.metastore, store.clock, _lease_of_another(beat_seconds=0.2)),
     ):
         refused = replication.run("policy", "remove", "sales")
     assert refused.exit_code == 1
@@ -104,10 +104,10 @@ def test_a_policy_that_is_changed_while_its_removal_waits_stays_with_its_pins(
     assert policy_pins(replication) == {replication.busy.policy_pin}
 
 
-def test_a_removal_that_is_stopped_while_it_asks_the_source_says_what_stays_there(
+def test_a_removal_that_was_killed_is_gone_on_with(
     replication: Replication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody looks for the pins of a policy that is forgotten."""
+    """Nobody looked for the pins of a policy that was forgotten: they stayed for thirty days."""
     replication.ok("run", "sales")
 
     def interrupted(*_: object) -> None:
@@ -117,9 +117,25 @@ def test_a_removal_that_is_stopped_while_it_asks_the_source_says_what_stays_ther
         patched.setattr(policy_pins_of_program, "source_side", interrupted)
         stopped = replication.run("policy", "remove", "sales")
     assert stopped.exit_code == 1
-    assert f"'cm release {replication.busy.policy_pin}'" in stopped.err
-    assert replication.ok("policy", "list", "--format", "jsonl").json_lines == []
+    assert "policy sales is being removed" in stopped.err
     assert policy_pins(replication) == {replication.busy.policy_pin}
+    for words in (("policy", "list"), ("status", "sales")):
+        assert "'repl policy remove sales' again" in replication.ok(*words).err
+    before = replication.ok("policy", "export").out
+    for words in (
+        ("policy", "resume", "sales"),
+        ("policy", "add", "sales", "--replace"),
+        ("policy", "add", "sales", "--source", replication.program.url),
+    ):
+        refused = replication.run(*words)
+        assert (refused.exit_code, "is being removed" in refused.err) == (1, True), words
+    assert replication.run("run", "sales").exit_code == 1
+    assert replication.ok("policy", "export").out == before
+    assert policy_pins(replication) == {replication.busy.policy_pin}
+    told = replication.ok("policy", "remove", "sales").err
+    assert "holds nothing more for its next dump" in told
+    assert replication.ok("policy", "list", "--format", "jsonl").json_lines == []
+    assert policy_pins(replication) == set()
 
 
 @pytest.mark.process
@@ -158,13 +174,14 @@ def _kept_at(replication: Replication) -> str:
     return f"sqlite:///{replication.program.folder}/dr/metastore.db"
 
 
-def _lease_of_another() -> LeaseRequest:
+def _lease_of_another(beat_seconds: float = 10) -> LeaseRequest:
+    """Who waits is refused at the first beat that it hears."""
     return LeaseRequest(
         kind=LeaseKind.RUN,
         database_name="sales",
         user="other",
         host="h",
-        rules=LeaseRules(),
+        rules=LeaseRules(heartbeat_seconds=beat_seconds),
         on_waiting=lambda _: None,
     )
 

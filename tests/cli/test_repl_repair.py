@@ -24,6 +24,8 @@ from tests.support.busy_metastore import BusyMetastore, opened
 from tests.support.program import Answer, Program
 
 STORE = "sqlite:///dr/metastore.db"
+BEAT_SECONDS = 0.2
+"""Of somebody else at work: who waits is refused as soon as it hears that one live."""
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def another_at_work(program: Program, kind: LeaseKind, name: str) -> Iterator[No
             database_name=name,
             user="other",
             host="h",
-            rules=LeaseRules(),
+            rules=LeaseRules(heartbeat_seconds=BEAT_SECONDS),
             on_waiting=lambda _: None,
         )
         with held_lease(store.metastore, store.clock, wanted):
@@ -148,8 +150,13 @@ def test_open_writers_are_waited_for_or_aborted(program: Program) -> None:
     store.lock(LockRequest(components=(table,), user="ann", host="here", txn_id=txn_id))
     refused = repair(program, "sales", "--table", "orders", "--wait", "1s")
     assert (refused.exit_code, str(txn_id) in refused.err) == (1, True), refused.err
+    waiting = "waiting for open writers of database sales, for 1.0 s at most: transactions "
+    assert f"{waiting}{txn_id} hold locks on sales.orders (" in refused.err
+    assert "aborted then" not in refused.err
     words = ("--wait", "1s", "--abort-writers")
-    assert repair(program, "sales", "--table", "orders", *words).exit_code == 0
+    done = repair(program, "sales", "--table", "orders", *words)
+    assert done.exit_code == 0
+    assert "Those with locks are aborted then" in done.err
 
 
 def test_a_bootstrap_is_shown_and_not_made_without_leave(program: Program) -> None:

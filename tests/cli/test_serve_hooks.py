@@ -10,6 +10,7 @@ import pytest
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.model.catalog import Database
 from tests.support.program import Program, serving
+from tests.support.server_processes import let_holds_of_hooks_end
 
 pytestmark = pytest.mark.process
 
@@ -47,6 +48,7 @@ def test_a_hook_hears_of_every_event_though_the_server_is_killed(program: Progra
             for number in range(1, 41):
                 client.create_database(Database(name=f"d{number}"))
         server.process.kill()
+    let_holds_of_hooks_end(program)
     assert heard(program.folder) == []
     (program.folder / "away").unlink()
     with serving(program, *WORDS) as server:
@@ -56,6 +58,7 @@ def test_a_hook_hears_of_every_event_though_the_server_is_killed(program: Progra
     before = heard(program.folder)
     assert before == list(range(1, len(before) + 1))
     assert len(before) < 40
+    let_holds_of_hooks_end(program)
     with serving(program, *WORDS) as server:
         server.wait_until_ready()
         wait_for(program.folder, 40)

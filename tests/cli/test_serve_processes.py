@@ -31,6 +31,7 @@ from tests.support.server_processes import (
     background_of,
     clients_of,
     is_running,
+    let_holds_of_hooks_end,
     processes,
     sockets,
     until,
@@ -243,7 +244,7 @@ def test_the_background_process_is_followed_by_another(program: Program) -> None
     """Hooks hear what client processes did before and after; what times out is still aborted."""
     (program.folder / "remember.py").write_text(HOOK)
     hooks = ("--set", "hms.bridge.event.hooks=remember:Remember")
-    times = ("--set", "metastore.txn.timeout=20s", "--metrics-port", "0")
+    times = ("--set", "metastore.txn.timeout=6s", "--metrics-port", "0")
     file = program.folder / "heard"
 
     def heard() -> list[tuple[str, str]]:
@@ -260,6 +261,8 @@ def test_the_background_process_is_followed_by_another(program: Program) -> None
             (txn,) = client.open_txns(OpenTxnsRequest(user="u", host="h"))
             first = background_of(server)
             os.kill(first, signal.SIGKILL)
+            until(lambda: not is_running(first))
+            let_holds_of_hooks_end(program)
             client.create_database(Database(name="meanwhile"))
             until(lambda: background_of(server) != first)
             last = client.get_current_event_id()

@@ -18,7 +18,7 @@ from hms_bridge.model.catalog import Database
 from tests.support.databases import sqlite_file
 from tests.support.documents import blocks
 from tests.support.golden import CHECKOUT
-from tests.support.program import command, process_environment
+from tests.support.program import process_environment
 from tests.support.world import World
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(900)]
@@ -30,18 +30,14 @@ EXIT_CODES = {"fails": 1, "differs": 2}
 class Runbook:
     """Both sites, and a shell with the page's variables."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, typed_program: Path) -> None:
         self.folder = folder
-        (folder / "bin").mkdir()
-        program = folder / "bin" / "hms-bridge"
-        program.write_text(f'#!/bin/sh\nexec {" ".join(command())} "$@"\n')
-        program.chmod(0o755)
         self.main, self.dr = self._site("main"), self._site("dr")
         self.main.metastore.create_database(Database(name="sales"))
         self.texts = {block.info: block.text for block in blocks(PAGE)}
         self.environment = process_environment(
             {
-                "PATH": f"{folder}/bin:{os.environ['PATH']}",
+                "PATH": f"{typed_program}:{os.environ['PATH']}",
                 "DUMPS": f"{folder}/dumps",
                 **{
                     key: value
@@ -97,8 +93,8 @@ class Runbook:
 
 
 @pytest.fixture
-def runbook(fast_folder: Path) -> Iterator[Runbook]:
-    made = Runbook(fast_folder)
+def runbook(fast_folder: Path, typed_program: Path) -> Iterator[Runbook]:
+    made = Runbook(fast_folder, typed_program)
     made.main.create_table("orders")
     made.main.insert("orders", (1, "tea"), (2, "salt"))
     made.types("sh begin")

@@ -409,8 +409,12 @@ def test_a_change_of_what_is_not_there_any_more_is_refused(store: PolicyStore) -
     assert store.get_policies() == (changed, SHOP)
     for was in (SALES, paused):
         with pytest.raises(InvalidOperationError, match="policy sales was changed by somebody"):
-            store.remove_policy("sales", made_from=was)
-    store.remove_policy("sales", made_from=changed)
+            store.begin_removal("sales", made_from=was)
+    assert store.get_names_ending() == ()
+    store.begin_removal("sales", made_from=changed)
+    store.begin_removal("sales", made_from=replace(changed, is_paused=True))
+    assert store.get_names_ending() == ("sales",)
+    store.remove_policy("sales")
     with pytest.raises(InvalidOperationError, match="policy sales was changed by somebody"):
         store.add_policies([SALES], is_replacing=True, made_from={"sales": changed})
     assert store.get_policies() == (SHOP,)

@@ -45,9 +45,11 @@ def test_equal_after_a_bootstrap_and_incrementals(busy_world: ReplWorld) -> None
 def test_what_was_looked_at_is_told(busy_world: ReplWorld) -> None:
     busy_world.replicate()
     (found,) = compare(busy_world, "parted", checksums=True).findings
-    assert found.what == "definition, 2 partitions, write ids up to 2, 2 files, 4 rows"
+    assert (
+        found.what == "definition, 2 partitions, write ids up to 2, 2 files of the source, 4 rows"
+    )
     (found,) = compare(busy_world, "parted", rows=False).findings
-    assert found.what == "definition, 2 partitions, write ids up to 2, 2 files"
+    assert found.what == "definition, 2 partitions, write ids up to 2, 2 files of the source"
 
 
 @pytest.mark.parametrize("kind", [CompactionType.MINOR, CompactionType.MAJOR])

@@ -185,7 +185,7 @@ def test_every_difference_is_a_line() -> None:
         (one.replica, one.source) for one in findings
     ]
     (equal,) = judge("t", source, source, nothing)[0]
-    assert equal.what == "definition, 1 partition, write ids up to 3, 1 file, 1 row"
+    assert equal.what == "definition, 1 partition, write ids up to 3, 1 file of the source, 1 row"
 
 
 def test_each_ignored_property_has_a_reason() -> None:

@@ -21,7 +21,7 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import OpenTxnsRequest
-from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
+from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease, lease_seen
 from hms_bridge.repl.load.plan import LoadKind
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.session.holding_process import with_own_process
@@ -130,6 +130,31 @@ def test_a_policy_with_capitals_is_run_by_one_and_taken_over_from_a_dead_one(wor
     with held_lease(world.target, _ImpatientClock(world.clock), run):
         pass
     held.__exit__(None, None, None)
+
+
+def test_who_is_alone_with_a_policy_is_called_by_its_own_verb(world):
+    """A promotion and a cycle hold the same lease."""
+    run = replace(wanted(world, LeaseKind.RUN), database_name="sales")
+    with held_lease(world.target, world.clock, replace(run, doing="repl promote")):
+        assert lease_seen(world.target, LeaseKind.RUN, "sales").doing == "repl promote"
+        keep_alive(world, world.target, "sales")
+        with (
+            pytest.raises(BusyError, match="another repl promote of policy sales is at work"),
+            held_lease(world.target, _ImpatientClock(world.clock), run),
+        ):
+            pass
+    told = []
+    world.clock.on_sleep = lambda: None
+    own = with_own_process("hms-bridge repl policy remove")
+    agent = re.sub(r":\d+\]", ":1]", own)
+    component = LockComponent(
+        type=LockType.EXCLUSIVE, level=LockLevel.TABLE, scope=Scope("sales", "repl-run"),
+        operation=DataOperation.NO_TXN, is_transactional=False,
+    )  # fmt: skip
+    world.target.lock(LockRequest(components=(component,), user="ann", host="here", agent=agent))
+    with held_lease(world.target, world.clock, replace(run, on_waiting=told.append)):
+        pass
+    assert told[0].startswith("another repl policy remove of policy sales was killed: ann@here")
 
 
 def held_by_a_dead_one(world, agent=None):

@@ -174,6 +174,14 @@ OF_POLICIES = (
         "test_a_change_takes_nothing_back_that_somebody_else_did_meanwhile",
     ),
     Mutation(
+        name="an import takes back that a policy was paused meanwhile",
+        file="hms_bridge/cli/repl_policy.py",
+        old="made_from=before if is_replacing else {})",
+        new="made_from={})",
+        test="tests/cli/test_repl_policies.py::"
+        "test_an_import_that_replaces_shows_what_and_takes_nothing_back",
+    ),
+    Mutation(
         name="a cycle that waited goes by what its policy was before",
         file="hms_bridge/repl/cycles/runner.py",
         old="            policy = self._as_it_is_now(policy)\n",
@@ -216,10 +224,31 @@ OF_POLICIES = (
     Mutation(
         name="a removal takes a policy that was changed while it waited",
         file="hms_bridge/policies/policies.py",
-        old="    if made_from is not None:\n",
-        new="    if False:\n",
+        old="    _require_unchanged(connection, {name: made_from})\n",
+        new="",
         test="tests/cli/test_repl_policy_end.py::"
         "test_a_policy_that_is_changed_while_its_removal_waits_stays_with_its_pins",
+    ),
+    Mutation(
+        name="a removal that is killed leaves pins that nobody looks for",
+        file="hms_bridge/cli/repl_policy.py",
+        old="            store.policies.begin_removal(name, made_from=policy)\n",
+        new="            store.policies.remove_policy(name)\n",
+        test="tests/cli/test_repl_policy_end.py::test_a_removal_that_was_killed_is_gone_on_with",
+    ),
+    Mutation(
+        name="a policy is resumed whose pins are let go of",
+        file="hms_bridge/policies/policies.py",
+        old="        .where(_ROW.NAME == name, _ROW.IS_PAUSED != _ENDING)\n",
+        new="        .where(_ROW.NAME == name)\n",
+        test="tests/cli/test_repl_policy_end.py::test_a_removal_that_was_killed_is_gone_on_with",
+    ),
+    Mutation(
+        name="a policy is replaced whose pins are let go of",
+        file="hms_bridge/policies/policies.py",
+        old="        if policy.name in ending:\n",
+        new="        if False:\n",
+        test="tests/cli/test_repl_policy_end.py::test_a_removal_that_was_killed_is_gone_on_with",
     ),
     Mutation(
         name="metrics forget replicas whose policies cannot be read",
@@ -232,7 +261,7 @@ OF_POLICIES = (
     Mutation(
         name="nobody counts down while the replica of a policy does not answer",
         file="hms_bridge/cli/lag_monitor.py",
-        old="return _out_of_reach(replica.unknown(str(error)), urls[1], settings, look)",
+        old="return _without_one_side(replica.unknown(str(error)), urls, settings, look)",
         new="return replica.unknown(str(error))",
         test="tests/cli/test_repl_policies.py::"
         "test_the_headroom_of_a_policy_counts_down_while_its_replica_does_not_answer",
@@ -240,8 +269,8 @@ OF_POLICIES = (
     Mutation(
         name="a policy of a mistyped database is imported",
         file="hms_bridge/cli/repl_policy.py",
-        old="            if policy.source != known.get(policy.name):\n",
-        new="            if False:\n",
+        old="        if replaced is None or policy.source != replaced.source:\n",
+        new="        if False:\n",
         test="tests/cli/test_repl_policies.py::"
         "test_an_imported_policy_of_what_is_not_there_is_refused",
     ),

@@ -39,6 +39,7 @@ LONG = frozenset(
         "cli/test_repl_compare.py",
         "cli/test_repl_drill.py",
         "cli/test_repl_handover.py",
+        "cli/test_repl_holders.py",
         "cli/test_repl_lag.py",
         "cli/test_repl_options.py",
         "cli/test_repl_policies.py",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
-from tests.support.program import Server
+from hms_bridge.notification.hook_positions import HOLD_MS
+from tests.support.program import Program, Server
 
 _THERE = re.compile(r"(the background process|client process \d+) is there, as process (\d+)")
 
@@ -47,3 +50,13 @@ def until(is_so: Callable[[], object], seconds: float = 90) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def let_holds_of_hooks_end(program: Program) -> None:
+    """As if the time had passed for which a killed process that told hooks is waited for."""
+    with closing(sqlite3.connect(program.folder / "metastore.db", timeout=60)) as raw, raw:
+        held = raw.execute(
+            "UPDATE HMSB_EVENT_HOOK SET HELD_AT_MS = HELD_AT_MS - ? WHERE OWNER IS NOT NULL",
+            (HOLD_MS,),
+        )
+        assert held.rowcount == 1, "nobody was waited for"

@@ -125,7 +125,8 @@ class Circumstances:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Compared:
-    """How much was found equal or not, in numbers."""
+    """How much was found equal or not, in numbers: of what the source has. Of the same rows the
+    replica may have other files, where a side has compacted."""
 
     tables: int = 0
     partitions: int = 0

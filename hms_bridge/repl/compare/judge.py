@@ -75,7 +75,7 @@ def _what_is_equal(source: DescribedTable, common: list[str], compared: Compared
     if source.write_ids is not None:
         parts.append(f"write ids {seen_text(source.write_ids)}")
     if any(place.found is not None for place in places):
-        parts.append(counted(compared.files, "file"))
+        parts.append(f"{counted(compared.files, 'file')} of the source")
     if any(place.rows is not None for place in places):
         parts.append(counted(compared.rows, "row"))
     columns = sum(len(place.statistics) for place in places)

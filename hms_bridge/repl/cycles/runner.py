@@ -46,7 +46,8 @@ class CycleWork(Protocol):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Runner:
     """``metastore`` and ``store`` are of one database, where policies are kept. ``open_cycle``
-    opens both sides of a policy anew for each attempt. ``say`` prints what people should know."""
+    opens both sides of a policy anew for each attempt. ``say`` prints what people should know;
+    ``verb`` is what was typed."""
 
     metastore: Metastore
     store: PolicyStore
@@ -57,6 +58,7 @@ class Runner:
     lease: LeaseRules
     rules: RunRules = RunRules()
     say: Callable[[str], None] = lambda _: None
+    verb: str = LeaseKind.RUN.verb
 
     def run(self, policy: ReplicationPolicy) -> CycleResult:
         """One cycle, which history keeps whatever becomes of it. A failure is a result.
@@ -64,7 +66,7 @@ class Runner:
         Raises BusyError while another process has a cycle of the policy, or if it was paused
         meanwhile, and what keeping history raises.
         """
-        wanted = LeaseRequest.of(self, LeaseKind.RUN, policy.name, self.say)
+        wanted = LeaseRequest.of(self, LeaseKind.RUN, policy.name, self.say, self.verb)
         with held_lease(self.metastore, self.clock, wanted):
             policy = self._as_it_is_now(policy)
             number = self.store.begin_cycle(policy.name, self.host)

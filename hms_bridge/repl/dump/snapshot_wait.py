@@ -9,8 +9,9 @@ and locks too, because a lock announces a write.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from math import ceil
 
 from changemanager.clock import span_text
 from hms_bridge.clock import Clock, steady_ms
@@ -25,7 +26,7 @@ from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.repl.dump.table_files import TableSnapshot
 from hms_bridge.repl.whole_lists import ids_text, whole_lists
 
-_ids = partial(ids_text, named_max=10)
+_ids = _names = partial(ids_text, named_max=10)
 _HARMLESS = frozenset(
     {
         TxnType.READ_ONLY,
@@ -52,19 +53,27 @@ class DatabaseSnapshot:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenWriters:
-    """Why a snapshot cannot be taken now. ``txn_ids`` hold locks on the database; ``tables`` have
-    open write ids, whose transactions are among ``open_txn_ids``."""
+    """Why a snapshot cannot be taken now. ``txn_ids`` hold locks on the database, on what is
+    ``locked`` there; ``tables`` have open write ids, whose transactions are among
+    ``open_txn_ids``."""
 
     txn_ids: tuple[TxnId, ...]
+    locked: tuple[str, ...]
     tables: Mapping[str, tuple[int, ...]]
     open_txn_ids: tuple[TxnId, ...]
 
     @property
+    def waited_for(self) -> tuple[tuple[TxnId, ...], Mapping[str, tuple[int, ...]]]:
+        """What differs when one of them has ended."""
+        return self.txn_ids, self.tables
+
+    @property
     def text(self) -> str:
-        """``transactions 4 hold locks; write ids 2 of t are open``; empty for none."""
+        """``transactions 4 hold locks on d.t; write ids 2 of d.t are open``; empty for none."""
         parts = []
         if self.txn_ids:
-            parts.append(f"transactions {_ids(self.txn_ids)} hold locks")
+            locked = _names(self.locked)
+            parts.append(f"transactions {_ids(self.txn_ids)} hold locks on {locked}")
         parts += [f"write ids {_ids(ids)} of {name} are open" for name, ids in self.tables.items()]
         return "; ".join(parts)
 
@@ -94,8 +103,9 @@ def try_snapshot(
     writers = {
         txn.id for txn in opened.txns if txn.state is TxnState.OPEN and txn.type not in _HARMLESS
     }
-    locks = source.show_locks(LockFilter(scope=Scope(database))) if writers else ()
-    lockers = tuple(sorted({lock.txn_id for lock in locks if lock.txn_id in writers}))
+    shown = source.show_locks(LockFilter(scope=Scope(database))) if writers else ()
+    locks = [lock for lock in shown if lock.txn_id in writers]
+    lockers = tuple(sorted({lock.txn_id for lock in locks}))
     snapshot = DatabaseSnapshot(
         txns=txns,
         write_ids=dict(zip(tables, lists, strict=True)),
@@ -106,17 +116,25 @@ def try_snapshot(
     # Of a former replica, what a load began may have them, and no lock shows it.
     open_ids = {txn.id for txn in opened.txns if txn.state is TxnState.OPEN}
     return snapshot, OpenWriters(
-        txn_ids=lockers, tables=open_tables, open_txn_ids=tuple(sorted(open_ids | writers))
+        txn_ids=lockers,
+        locked=tuple(sorted({_locked_name(lock.scope) for lock in locks})),
+        tables=open_tables,
+        open_txn_ids=tuple(sorted(open_ids | writers)),
     )
 
 
+def _locked_name(scope: Scope) -> str:
+    return ".".join(name for name in (scope.database, scope.table) if name)
+
+
 def waiting_text(database: str, writers: OpenWriters, rules: WaitRules) -> str:
-    """Whom somebody waits for, for people."""
+    """Whom somebody waits for, and how long at most, for people."""
     span = span_text(int(1000 * rules.timeout_seconds))
+    aborts = rules.is_abort_allowed and writers.txn_ids
     return (
         f"waiting for open writers of database {database}, for {span} at most: {writers.text} "
         f"(open transactions: {_ids(writers.open_txn_ids)}; 'txns' shows them). "
-        "Ctrl-C ends the waiting"
+        f"{'Those with locks are aborted then. ' if aborts else ''}Ctrl-C ends the waiting"
     )
 
 
@@ -131,13 +149,13 @@ def wait_for_snapshot(
     on_waiting: Callable[[str], None] = lambda _: None,
 ) -> DatabaseSnapshot:
     """A snapshot without open writers; ``keep_alive`` is called between two looks, ``on_waiting``
-    is given once whom it waits for.
+    is given whom it waits for, and again when they are fewer or others.
 
     Raises ReplError if they do not end in time.
     """
     # Whoever waits keeps other dumps out: not for longer because somebody sets a clock back.
     deadline_ms = steady_ms(clock) + rules.timeout_seconds * 1000
-    is_told = False
+    waited_for: object = None
     while True:
         snapshot, writers = try_snapshot(source, database, tables)
         if writers is None:
@@ -145,9 +163,12 @@ def wait_for_snapshot(
         left_seconds = (deadline_ms - steady_ms(clock)) / 1000
         if left_seconds <= 0:
             break
-        if not is_told:
-            on_waiting(waiting_text(database, writers, rules))
-            is_told = True
+        if writers.waited_for != waited_for:
+            left = (
+                rules if waited_for is None else replace(rules, timeout_seconds=ceil(left_seconds))
+            )
+            on_waiting(waiting_text(database, writers, left))
+            waited_for = writers.waited_for
         clock.sleep_seconds(min(rules.poll_seconds, left_seconds))
         keep_alive()
     if rules.is_abort_allowed and writers.txn_ids:

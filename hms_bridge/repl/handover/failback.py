@@ -62,6 +62,8 @@ from hms_bridge.repl.target_objects import (
     with_parameters,
 )
 
+_VERB = "repl failback"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Ways:
@@ -86,7 +88,7 @@ class Failback:
 
     def run(self, request: FailbackRequest) -> FailbackPlan:
         """Plan, and carry it out; the plan that was. Raises ReplError."""
-        with explained_refusals(self._unreachable), self._sides.alone_with_policy():
+        with explained_refusals(self._unreachable), self._sides.alone_with_policy(_VERB):
             ways = self._ways(request)
             plan = self._plan(request, ways)
             if FailbackStep.FENCE in plan.steps:
@@ -101,7 +103,7 @@ class Failback:
             if FailbackStep.DROP in plan.steps:
                 # Nobody will load its dumps any more; those of other policies are their own.
                 pins_of(self._sides, ways.old).release_all()
-                with self._sides.alone_with_loads(ways.old) as lease:
+                with self._sides.alone_with_loads(ways.old, _VERB) as lease:
                     self._drop_views(plan, ways, lease.check)
                     self._drop(plan, ways, lease.check)
             self._turn(ways)

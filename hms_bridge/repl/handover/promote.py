@@ -60,6 +60,8 @@ from hms_bridge.repl.target_objects import (
     last_event_of,
 )
 
+_VERB = "repl promote"
+
 
 class Promotion:
     """The promotion of one policy's replica."""
@@ -83,12 +85,12 @@ class Promotion:
         Raises ReplError. What fails before loads are taken away from the replica, such as bringing
         it to where it has everything, gives the source back to its writers.
         """
-        with explained_refusals(self._unreachable), self._sides.alone_with_policy() as alone:
+        with explained_refusals(self._unreachable), self._sides.alone_with_policy(_VERB) as alone:
             plan = self._plan(request)
             try:
                 self._prepare_source(plan)
                 if PromoteStep.OPEN in plan.steps:
-                    with self._sides.alone_with_loads(self._target) as lease:
+                    with self._sides.alone_with_loads(self._target, _VERB) as lease:
                         self._take_over(plan, lease.check)
             except (HmsBridgeError, ChangeManagerError, OSError):
                 alone.check()  # else the fence is that of another one, who is at work
@@ -106,7 +108,7 @@ class Promotion:
                 f"the source cannot be reached ({sides.unreachable}), so its fence, if it "
                 f"has one, stands: again when it can. 'repl policy show {name}' tells where it is"
             )
-        with self._sides.alone_with_policy() as alone:
+        with self._sides.alone_with_policy(_VERB) as alone:
             database = find_database(self._target)
             if database is not None and Handover.of(database) is not None:
                 raise ReplError(

@@ -79,10 +79,10 @@ class OpenSides:
     say: Callable[[str], None] = lambda _: None
 
     @contextmanager
-    def alone_with_policy(self) -> Iterator[Lease]:
-        """No cycle of the policy runs meanwhile. Raises BusyError, and what :meth:`same_policy`
-        does."""
-        wanted = LeaseRequest.of(self, LeaseKind.RUN, self.policy.name, self.say)
+    def alone_with_policy(self, verb: str) -> Iterator[Lease]:
+        """No cycle of the policy runs while ``verb`` does something. Raises BusyError, and what
+        :meth:`same_policy` does."""
+        wanted = LeaseRequest.of(self, LeaseKind.RUN, self.policy.name, self.say, verb)
         with held_lease(self.keeper, self.clock, wanted) as lease:
             self.same_policy()  # whoever had the lease may have turned it around
             yield lease
@@ -99,10 +99,10 @@ class OpenSides:
             )
         return now
 
-    def alone_with_loads(self, side: Side) -> AbstractContextManager[Lease]:
-        """Nothing is loaded into a side meanwhile, and this one may change its definitions. Raises
+    def alone_with_loads(self, side: Side, verb: str) -> AbstractContextManager[Lease]:
+        """Nothing is loaded into a side meanwhile, and ``verb`` may change its definitions. Raises
         BusyError."""
-        wanted = LeaseRequest.of(self, LeaseKind.LOAD, side.database_name, self.say)
+        wanted = LeaseRequest.of(self, LeaseKind.LOAD, side.database_name, self.say, verb)
         return held_lease(side.metastore, self.clock, wanted)
 
     def holders(self, *, is_loading: bool) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class OpenSides:
             seen = lease_seen(metastore, kind, about)
             if seen is not None and not seen.has_ended:
                 texts.append(
-                    f"another {kind.verb} of {about} has begun and not ended: {seen.who}. If it "
+                    f"another {seen.doing} of {about} has begun and not ended: {seen.who}. If it "
                     "lives, this is refused; if it was killed, this waits for its lease"
                 )
         return tuple(texts)

@@ -164,7 +164,9 @@ class ReplRepair:
     def _drop(self, replica: ReplicaState) -> None:
         """Under the lease of loads, and only what the plan has seen (I10)."""
         load, target = self._sides.cycle.load, self._sides.target
-        wanted = LeaseRequest.of(load, LeaseKind.LOAD, replica.name, self._say)
+        wanted = LeaseRequest.of(
+            load, LeaseKind.LOAD, replica.name, self._say, LeaseKind.REPAIR.verb
+        )
         with held_lease(target, self._clock, wanted):
             database = if_there(target.get_database, replica.name)
             if database is None:

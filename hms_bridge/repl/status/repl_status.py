@@ -82,9 +82,10 @@ class ReplStatus:
         expiry_ms, missing = self._archive_expiry(request, waiting)
         current = None if self._source is None else self._source.get_current_event_id()
         scope = known_scope(parameters or {}, source, dumps)
+        is_promoted = has_taken_over(parameters or {})
         backlog, gap = (
             (None, taken_over(request.target_database or source))
-            if has_taken_over(parameters or {})
+            if is_promoted
             else self._backlog(scope, loaded, dumps, current)
         )
         is_incompatible = is_true(parameters or {}, INCOMPATIBLE)
@@ -110,10 +111,11 @@ class ReplStatus:
             is_pinned=is_pinned,
             unfinished_load=self._unfinished_load(request, parameters or {}, waiting),
             last_success_ms=request.last_success_ms,
+            is_promoted=is_promoted,
             troubles=_without_empty(
                 gap,
                 self._not_there(request, dumps),
-                None if has_taken_over(parameters or {}) else self._successor(source),
+                None if is_promoted else self._successor(source),
                 _marked(dumps),
                 _lost_files(missing),
                 *(given_up_text(pin, source) for pin in own_pins),

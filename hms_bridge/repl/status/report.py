@@ -70,7 +70,8 @@ class StatusReport:
     None where the source's own database, which knows, is not looked at. ``troubles``: why the
     replica cannot follow as it is, with what to do, a line each. ``scope``: which tables of the
     source the replica has; only they count. ``unfinished_load``: what is known of a load that has
-    begun and not ended: who does it, or did, and how far the replica is.
+    begun and not ended: who does it, or did, and how far the replica is. ``is_promoted``: the
+    replica has taken its source's place, which is a trouble for whoever takes it for one still.
     """
 
     source_database: str
@@ -92,6 +93,7 @@ class StatusReport:
     troubles: tuple[str, ...]
     unfinished_load: str | None = None
     last_success_ms: int | None = None
+    is_promoted: bool = False
 
     @property
     def headroom(self) -> Headroom | None:
