@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text, update
 
-from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXNS
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.errors import NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
@@ -22,6 +22,8 @@ from hms_bridge.model.txn import TxnType
 from hms_bridge.repl.format.stored_message import message_json
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
+from hms_bridge.txn import low_boundary
+from hms_bridge.txn.open_txns import OpenTxnLimit
 from tests.conformance import objects
 from tests.conformance.objects import abort, commit, events_after, open_txn, write_id
 from tests.support.crowd import Crowd
@@ -54,7 +56,14 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def side(url: str, tmp_path: Path) -> Iterator[Side]:
+def long_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked up anew each moment, with a message of its own, is not on a slow machine."""
+    monkeypatch.setattr(low_boundary, "REMEMBERED_MS", 600_000)
+    monkeypatch.setattr(OpenTxnLimit, "_INTERVAL_MS", 600_000)
+
+
+@pytest.fixture
+def side(url: str, tmp_path: Path, long_memory: None) -> Iterator[Side]:  # noqa: ARG001
     """One that has opened a transaction before."""
     side = Side(url, tmp_path / "warehouse")
     for _ in range(2):
@@ -190,6 +199,55 @@ def test_a_write_id_that_another_server_gave_is_told_of(
     side(commit, txn)
     ((_, message),) = told(side, known)
     assert message["writeIds"] == [mine, theirs]
+
+
+def test_the_only_write_id_may_be_of_another_server(side: Side, other: Side, table: str) -> None:
+    txn = side(open_txn)
+    theirs = other(write_id, txn, table)
+    known = side.metastore.get_current_event_id()
+    side(commit, txn)
+    ((_, message),) = told(side, known)
+    assert message["writeIds"] == [theirs]
+
+
+@pytest.fixture
+def gapped(side: Side) -> Iterator[None]:
+    """As if others drew an id between the look at the sequence and each draw."""
+    change = 'ALTER SEQUENCE "TXNS_TXN_ID_seq" INCREMENT BY '
+    with side.metastore._transactions.database.transaction(write=True) as connection:
+        connection.execute(text(f"{change}3"))
+    yield
+    with side.metastore._transactions.database.transaction(write=True) as connection:
+        connection.execute(text(f"{change}1"))
+
+
+@pytest.mark.usefixtures("gapped")
+def test_an_id_is_what_was_drawn_not_what_was_expected(side: Side) -> None:
+    known = side.metastore.get_current_event_id()
+    opened = [side(open_txn) for _ in range(3)]
+    assert ids(side.metastore)[-3:] == opened
+    assert [message["fromTxnId"] for _, message in told(side, known)] == opened
+
+
+def test_a_write_id_that_another_server_gave_anew_is_told_of(
+    side: Side, other: Side, table: str
+) -> None:
+    txn = side(open_txn)
+    side(write_id, txn, table)
+    anew = other(another_write_id, txn, table)
+    known = side.metastore.get_current_event_id()
+    side(commit, txn)
+    ((_, message),) = told(side, known)
+    assert message["writeIds"] == [anew]
+
+
+def another_write_id(metastore: MetastoreService, txn: TxnId, database: str) -> int:
+    """In place of the one that it has."""
+    with metastore._transactions.database.transaction(write=True) as connection:
+        written = TXN_TO_WRITE_ID.c
+        anew = update(TXN_TO_WRITE_ID).values(T2W_WRITEID=77)
+        connection.execute(anew.where(txn == written.T2W_TXNID, database == written.T2W_DATABASE))
+    return 77
 
 
 def test_an_update_whose_lock_another_server_gave_conflicts(
