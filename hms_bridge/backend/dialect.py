@@ -15,6 +15,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Table,
+    Text,
+    case,
     cast,
     extract,
     func,
@@ -124,9 +126,25 @@ def next_txn_id() -> ColumnElement[int]:
     return func.nextval(_txn_sequence(), type_=BigInteger)
 
 
+def last_txn_id() -> ColumnElement[int]:
+    """The last TXN_ID that was drawn, also by who has not committed; on PostgreSQL only."""
+    return func.pg_sequence_last_value(_txn_sequence(), type_=BigInteger)
+
+
 def _txn_sequence() -> ColumnElement[Any]:
     sequence = func.pg_get_serial_sequence(f'"{TXNS.name}"', TXNS.c.TXN_ID.name)
     return cast(sequence, postgresql.REGCLASS)
+
+
+def or_fault(
+    value: ColumnElement[int], condition: ColumnElement[bool], what: str
+) -> ColumnElement[int]:
+    """The value if a condition on aggregates holds; else the statement fails, and says ``what`` is
+    not so. For who does not wait for the answer, with a commit behind the statement; on PostgreSQL
+    only."""
+    # Of the rows: what does not depend on them would be worked out, and fail, at once.
+    fault = literal(f"{what}; rows: ", Text) + cast(func.count(), Text)
+    return case((condition, value), else_=cast(fault, BigInteger))
 
 
 def insert_if_missing(

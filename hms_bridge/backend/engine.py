@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,15 @@ from sqlalchemy.exc import (
 from sqlalchemy.pool import QueuePool
 
 from hms_bridge.backend.failures import translate
+from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.errors import BackendError, ConfigError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
 _CONNECT_SECONDS = 10
 POOL_SIZE = 16
 """Connections that are kept; in need, there are as many more."""
+_KEPT_SHARE = 4
+"""What part of them may be kept out of the pool, for each of three isolation levels."""
 _GIVEN_BACK_AT = "hms_bridge_given_back_at"
 _TRUSTED_SECONDS = 0.5
 """How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
@@ -40,8 +44,14 @@ class Database:
     One metastore verb is one transaction, opened by ``service`` only.
     """
 
-    def __init__(self, engine: Engine, *, busy_timeout_seconds: float) -> None:
+    def __init__(self, engine: Engine, *, busy_timeout_seconds: float, kept_max: int = 0) -> None:
         self.engine = engine
+        self._kept = KeptConnections(
+            engine,
+            count_max=kept_max,
+            trusted_seconds=_TRUSTED_SECONDS,
+            is_alive=partial(_is_alive, engine),
+        )
         self._busy_timeout_seconds = busy_timeout_seconds
         self._writer = threading.Lock() if engine.dialect.name == "sqlite" else None
         self._has_answered = False
@@ -78,11 +88,14 @@ class Database:
         try:
             with (
                 self._sqlite_writer(write=write),
-                self._connect(
-                    write=write, is_of_one_moment=is_of_one_moment, by_indexes=by_indexes
+                self._connected(
+                    self._isolation(write=write, is_of_one_moment=is_of_one_moment)
                 ) as connection,
                 connection.begin() as transaction,
             ):
+                if self.is_pipelined:
+                    raw: Any = connection.connection.driver_connection
+                    raw.go_by_indexes(is_wanted=by_indexes)
                 if self._writer is not None:
                     # A deferred transaction that turns to writing fails at once, busy_timeout or
                     # not. Not by a listener: while one is there, SQLAlchemy looks for more of them
@@ -106,23 +119,34 @@ class Database:
 
     def close(self) -> None:
         """Give back all connections."""
+        self.give_back_kept()
         self.engine.dispose()
+
+    def give_back_kept(self) -> None:
+        """What is kept between transactions goes to the pool."""
+        self._kept.close()
 
     def _answered(self, _connection: object, _record: object) -> None:
         self._has_answered = True
 
-    def _connect(self, *, write: bool, is_of_one_moment: bool, by_indexes: bool) -> Connection:
-        connection = self.engine.connect()
-        if self.is_pipelined:
-            raw: Any = connection.connection.driver_connection
-            raw.go_by_indexes(is_wanted=by_indexes)
+    def _isolation(self, *, write: bool, is_of_one_moment: bool) -> str | None:
         if self._writer is not None:  # SQLite reads what there is at the first statement, always
-            return connection
+            return None
         if is_of_one_moment:
-            return connection.execution_options(isolation_level="REPEATABLE READ")
+            return "REPEATABLE READ"
         if not write and self.engine.dialect.name == "postgresql":
-            return connection.execution_options(isolation_level="AUTOCOMMIT")
-        return connection
+            return "AUTOCOMMIT"
+        return None
+
+    @contextmanager
+    def _connected(self, isolation: str | None) -> Iterator[Connection]:
+        connection = self._kept.take(isolation)
+        try:
+            yield connection
+        except BaseException:
+            self._kept.drop(connection)
+            raise
+        self._kept.give(connection, isolation)
 
     @contextmanager
     def _sqlite_writer(self, *, write: bool) -> Iterator[None]:
@@ -178,7 +202,8 @@ def open_database(
         _ask_idle_connections(engine)
     if engine.dialect.driver == "psycopg":
         _pipeline(engine)
-    return Database(engine, busy_timeout_seconds=busy_timeout_seconds)
+    kept_max = 0 if is_in_memory(url) else pool_size // _KEPT_SHARE
+    return Database(engine, busy_timeout_seconds=busy_timeout_seconds, kept_max=kept_max)
 
 
 def is_in_memory(url: str) -> bool:
@@ -241,6 +266,17 @@ def _ask_idle_connections(engine: Engine) -> None:
             engine.dialect.do_ping(connection)
         except engine.dialect.loaded_dbapi.Error as error:
             raise InvalidatePoolError from error
+
+
+def _is_alive(engine: Engine, connection: Connection) -> bool:
+    """A file is there; a server is asked."""
+    raw = connection.connection.dbapi_connection
+    if raw is None or engine.dialect.name == "sqlite":
+        return raw is not None
+    try:
+        return engine.dialect.do_ping(raw)
+    except engine.dialect.loaded_dbapi.Error:
+        return False
 
 
 def _pipeline(engine: Engine) -> None:

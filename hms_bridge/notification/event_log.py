@@ -23,10 +23,7 @@ from sqlalchemy import (
     Engine,
     Integer,
     Select,
-    Text,
     bindparam,
-    case,
-    cast,
     column,
     delete,
     func,
@@ -40,7 +37,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 
 from hms_bridge.backend.columns import Columns
-from hms_bridge.backend.dialect import is_postgresql
+from hms_bridge.backend.dialect import is_postgresql, or_fault
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, json_rows
 from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.notification_tables import (
@@ -120,10 +117,9 @@ def _number_and_insert(
     )
     first = func.min(logged.c.EVENT_ID)
     # Nobody may be waiting for the answer, and the commit stand behind the statement. So where
-    # nothing was logged although it was counted on, it fails: these are the digits of no number.
-    fault = literal("the row of NOTIFICATION_SEQUENCE is gone; restart, ", Text)
+    # nothing was logged although it was counted on, it fails.
     is_whole = or_(func.count() == count, bindparam("is_counted_on", type_=Integer) == 0)
-    checked = case((is_whole, first), else_=cast(fault + cast(func.count(), Text), BigInteger))
+    checked = or_fault(first, is_whole, "the row of NOTIFICATION_SEQUENCE is gone, restart")
     return select(checked).select_from(logged)
 
 

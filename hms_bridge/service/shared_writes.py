@@ -88,6 +88,12 @@ class Step(ABC):
         """Do the verb, all but its events; from the start if it is called again."""
 
     @abstractmethod
+    def expect_with(self, others: Sequence[Any], connection: Connection, now_seconds: int) -> bool:
+        """Do the verb and others of its kind at once, as far as it is known what will come of it:
+        their statements fail, when they are done, if it does not. False, and nothing is done,
+        where it is not known."""
+
+    @abstractmethod
     def ask_with(
         self, others: Sequence[Any], connection: Connection, now_seconds: int
     ) -> Finish | None:
@@ -103,12 +109,14 @@ whether more may be locked than the beginning did: not where others have begun s
 class Way(IntEnum):
     """How a batch is done; each way can do what the one before it cannot."""
 
-    TOGETHER = 0
-    """All kinds begin before one is finished, so that all is asked in one message; only where
-    there are such messages."""
-    IN_TURN = 1
+    AS_EXPECTED = 0
+    """What comes of a kind is known before, as far as it can be, so that its events and the commit
+    go with it; only where several statements go in one message."""
+    TOGETHER = 1
+    """All kinds begin before one is finished, so that what begins them goes in one message."""
+    IN_TURN = 2
     """One kind after the other: what is locked late is locked in order, too."""
-    CAREFULLY = 2
+    CAREFULLY = 3
     """One verb after the other, and each can be undone by itself."""
 
 
@@ -117,17 +125,22 @@ S = TypeVar("S", bound=Step)
 
 class SharedWrites(Generic[S]):
     """Does steps that come at the same time together. ``end``: what is left to do at the end of
-    their transaction. ``now_seconds``: the time that all of a batch have."""
+    their transaction. ``committed`` hears of those that were, before the next are done. ``failed``
+    hears that something was not as expected. ``now_seconds``: the time that all of a batch have."""
 
     def __init__(
         self,
         database: Database,
         now_seconds: Callable[[], int],
         end: Callable[[Connection, Sequence[S]], None],
+        committed: Callable[[Sequence[S]], None],
+        failed: Callable[[], None],
     ) -> None:
         self._database = database
         self._now_seconds = now_seconds
         self._end = end
+        self._committed = committed
+        self._failed = failed
         self._in_turn_left = 0
         self._turns: SharedTurns[S] = SharedTurns(
             self._do,
@@ -159,6 +172,8 @@ class SharedWrites(Generic[S]):
             try:
                 self._commit(batch)
             except _UnsafeError as error:
+                if batch.way is Way.AS_EXPECTED and error.way is Way.TOGETHER:
+                    self._failed()
                 batch.way = error.way
                 self._in_turn_left = IN_TURN_COUNT if error.way is Way.IN_TURN else 0
             else:
@@ -169,15 +184,25 @@ class SharedWrites(Generic[S]):
             with self._database.transaction(write=True, by_indexes=True) as connection:
                 batch.run(connection, self._now_seconds())
                 self._end(connection, batch.kept)
-        except RetryableBackendError:
-            return
-        except (BackendError, MetastoreError) as error:
+        except CommitUnknownError as error:
             if batch.is_single:
                 raise
-            if isinstance(error, CommitUnknownError):
-                for step in batch.kept:
-                    step.refusal = CommitUnknownError(str(error))
+            for step in batch.kept:
+                step.refusal = CommitUnknownError(str(error))
             return
+        except BackendError as error:
+            if isinstance(error, RetryableBackendError):
+                return
+            if batch.expects:
+                raise _UnsafeError(Way.TOGETHER) from error
+            if batch.is_single:
+                raise
+            return
+        except MetastoreError:
+            if batch.is_single:
+                raise
+            return
+        self._committed(batch.kept)
         for step in batch.kept:
             step.is_done = True
         for step, refusal in batch.refused:
@@ -199,16 +224,20 @@ class _Batch(Generic[S]):
 
     def __init__(self, steps: Sequence[S]) -> None:
         self._steps = steps
-        self.way = Way.TOGETHER
+        self.way = Way.AS_EXPECTED
+        self.expects = False
         self.is_single = len(steps) == 1
         self.kept: list[S] = []
         self.refused: list[tuple[S, MetastoreError]] = []
 
     def run(self, connection: Connection, now_seconds: int) -> None:
         self.kept, self.refused = [], []
+        self.expects = False
         if self.is_single:
-            self._steps[0].run(connection, now_seconds)
-            self.kept.append(self._steps[0])
+            (step,) = self._steps
+            if not self._is_expected(step, (), connection, now_seconds):
+                step.run(connection, now_seconds)
+            self.kept.append(step)
             return
         with impatient(connection, ROW_WAIT_MS):
             if self.way is Way.CAREFULLY:
@@ -247,6 +276,8 @@ class _Batch(Generic[S]):
                 _finish_all(begun)
             rank = _place(first).rank
             finish = None
+            if self._is_expected(first, others, connection, now_seconds):
+                continue
             if first.kind is not None:
                 finish = first.ask_with(others, connection, now_seconds)
             if finish is None or (is_in_turn and not finish(True)):
@@ -256,6 +287,15 @@ class _Batch(Generic[S]):
                 begun.append(finish)
         _finish_all(begun)
         self.kept += self._steps
+
+    def _is_expected(
+        self, first: S, others: Sequence[S], connection: Connection, now_seconds: int
+    ) -> bool:
+        if self.way is not Way.AS_EXPECTED or first.kind is None:
+            return False
+        is_expected = first.expect_with(others, connection, now_seconds)
+        self.expects = self.expects or is_expected
+        return is_expected
 
     def _groups(self) -> Iterator[list[S]]:
         """What is done at once."""

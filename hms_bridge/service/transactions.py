@@ -26,7 +26,15 @@ from hms_bridge.service import turn_rules
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
 from hms_bridge.service.replica_gate import ask_write_refusal, require_follower, require_replicated
-from hms_bridge.service.unit_of_work import Alike, Look, UnitOfWork, reads, shares, writes
+from hms_bridge.service.unit_of_work import (
+    Alike,
+    Look,
+    UnitOfWork,
+    reads,
+    shares,
+    unforeseen,
+    writes,
+)
 from hms_bridge.txn import (
     abort,
     commit,
@@ -41,6 +49,7 @@ from hms_bridge.txn import (
 )
 from hms_bridge.txn.abort import AbortOutcome
 from hms_bridge.txn.commit import CommitOutcome
+from hms_bridge.txn.foresight import Foresight
 from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
 
 OPEN_ATTEMPTS_MAX = 3
@@ -84,16 +93,39 @@ def _ask_commits(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> Look
     return look
 
 
+def _expect_commits(
+    unit: UnitOfWork, foresight: Foresight, requests: Sequence[CommitTxnRequest]
+) -> Sequence[None] | None:
+    outcomes = commit.expect_commits(
+        unit.connection, [request.txn_id for request in requests], foresight
+    )
+    if outcomes is None:
+        return None
+    for outcome in outcomes.values():
+        _log_commit(unit, outcome)
+    return [None] * len(requests)
+
+
 def _alike_commits(request: CommitTxnRequest) -> Alike[None] | None:
-    return Alike("commit", request, _ask_commits) if turn_rules.is_bare(request) else None
+    if not turn_rules.is_bare(request):
+        return None
+    return Alike("commit", request, _ask_commits, _expect_commits)
 
 
-def _log_open(unit: UnitOfWork, opened: OpenedTxns) -> None:
+def _log_open(
+    unit: UnitOfWork, opened: OpenedTxns, kind: TxnType, *, was_expected: bool = False
+) -> None:
     if opened.is_event_due:
         unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))
+    unit.news.append(
+        lambda foresight: foresight.opened(opened.ids, kind, was_expected=was_expected)
+    )
 
 
 def _log_commit(unit: UnitOfWork, outcome: CommitOutcome) -> None:
+    if outcome.txn_id is not None:
+        ended = (outcome.txn_id,)
+        unit.news.append(lambda foresight: foresight.forget(ended))
     if outcome.is_event_due and outcome.txn_id is not None:
         unit.events.append(
             events.txn_committed(outcome.txn_id, as_told(outcome.written), unit.now_seconds)
@@ -179,6 +211,7 @@ def _log_write_ids(
     if new:
         database, table = request.database_name.lower(), request.table_name.lower()
         unit.events.append(events.write_ids_allocated(database, table, new, unit.now_seconds))
+        unit.news.append(lambda foresight: foresight.wrote(database, table, new))
 
 
 def _repl_table_write_id_state(unit: UnitOfWork, state: TableWriteIdState) -> None:
@@ -202,13 +235,15 @@ class TransactionVerbs(VerbFamily):
     get_open_txns_info = reads(open_txns.get_open_txns_info)
 
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
-        for _ in range(OPEN_ATTEMPTS_MAX):
+        for attempt in range(OPEN_ATTEMPTS_MAX):
+            alike: Alike[OpenedTxns] | None = None
+            if turn_rules.is_single(request):
+                # Where ids are expected, what the openers' lock takes counts as their time, too.
+                kind = ("open", attempt, request)
+                expect = unforeseen if attempt else self._expect_for_all
+                alike = Alike(kind, request, self._ask_for_all, expect)
             opened = self._transactions.write(
-                lambda unit: self._open(unit, request),
-                turn_rules.of_open(request),
-                Alike(request, request, self._ask_for_all)
-                if turn_rules.is_single(request)
-                else None,
+                lambda unit: self._open(unit, request), turn_rules.of_open(request), alike
             )
             if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
                 return opened.ids
@@ -227,7 +262,7 @@ class TransactionVerbs(VerbFamily):
             name = request.repl_policy.rpartition(".")[0]
             require_follower(unit.connection, name, "no replayed transaction")
         opened = open_txns.open_txns(unit, request)
-        _log_open(unit, opened)
+        _log_open(unit, opened, request.type)
         return opened
 
     def _ask_for_all(
@@ -240,13 +275,34 @@ class TransactionVerbs(VerbFamily):
         ask = open_txns.ask_to_open(unit, replace(requests[0], count=len(requests)))
 
         def look(_is_in_turn: bool) -> Sequence[OpenedTxns]:
-            together = ask()
-            each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
-            for opened in each:
-                _log_open(unit, opened)
-            return each
+            return self._each(unit, requests, ask())
 
         return look
+
+    def _expect_for_all(
+        self, unit: UnitOfWork, foresight: Foresight, requests: Sequence[OpenTxnsRequest]
+    ) -> Sequence[OpenedTxns] | None:
+        first = foresight.next_id()
+        if first is None or len(requests) > self._settings.txn.open_batch_max:
+            return None
+        self._limit.check(unit.connection)
+        together = open_txns.expect_to_open(unit, replace(requests[0], count=len(requests)), first)
+        if together is None:
+            return None
+        return self._each(unit, requests, together, was_expected=True)
+
+    def _each(
+        self,
+        unit: UnitOfWork,
+        requests: Sequence[OpenTxnsRequest],
+        together: OpenedTxns,
+        *,
+        was_expected: bool = False,
+    ) -> Sequence[OpenedTxns]:
+        each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
+        for opened in each:
+            _log_open(unit, opened, requests[0].type, was_expected=was_expected)
+        return each
 
     def get_txn_timeout_ms(self) -> int:
         return self._settings.txn.timeout_ms

@@ -36,6 +36,7 @@ from hms_bridge.notification.message_text import MessageFormat
 from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.replica_gate import require_own_definitions
 from hms_bridge.service.shared_writes import Finish, Place, SharedWrites, Step
+from hms_bridge.txn.foresight import Foresight
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,10 +64,18 @@ class UnitOfWork(Work):
     """What hooks are told of besides; dropped where there are none."""
     failure: MetastoreError | None = None
     """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
+    foresight: Foresight | None = None
+    """What is expected of transactions, where that is of use."""
+    news: list[Callable[[Foresight], None]] = field(default_factory=list)
+    """What it is to learn of this verb, once that is committed."""
 
 
 Look = Callable[[bool], "Sequence[T] | None"]
 """See :data:`hms_bridge.service.shared_writes.Finish`: the results, or None."""
+
+
+def unforeseen(_unit: UnitOfWork, _foresight: Foresight, _requests: Sequence[Any]) -> None:
+    """Nobody knows before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +87,8 @@ class Alike(Generic[T]):
     kind: Hashable
     request: Any
     ask: Callable[[UnitOfWork, Sequence[Any]], Look[T] | None]
+    expect: Callable[[UnitOfWork, Foresight, Sequence[Any]], Sequence[T] | None] = unforeseen
+    """As ``ask``, with the results at once, where it is known what will come of it."""
 
 
 class _Write(Step, Generic[T]):
@@ -114,6 +125,21 @@ class _Write(Step, Generic[T]):
         self.result = self._work(self.unit)
         require_own_definitions(connection, self.unit.events)
 
+    def expect_with(
+        self, others: Sequence[_Write[T]], connection: Connection, now_seconds: int
+    ) -> bool:
+        """As with :meth:`ask_with`."""
+        foresight = self._given.foresight
+        if self._alike is None or foresight is None:
+            return False
+        writes = [self, *others]
+        requests = self._begin_all(writes, connection, now_seconds)
+        results = self._alike.expect(self.unit, foresight, requests)
+        if results is None:
+            return False
+        self._give(writes, results)
+        return True
+
     def ask_with(
         self, others: Sequence[_Write[T]], connection: Connection, now_seconds: int
     ) -> Finish | None:
@@ -121,9 +147,7 @@ class _Write(Step, Generic[T]):
         if self._alike is None:
             return None
         writes = [self, *others]
-        for write in writes:
-            write._begin(connection, now_seconds)
-        requests = [write._alike.request for write in writes if write._alike is not None]
+        requests = self._begin_all(writes, connection, now_seconds)
         look = self._alike.ask(self.unit, requests)
         return None if look is None else partial(self._finish, writes, look)
 
@@ -131,15 +155,30 @@ class _Write(Step, Generic[T]):
         results = look(is_in_turn)
         if results is None:
             return False
+        self._give(writes, results)
+        return True
+
+    def _give(self, writes: Sequence[_Write[T]], results: Sequence[T]) -> None:
         for write, result in zip(writes, results, strict=True):
             write.result = result
         require_own_definitions(self.unit.connection, self.unit.events)
-        return True
+
+    def _begin_all(
+        self, writes: Sequence[_Write[T]], connection: Connection, now_seconds: int
+    ) -> Sequence[Any]:
+        """What they ask for."""
+        for write in writes:
+            write._begin(connection, now_seconds)
+        return [write._alike.request for write in writes if write._alike is not None]
 
     def _begin(self, connection: Connection, now_seconds: int) -> None:
         self._logged, self.points = NOTHING, ()
         self.unit = UnitOfWork(
-            connection, self._given.clock, self._given.settings, now_seconds=now_seconds
+            connection,
+            self._given.clock,
+            self._given.settings,
+            now_seconds=now_seconds,
+            foresight=self._given.foresight,
         )
 
 
@@ -168,10 +207,13 @@ class Transactions:
         self._inner = inner_hooks or InnerHooks()
         self._is_heard = hooks.has_hooks or bool(self._inner.transactional)
         self._retry = retry
+        self.foresight = Foresight() if database.is_pipelined else None
         has_inner_hooks = bool(self._inner.pre or self._inner.transactional)
         self._shared: SharedWrites[_Write[Any]] | None = None
         if shares_turns and not has_inner_hooks:
-            self._shared = SharedWrites(database, self._now_seconds, self._end)
+            self._shared = SharedWrites(
+                database, self._now_seconds, self._end, self._learn, self._forget_what_was_expected
+            )
 
     def close(self) -> None:
         """After hooks have heard what they had not heard yet."""
@@ -246,6 +288,18 @@ class Transactions:
         run_in_transaction(
             self.database, attempt, write=True, clock=self.clock, settings=self._retry
         )
+        self._learn((write,))
+
+    def _learn(self, writes: Sequence[_Write[Any]]) -> None:
+        """Before the next verbs are done, which may build upon it."""
+        if self.foresight is not None:
+            for write in writes:
+                for tell in write.unit.news:
+                    tell(self.foresight)
+
+    def _forget_what_was_expected(self) -> None:
+        if self.foresight is not None:
+            self.foresight.fail()
 
     def _now_seconds(self) -> int:
         return self.clock.now_ms() // 1000

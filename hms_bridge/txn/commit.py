@@ -66,7 +66,8 @@ from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
 from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
-from hms_bridge.txn.plain_commits import PlainEnd
+from hms_bridge.txn.foresight import Foresight
+from hms_bridge.txn.plain_commits import PlainEnd, expect_ends
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
 from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
 from hms_bridge.txn.write_ids import WrittenTable, tables_written_by
@@ -226,6 +227,27 @@ def ask_commits(
         return None
     plain = PlainEnd(connection, txn_ids)
     return lambda: _plain_outcomes(plain) if plain.is_done else None
+
+
+def expect_commits(
+    connection: Connection, txn_ids: Sequence[TxnId], foresight: Foresight
+) -> Mapping[TxnId, CommitOutcome] | None:
+    """As :func:`ask_commits`, with the outcomes at once, if nothing is against them: else the
+    statement fails, when it is done. None, and nothing is asked, where they are not known."""
+    expected = foresight.writes_of(txn_ids) if len(set(txn_ids)) == len(txn_ids) else None
+    if expected is None or not expect_ends(connection, txn_ids, expected):
+        return None
+    return {
+        txn_id: CommitOutcome(
+            txn_id=txn_id,
+            is_event_due=writes.kind is not TxnType.READ_ONLY,
+            written=tuple(
+                WrittenTable(database_name=database, table_name=table, write_id=write_id)
+                for database, table, write_id in writes.written
+            ),
+        )
+        for txn_id, writes in zip(txn_ids, expected, strict=True)
+    }
 
 
 def _plain_outcomes(plain: PlainEnd) -> Mapping[TxnId, CommitOutcome]:

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Connection,
     Insert,
     Select,
+    and_,
     bindparam,
     case,
     cast,
@@ -30,13 +31,16 @@ from sqlalchemy import (
     or_,
     select,
 )
+from sqlalchemy.sql.dml import ReturningInsert
 
 from changemanager.clock import span_text
 from hms_bridge.backend.batches import given_keys, keys_text
 from hms_bridge.backend.dialect import (
     insert_generating_ids,
     is_postgresql,
+    last_txn_id,
     next_txn_id,
+    or_fault,
     row_time_expression,
 )
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql, TimedSql
@@ -90,6 +94,32 @@ def open_txns(work: Work, request: OpenTxnsRequest) -> OpenedTxns:
     RetryableBackendError if it took too long.
     """
     return ask_to_open(work, request)()
+
+
+def expect_to_open(work: Work, request: OpenTxnsRequest, first: TxnId) -> OpenedTxns | None:
+    """As :func:`open_txns` for plain ones, if the next id is ``first``; else the statement fails,
+    when it is done. None, and nothing is asked, where that cannot be said before."""
+    count = _count(request, work.settings.txn)
+    known = remembered(work)
+    if request.type not in _EXPECTED or request.repl_policy is not None or known is None:
+        return None
+    began_ms = steady_ms(work.clock)
+    lock_txns(work.connection, is_exclusive=False)
+    _OPEN_AS_EXPECTED.later(
+        work,
+        places=keys_text(range(count)),
+        open_timeout_ms=work.settings.txn.open_timeout_ms,
+        known=known,
+        first=first,
+        count=count,
+        **_given(request),
+    )
+    is_read_only = request.type is TxnType.READ_ONLY
+    return OpenedTxns(
+        ids=tuple(TxnId(first + place) for place in range(count)),
+        is_event_due=not is_read_only,
+        deadline_ms=began_ms + work.settings.txn.open_timeout_ms,
+    )
 
 
 def ask_to_open(work: Work, request: OpenTxnsRequest) -> Callable[[], OpenedTxns]:
@@ -250,22 +280,14 @@ def _count(request: OpenTxnsRequest, settings: TxnSettings) -> int:
 def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[], Sequence[TxnId]]:
     """The transactions, each with what it must not find purged."""
     connection = work.connection
-    row = {
-        "TXN_STATE": TxnState.OPEN.value,
-        "TXN_USER": request.user,
-        "TXN_HOST": request.host,
-        "TXN_AGENT_INFO": request.agent,
-        "TXN_TYPE": int(request.type),
-    }
     known = remembered(work)
     if is_postgresql(connection):
-        given = {f"given_{name}": value for name, value in row.items()}
         answer = _OPEN_AT_ONCE.later(
             work,
             places=keys_text(range(count)),
             open_timeout_ms=work.settings.txn.open_timeout_ms,
             known=known,
-            **given,
+            **_given(request),
         )
 
         def look() -> Sequence[TxnId]:
@@ -279,15 +301,31 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[]
     if known is None:
         remember(work, TxnId(min_open - 1))
     if count == 1 and connection.dialect.insert_returning:
-        ((number,),) = _INSERT_ONE.all(work, **{f"given_{name}": row[name] for name in row})
+        ((number,),) = _INSERT_ONE.all(work, **_given(request))
         ids: tuple[TxnId, ...] = (TxnId(number),)
     else:
         time = row_time_expression(connection, work.clock)
         times = {"TXN_STARTED": time, "TXN_LAST_HEARTBEAT": time}
-        new_ids = insert_generating_ids(connection, TXNS, TXNS.c.TXN_ID, [row] * count, times)
+        new_ids = insert_generating_ids(
+            connection, TXNS, TXNS.c.TXN_ID, [_row(request)] * count, times
+        )
         ids = tuple(TxnId(number) for number in new_ids)
     _remember_history(connection, ids, min_open)
     return lambda: ids
+
+
+def _row(request: OpenTxnsRequest) -> dict[str, Any]:
+    return {
+        "TXN_STATE": TxnState.OPEN.value,
+        "TXN_USER": request.user,
+        "TXN_HOST": request.host,
+        "TXN_AGENT_INFO": request.agent,
+        "TXN_TYPE": int(request.type),
+    }
+
+
+def _given(request: OpenTxnsRequest) -> dict[str, Any]:
+    return {f"given_{name}": value for name, value in _row(request).items()}
 
 
 def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: TxnId) -> None:
@@ -325,12 +363,16 @@ def _insert_one(_now: ColumnElement[int], row_time: ColumnElement[int]) -> Inser
     return insert(TXNS).values(_values(row_time)).returning(TXNS.c.TXN_ID)
 
 
-def _open_at_once(now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
+def _open_at_once(
+    now: ColumnElement[int], row_time: ColumnElement[int], *conditions: ColumnElement[bool]
+) -> ReturningInsert[tuple[int, int]]:
     """Rows, the watermark and :func:`_remember_history` in one statement. All of its reads see what
-    was there before its own rows. Ids are drawn first, so that no row is older than its id."""
+    was there before its own rows. Ids are drawn first, so that no row is older than its id; none
+    unless the conditions hold."""
     # Of a list, not of a number: PostgreSQL takes an unknown number for a thousand, and would make
     # a new plan each time.
-    drawn = select(next_txn_id().label("id")).select_from(given_keys("places")).cte("drawn")
+    drawing = select(next_txn_id().label("id")).select_from(given_keys("places"))
+    drawn = drawing.where(*conditions).cte("drawn")
     values = _values(row_time)
     opened = (
         insert(TXNS)
@@ -350,8 +392,27 @@ def _open_at_once(now: ColumnElement[int], row_time: ColumnElement[int]) -> Inse
     )
 
 
+def _open_as_expected(now: ColumnElement[int], row_time: ColumnElement[int]) -> Select[Any]:
+    """Fails unless the ids are ``count`` from ``first`` on. To see before they are drawn whether
+    they will be, spares gaps."""
+    first, count = bindparam("first", type_=BigInteger), bindparam("count", type_=BigInteger)
+    is_next = select(last_txn_id()).scalar_subquery() == first - literal(1, BigInteger)
+    opened = _open_at_once(now, row_time, is_next).cte("kept")
+    ids = opened.c.MHL_TXNID
+    is_so = and_(
+        func.count() == count,
+        func.min(ids) == first,
+        func.max(ids) == first + count - literal(1, BigInteger),
+    )
+    return select(
+        or_fault(func.min(ids), is_so, "others opened transactions meanwhile")
+    ).select_from(opened)
+
+
+_EXPECTED = (TxnType.DEFAULT, TxnType.READ_ONLY)
 _WATERMARK = TimedSql(_watermark)
 _INSERT_ONE, _OPEN_AT_ONCE = TimedSql(_insert_one), TimedSql(_open_at_once)
+_OPEN_AS_EXPECTED = TimedSql(_open_as_expected)
 
 
 def _listed(

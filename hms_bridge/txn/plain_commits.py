@@ -3,15 +3,18 @@ once (:mod:`hms_bridge.txn.commit` has the rules, and all other commits)."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     ColumnElement,
     Connection,
     Integer,
     Select,
+    and_,
     bindparam,
     delete,
     exists,
@@ -24,17 +27,26 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.batches import is_among_few, keys_text
-from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.dialect import or_fault
+from hms_bridge.backend.fixed_sql import FixedSql, json_rows
 from hms_bridge.backend.schema.metadata import LETTER
-from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS, TXNS
+from hms_bridge.backend.schema.txn_tables import (
+    COMPLETED_TXN_COMPONENTS,
+    TXN_COMPONENTS,
+    TXN_TO_WRITE_ID,
+    TXNS,
+)
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.txn.abort import OPEN_ONLY
+from hms_bridge.txn.foresight import ExpectedWrites
 from hms_bridge.txn.txn_state import LockedTxns, TxnRow
 from hms_bridge.txn.write_ids import WrittenTable, WrittenTables
 
 _C = TXN_COMPONENTS.c
+_W = TXN_TO_WRITE_ID.c
+_WRITTEN = ("T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID")
 _CHANGES = (DataOperation.UPDATE.stored, DataOperation.DELETE.stored)
 _COMPLETED = (
     "CTC_TXNID",
@@ -45,6 +57,7 @@ _COMPLETED = (
     "CTC_UPDATE_DELETE",
 )
 _KIND = func.coalesce(TXNS.c.TXN_TYPE, literal(0, Integer))
+_PLAIN = frozenset({TxnType.DEFAULT, TxnType.READ_ONLY})
 _IsMine = Callable[[ColumnElement[int]], ColumnElement[bool]]
 
 
@@ -56,9 +69,12 @@ def _several(column: ColumnElement[int]) -> ColumnElement[bool]:
     return is_among_few(column, "txn_ids")
 
 
-def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) -> Select[Any]:
-    """End them, and drop what only open ones need; nothing, and no row, unless all ``count`` are
-    open ones of these kinds, and none changed what others may change, too.
+def _ended(
+    is_mine: _IsMine, is_of_kind: ColumnElement[bool], count: ColumnElement[int]
+) -> tuple[CTE, Sequence[CTE]]:
+    """End them, and drop what only open ones need; nothing unless all ``count`` are open ones of
+    these kinds, and none changed what others may change, too. Those that are, and what else is
+    done.
 
     Every part sees the rows as they were before all of them. The transactions' rows are locked, so
     nobody adds any meanwhile.
@@ -69,11 +85,7 @@ def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) 
     is_plain = (
         select(func.count())
         .select_from(TXNS)
-        .where(
-            is_mine(TXNS.c.TXN_ID),
-            TXNS.c.TXN_STATE == TxnState.OPEN.value,
-            or_(*(literal(int(kind), Integer) == _KIND for kind in kinds)),
-        )
+        .where(is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == TxnState.OPEN.value, is_of_kind)
         .correlate(None)
         .scalar_subquery()
     )
@@ -101,7 +113,7 @@ def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) 
     )
     is_ended = exists(select(ended.c.TXN_ID))
     forgotten = {TXN_COMPONENTS: _C.TC_TXNID, **OPEN_ONLY}
-    return select(ended.c.TXN_ID).add_cte(
+    return ended, (
         insert(COMPLETED_TXN_COMPONENTS).from_select(_COMPLETED, written).cte("completed"),
         *(
             delete(table).where(is_mine(column), is_ended).cte(f"of_{table.name.lower()}")
@@ -110,10 +122,74 @@ def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) 
     )
 
 
+def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) -> Select[Any]:
+    """No row if they are not ended."""
+    is_of_kind = or_(*(literal(int(kind), Integer) == _KIND for kind in kinds))
+    ended, others = _ended(is_mine, is_of_kind, count)
+    return select(ended.c.TXN_ID).add_cte(*others)
+
+
+def _end_as_expected(
+    is_mine: _IsMine, count: ColumnElement[int], *, has_written: bool
+) -> Select[Any]:
+    """Fails unless they are ended, are of one ``kind``, and have these write ids."""
+    ended, others = _ended(is_mine, _KIND == bindparam("kind", type_=Integer), count)
+    mine = select(func.count()).where(is_mine(_W.T2W_TXNID))
+    is_as_expected = func.count() == count
+    if has_written:
+        given = json_rows("written", TXN_TO_WRITE_ID, _WRITTEN)
+        is_given = and_(*(given.c[name] == _W[name] for name in _WRITTEN))
+        written_count = bindparam("written_count", type_=BigInteger)
+        there = mine.where(exists().where(is_given))
+        is_as_expected &= there.scalar_subquery() == written_count
+        is_as_expected &= mine.scalar_subquery() == written_count
+    else:
+        is_as_expected &= ~exists().where(is_mine(_W.T2W_TXNID))
+    checked = or_fault(func.count(), is_as_expected, "a transaction has written something else")
+    return select(checked).select_from(ended).add_cte(*others)
+
+
 _END_AT_ONCE = FixedSql(_end(_one, (TxnType.DEFAULT, TxnType.READ_ONLY), literal(1, BigInteger)))
-_END_ALL_AT_ONCE = FixedSql(
-    _end(_several, (TxnType.DEFAULT,), bindparam("count", type_=BigInteger))
-)
+_COUNT = bindparam("count", type_=BigInteger)
+_END_ALL_AT_ONCE = FixedSql(_end(_several, (TxnType.DEFAULT,), _COUNT))
+_END_AS_EXPECTED = {
+    (is_single, has_written): FixedSql(
+        _end_as_expected(
+            _one if is_single else _several,
+            literal(1, BigInteger) if is_single else _COUNT,
+            has_written=has_written,
+        )
+    )
+    for is_single in (False, True)
+    for has_written in (False, True)
+}
+
+
+def expect_ends(
+    connection: Connection, txn_ids: Sequence[TxnId], expected: Sequence[ExpectedWrites]
+) -> bool:
+    """End transactions, with nothing against it, that wrote what is expected; else the statement
+    fails, when it is done. False, and nothing is asked, where they are of several kinds, or of one
+    whose commit does more."""
+    kinds = {writes.kind for writes in expected}
+    if len(kinds) > 1 or not kinds <= _PLAIN:
+        return False
+    (kind,) = kinds
+    rows = [
+        dict(zip(_WRITTEN, (txn_id, *write), strict=True))
+        for txn_id, writes in zip(txn_ids, expected, strict=True)
+        for write in writes.written
+    ]
+    given: dict[str, Any] = {"kind": int(kind)}
+    if len(txn_ids) == 1:
+        given["txn_id"] = txn_ids[0]
+    else:
+        given |= {"txn_ids": keys_text(txn_ids), "count": len(txn_ids)}
+    if rows:
+        given |= {"written": json.dumps(rows), "written_count": len(rows)}
+    LockedTxns(connection, txn_ids)
+    _END_AS_EXPECTED[len(txn_ids) == 1, bool(rows)].later(connection, **given)
+    return True
 
 
 class PlainEnd:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     and_,
     delete,
     insert,
@@ -20,7 +22,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.batches import batches
+from hms_bridge.backend.batches import batches, is_among_few
 from hms_bridge.backend.dialect import advance_generated_txn_id
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql
 from hms_bridge.backend.schema.txn_tables import (
@@ -47,14 +49,14 @@ from hms_bridge.txn.txn_state import high_watermark
 
 _N = NEXT_WRITE_ID.c
 _W = TXN_TO_WRITE_ID.c
-_WRITTEN = KeyedSql(
-    _W.T2W_TXNID,
-    lambda is_of_txn: (
-        select(_W.T2W_TXNID, _W.T2W_DATABASE, _W.T2W_TABLE, _W.T2W_WRITEID)
-        .where(is_of_txn)
-        .order_by(_W.T2W_DATABASE, _W.T2W_TABLE)
-    ),
-)
+
+
+def _written_by(is_of_txn: ColumnElement[bool]) -> Select[Any]:
+    by_table = (_W.T2W_DATABASE, _W.T2W_TABLE)
+    return select(_W.T2W_TXNID, *by_table, _W.T2W_WRITEID).where(is_of_txn).order_by(*by_table)
+
+
+_WRITTEN = KeyedSql(_W.T2W_TXNID, _written_by, _written_by(is_among_few(_W.T2W_TXNID, "keys")))
 _PUT = FixedInsert(TXN_TO_WRITE_ID)
 _FOLLOWING = select(_N.NWI_NEXT).where(
     _N.NWI_DATABASE == HERE["database"], _N.NWI_TABLE == HERE["table"]

@@ -49,7 +49,7 @@ DIALECTS: tuple[Dialect, ...] = (
     postgresql.psycopg.dialect(),  # type: ignore[no-untyped-call]
     mysql.pymysql.dialect(),
 )
-ONLY_POSTGRESQL = ("_NUMBER_AND_INSERT", "_AT_ONCE", "_TRACK_ALL")
+ONLY_POSTGRESQL = ("_NUMBER_AND_INSERT", "_AT_ONCE", "_AS_EXPECTED", "_TRACK_ALL")
 ONE = FixedSql(select(AUX_TABLE.c.MT_KEY2).where(bindparam("key") == AUX_TABLE.c.MT_KEY1))
 PUT = FixedSql(insert(AUX_TABLE), ("MT_KEY1", "MT_KEY2"))
 MOVE = FixedSql(update(AUX_TABLE).values(MT_KEY2=AUX_TABLE.c.MT_KEY2 + bindparam("by")))

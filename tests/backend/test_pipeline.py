@@ -55,6 +55,7 @@ def keys(database: Database) -> list[int]:
 
 def connections_of(database: Database) -> list[Any]:
     """Those of the driver that are idle."""
+    database.give_back_kept()
     pooled = [database.engine.raw_connection() for _ in range(database.engine.pool.checkedin())]  # type: ignore[attr-defined]
     try:
         return [one.driver_connection for one in pooled]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -153,12 +154,13 @@ class EachForItself:
         self._database = database
         self._log = log
         self._meanwhile = meanwhile
+        self.dialect = SimpleNamespace(name="by Core, wherever it is")
 
-    def execute(self, statement: Any) -> Any:
+    def execute(self, statement: Any, values: Any = None) -> Any:
         for kinds in self._meanwhile.pop(0) if self._meanwhile else ():
             self._log.write(kinds)
         with self._database.transaction(write=False) as connection:
-            return connection.execute(statement).freeze()()
+            return connection.execute(statement, values).freeze()()
 
     def scalar(self, statement: Any) -> Any:
         return self.execute(statement).scalar()

@@ -44,6 +44,7 @@ def test_no_statement_of_a_write_is_planned_each_time(world: World, txns: Txns) 
         "SELECT statement, custom_plans FROM pg_prepared_statements "
         f"WHERE name LIKE 'hmsb%' AND custom_plans + generic_plans > {2 * TRIED + REPLANNED}"
     )
+    world.engine.give_back_kept()
     pool = world.engine.engine.pool
     pooled = [world.engine.engine.raw_connection() for _ in range(pool.checkedin())]  # type: ignore[attr-defined]
     try:
