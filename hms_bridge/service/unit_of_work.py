@@ -64,10 +64,8 @@ class UnitOfWork(Work):
     """What hooks are told of besides; dropped where there are none."""
     failure: MetastoreError | None = None
     """Raised after the commit: a refusal that leaves a trace (a lost write-write conflict)."""
-    foresight: Foresight | None = None
-    """What is expected of transactions, where that is of use."""
     news: list[Callable[[Foresight], None]] = field(default_factory=list)
-    """What it is to learn of this verb, once that is committed."""
+    """What those who expect something are to learn of this verb, once it is committed."""
 
 
 Look = Callable[[bool], "Sequence[T] | None"]
@@ -174,11 +172,7 @@ class _Write(Step, Generic[T]):
     def _begin(self, connection: Connection, now_seconds: int) -> None:
         self._logged, self.points = NOTHING, ()
         self.unit = UnitOfWork(
-            connection,
-            self._given.clock,
-            self._given.settings,
-            now_seconds=now_seconds,
-            foresight=self._given.foresight,
+            connection, self._given.clock, self._given.settings, now_seconds=now_seconds
         )
 
 

@@ -114,12 +114,11 @@ def expect_to_open(work: Work, request: OpenTxnsRequest, first: TxnId) -> Opened
         count=count,
         **_given(request),
     )
-    is_read_only = request.type is TxnType.READ_ONLY
-    return OpenedTxns(
-        ids=tuple(TxnId(first + place) for place in range(count)),
-        is_event_due=not is_read_only,
-        deadline_ms=began_ms + work.settings.txn.open_timeout_ms,
-    )
+    ids = tuple(TxnId(first + place) for place in range(count))
+    if request.type is TxnType.READ_ONLY:
+        return OpenedTxns(ids=ids, is_event_due=False, deadline_ms=None)
+    deadline_ms = began_ms + work.settings.txn.open_timeout_ms
+    return OpenedTxns(ids=ids, is_event_due=True, deadline_ms=deadline_ms)
 
 
 def ask_to_open(work: Work, request: OpenTxnsRequest) -> Callable[[], OpenedTxns]:
