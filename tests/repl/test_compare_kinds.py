@@ -31,7 +31,7 @@ def test_a_table_without_transactions(busy_world: ReplWorld) -> None:
     world.replicate()
     report = compare(world, "plain", checksums=True)
     assert (told(report), not_compared(report)) == ([], {("plain", "rows")})
-    assert report.of(Verdict.EQUAL)[0].what == "definition, 1 file"
+    assert report.of(Verdict.EQUAL)[0].what == "definition, 1 file of the source"
     copied = world.replica.path("plain") / "000000_0"
     copied.write_bytes(b"SOME ROWS")
     assert told(compare(world, "plain")) == []
@@ -50,7 +50,7 @@ def test_a_table_without_identifiers(busy_world: ReplWorld) -> None:
     world.replicate()
     report = compare(world, "io", checksums=True)
     assert (told(report), not_compared(report)) == ([], {("io", "rows")})
-    assert report.of(Verdict.EQUAL)[0].what == "definition, write ids up to 1, 1 file"
+    assert report.of(Verdict.EQUAL)[0].what == "definition, write ids up to 1, 1 file of the source"
     (world.replica.path("io") / name / "000000_0").unlink()
     assert different(compare(world, "io")) == {("io", None, f"file {name}/000000_0")}
 

@@ -247,7 +247,7 @@ def test_a_load_at_work_leaves_the_source_to_its_writers(sites: Sites) -> None:
         raise BusyError("another load is at work")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(OpenSides, "alone_with_loads", lambda _, side: is_busy(side))
+        patch.setattr(OpenSides, "alone_with_loads", lambda _, side, _verb: is_busy(side))
         with pytest.raises(BusyError):
             sites.promote(sides)
     sites.main.insert("t", (3, "c"))
@@ -438,11 +438,14 @@ def test_a_dry_run_is_refused_what_the_last_cycle_would_be(sites: Sites) -> None
 def test_a_dry_run_says_who_is_at_work(sites: Sites) -> None:
     found = sites.sides()
     other = replace(found, host="elsewhere")
-    with other.alone_with_policy(), other.alone_with_loads(other.target):
+    with (
+        other.alone_with_policy("repl failback"),
+        other.alone_with_loads(other.target, "repl failback"),
+    ):
         plan = Promotion(found).plan(PromoteRequest(policy=sites.policy))
     run, load = plan.notes[-2:]
-    assert "another repl run of sales has begun" in run
-    assert "another repl load of sales has begun" in load
+    assert "another repl failback of sales has begun" in run
+    assert "another repl failback of sales has begun" in load
     assert "@elsewhere" in load
     assert Promotion(found).plan(PromoteRequest(policy=sites.policy)).notes == ()
 

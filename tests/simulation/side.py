@@ -43,6 +43,10 @@ class WatchedDatabase:
     def name(self) -> str:
         return self._database.name
 
+    @property
+    def is_pipelined(self) -> bool:
+        return self._database.is_pipelined
+
     @contextmanager
     def transaction(self, *, write: bool, **ways: bool) -> Iterator[Connection]:
         kind = "commit" if write else "read"
