@@ -59,6 +59,9 @@ class WatchedDatabase:
         if write:
             self._scheduler.point("after commit")
 
+    def give_back_kept(self) -> None:
+        self._database.give_back_kept()
+
     def close(self) -> None:
         """Stays for the next run."""
 
