@@ -262,10 +262,8 @@ def _ask_idle_connections(engine: Engine) -> None:
         idle_since = record.info.get(_GIVEN_BACK_AT)
         if idle_since is None or time.monotonic() - idle_since < _TRUSTED_SECONDS:
             return
-        try:
-            engine.dialect.do_ping(connection)
-        except engine.dialect.loaded_dbapi.Error as error:
-            raise InvalidatePoolError from error
+        if not _answers(engine, connection):
+            raise InvalidatePoolError
 
 
 def _is_alive(engine: Engine, connection: Connection) -> bool:
@@ -273,6 +271,11 @@ def _is_alive(engine: Engine, connection: Connection) -> bool:
     raw = connection.connection.dbapi_connection
     if raw is None or engine.dialect.name == "sqlite":
         return raw is not None
+    return _answers(engine, raw)
+
+
+def _answers(engine: Engine, raw: Any) -> bool:
+    """Whether a server answers on a connection of the driver."""
     try:
         return engine.dialect.do_ping(raw)
     except engine.dialect.loaded_dbapi.Error:

@@ -52,6 +52,10 @@ class DataOperation(StoredEnum):
     COMPACT = (0, "c")
 
 
+CHANGES = (DataOperation.UPDATE, DataOperation.DELETE)
+"""What two transactions must not both do to the same."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LockComponent:
     """One thing to lock. ``operation`` and ``is_transactional`` are None where the client set

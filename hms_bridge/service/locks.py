@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hms_bridge.backend.work import Work, sql
-from hms_bridge.model.lock import DataOperation, LockRequest, LockResponse
+from hms_bridge.model.lock import CHANGES, LockRequest, LockResponse
 from hms_bridge.service import turn_rules
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import Alike, Look, UnitOfWork, reads, shares, writes
 from hms_bridge.txn import lock_list, locks
 
-_CHANGES = (DataOperation.UPDATE, DataOperation.DELETE)
-
 
 def _lock(unit: UnitOfWork, request: LockRequest) -> LockResponse:
     response = locks.lock(unit, request)
     # Whether they conflict with others is seen at their commit only.
-    if any(component.operation in _CHANGES for component in request.components):
+    if any(component.operation in CHANGES for component in request.components):
         unit.news.append(lambda foresight: foresight.forget((request.txn_id,)))
     return response
 

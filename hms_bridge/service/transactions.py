@@ -32,7 +32,6 @@ from hms_bridge.service.unit_of_work import (
     UnitOfWork,
     reads,
     shares,
-    unforeseen,
     writes,
 )
 from hms_bridge.txn import (
@@ -240,7 +239,7 @@ class TransactionVerbs(VerbFamily):
             if turn_rules.is_single(request):
                 # Where ids are expected, what the openers' lock takes counts as their time, too.
                 kind = ("open", attempt, request)
-                expect = unforeseen if attempt else self._expect_for_all
+                expect = None if attempt else self._expect_for_all
                 alike = Alike(kind, request, self._ask_for_all, expect)
             opened = self._transactions.write(
                 lambda unit: self._open(unit, request), turn_rules.of_open(request), alike

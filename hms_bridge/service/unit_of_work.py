@@ -72,10 +72,6 @@ Look = Callable[[bool], "Sequence[T] | None"]
 """See :data:`hms_bridge.service.shared_writes.Finish`: the results, or None."""
 
 
-def unforeseen(_unit: UnitOfWork, _foresight: Foresight, _requests: Sequence[Any]) -> None:
-    """Nobody knows before."""
-
-
 @dataclass(frozen=True, slots=True)
 class Alike(Generic[T]):
     """How verbs of one ``kind`` are done at once: ``ask`` has their requests, and what it gives
@@ -85,7 +81,7 @@ class Alike(Generic[T]):
     kind: Hashable
     request: Any
     ask: Callable[[UnitOfWork, Sequence[Any]], Look[T] | None]
-    expect: Callable[[UnitOfWork, Foresight, Sequence[Any]], Sequence[T] | None] = unforeseen
+    expect: Callable[[UnitOfWork, Foresight, Sequence[Any]], Sequence[T] | None] | None = None
     """As ``ask``, with the results at once, where it is known what will come of it."""
 
 
@@ -128,7 +124,7 @@ class _Write(Step, Generic[T]):
     ) -> bool:
         """As with :meth:`ask_with`."""
         foresight = self._given.foresight
-        if self._alike is None or foresight is None:
+        if self._alike is None or self._alike.expect is None or foresight is None:
             return False
         writes = [self, *others]
         requests = self._begin_all(writes, connection, now_seconds)

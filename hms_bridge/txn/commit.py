@@ -62,7 +62,7 @@ from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.lock import DataOperation, LockState, LockType
+from hms_bridge.model.lock import CHANGES, DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
 from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
@@ -77,7 +77,7 @@ _L = HIVE_LOCKS.c
 _Q = COMPACTION_QUEUE.c
 _H = COMPLETED_COMPACTIONS.c
 _S = WRITE_SET.c
-_CHANGES = (DataOperation.UPDATE.stored, DataOperation.DELETE.stored)
+_CHANGES = tuple(operation.stored for operation in CHANGES)
 _COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
 _HELD_FROM_OTHERS = (LockType.EXCL_WRITE.stored, LockType.EXCLUSIVE.stored)
 _SAME_RESOURCE = and_(

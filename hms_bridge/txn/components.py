@@ -39,7 +39,7 @@ from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql, json_rows
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.model.ids import TxnId, WriteId
-from hms_bridge.model.lock import DataOperation, LockComponent
+from hms_bridge.model.lock import CHANGES, DataOperation, LockComponent
 from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import DynamicPartitions, TxnState
 from hms_bridge.txn.named_target import is_named, is_of_table, values_of
@@ -49,7 +49,6 @@ from hms_bridge.txn.txn_state import lock_open_txn
 _T = TXN_COMPONENTS.c
 _W = TXN_TO_WRITE_ID.c
 _UNTRACKED = frozenset({DataOperation.SELECT, DataOperation.NO_TXN})
-_CHANGES = frozenset({DataOperation.UPDATE, DataOperation.DELETE})
 _TXN_ID = bindparam("txn_id", type_=BigInteger)
 _IN_DATABASE = bindparam("database", type_=String)
 _OF_TABLE = bindparam("table", type_=String)
@@ -264,7 +263,7 @@ def tracked_rows(
             fixed[(component.scope, operation)] = None
             continue
         table = replace(component.scope, partition=None)
-        if operation in _CHANGES:
+        if operation in CHANGES:
             dynamic[table] = DataOperation.UPDATE
         else:
             dynamic.setdefault(table, DataOperation.INSERT)

@@ -17,6 +17,9 @@ from dataclasses import dataclass, replace
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.txn import TxnToWriteId, TxnType
 
+KINDS = frozenset({TxnType.DEFAULT, TxnType.READ_ONLY})
+"""Of which it is known what their begin and their end do: of others they do more."""
+
 REMEMBERED_MAX = 10_000
 """How many open transactions are remembered; the oldest ones are forgotten."""
 

@@ -60,6 +60,7 @@ from hms_bridge.model.txn import (
     TxnState,
     TxnType,
 )
+from hms_bridge.txn.foresight import KINDS
 from hms_bridge.txn.low_boundary import boundary, low_boundary, remember, remembered
 from hms_bridge.txn.names import require_texts_fit
 from hms_bridge.txn.readers import reads_elsewhere
@@ -101,7 +102,7 @@ def expect_to_open(work: Work, request: OpenTxnsRequest, first: TxnId) -> Opened
     when it is done. None, and nothing is asked, where that cannot be said before."""
     count = _count(request, work.settings.txn)
     known = remembered(work)
-    if request.type not in _EXPECTED or request.repl_policy is not None or known is None:
+    if request.type not in KINDS or request.repl_policy is not None or known is None:
         return None
     began_ms = steady_ms(work.clock)
     lock_txns(work.connection, is_exclusive=False)
@@ -408,7 +409,6 @@ def _open_as_expected(now: ColumnElement[int], row_time: ColumnElement[int]) -> 
     ).select_from(opened)
 
 
-_EXPECTED = (TxnType.DEFAULT, TxnType.READ_ONLY)
 _WATERMARK = TimedSql(_watermark)
 _INSERT_ONE, _OPEN_AT_ONCE = TimedSql(_insert_one), TimedSql(_open_at_once)
 _OPEN_AS_EXPECTED = TimedSql(_open_as_expected)

@@ -37,17 +37,17 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
 )
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.lock import CHANGES, DataOperation
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.txn.abort import OPEN_ONLY
-from hms_bridge.txn.foresight import ExpectedWrites
+from hms_bridge.txn.foresight import KINDS, ExpectedWrites
 from hms_bridge.txn.txn_state import LockedTxns, TxnRow
 from hms_bridge.txn.write_ids import WrittenTable, WrittenTables
 
 _C = TXN_COMPONENTS.c
 _W = TXN_TO_WRITE_ID.c
 _WRITTEN = ("T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID")
-_CHANGES = (DataOperation.UPDATE.stored, DataOperation.DELETE.stored)
+_CHANGES = tuple(operation.stored for operation in CHANGES)
 _COMPLETED = (
     "CTC_TXNID",
     "CTC_DATABASE",
@@ -57,7 +57,6 @@ _COMPLETED = (
     "CTC_UPDATE_DELETE",
 )
 _KIND = func.coalesce(TXNS.c.TXN_TYPE, literal(0, Integer))
-_PLAIN = frozenset({TxnType.DEFAULT, TxnType.READ_ONLY})
 _IsMine = Callable[[ColumnElement[int]], ColumnElement[bool]]
 
 
@@ -67,6 +66,13 @@ def _one(column: ColumnElement[int]) -> ColumnElement[bool]:
 
 def _several(column: ColumnElement[int]) -> ColumnElement[bool]:
     return is_among_few(column, "txn_ids")
+
+
+def _given(txn_ids: Sequence[TxnId]) -> dict[str, Any]:
+    """The values of :func:`_one` for one of them, of :func:`_several` and their count for more."""
+    if len(txn_ids) == 1:
+        return {"txn_id": txn_ids[0]}
+    return {"txn_ids": keys_text(txn_ids), "count": len(txn_ids)}
 
 
 def _ended(
@@ -172,7 +178,7 @@ def expect_ends(
     fails, when it is done. False, and nothing is asked, where they are of several kinds, or of one
     whose commit does more."""
     kinds = {writes.kind for writes in expected}
-    if len(kinds) > 1 or not kinds <= _PLAIN:
+    if len(kinds) > 1 or not kinds <= KINDS:
         return False
     (kind,) = kinds
     rows = [
@@ -180,11 +186,7 @@ def expect_ends(
         for txn_id, writes in zip(txn_ids, expected, strict=True)
         for write in writes.written
     ]
-    given: dict[str, Any] = {"kind": int(kind)}
-    if len(txn_ids) == 1:
-        given["txn_id"] = txn_ids[0]
-    else:
-        given |= {"txn_ids": keys_text(txn_ids), "count": len(txn_ids)}
+    given = {"kind": int(kind), **_given(txn_ids)}
     if rows:
         given |= {"written": json.dumps(rows), "written_count": len(rows)}
     LockedTxns(connection, txn_ids)
@@ -198,12 +200,8 @@ class PlainEnd:
 
     def __init__(self, connection: Connection, txn_ids: Sequence[TxnId]) -> None:
         self._locked = LockedTxns(connection, txn_ids)
-        if len(txn_ids) == 1:
-            self._ended = _END_AT_ONCE.later(connection, txn_id=txn_ids[0])
-        else:
-            self._ended = _END_ALL_AT_ONCE.later(
-                connection, txn_ids=keys_text(txn_ids), count=len(txn_ids)
-            )
+        end = _END_AT_ONCE if len(txn_ids) == 1 else _END_ALL_AT_ONCE
+        self._ended = end.later(connection, **_given(txn_ids))
         self._written = WrittenTables(connection, txn_ids)
 
     @property
