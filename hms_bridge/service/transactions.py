@@ -94,7 +94,7 @@ def _ask_commits(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> Look
 
 def _expect_commits(
     unit: UnitOfWork, foresight: Foresight, requests: Sequence[CommitTxnRequest]
-) -> Sequence[None] | None:
+) -> Callable[[], Sequence[None]] | None:
     outcomes = commit.expect_commits(
         unit.connection, [request.txn_id for request in requests], foresight
     )
@@ -102,7 +102,7 @@ def _expect_commits(
         return None
     for outcome in outcomes.values():
         _log_commit(unit, outcome)
-    return [None] * len(requests)
+    return lambda: [None] * len(requests)
 
 
 def _alike_commits(request: CommitTxnRequest) -> Alike[None] | None:
@@ -111,14 +111,10 @@ def _alike_commits(request: CommitTxnRequest) -> Alike[None] | None:
     return Alike("commit", request, _ask_commits, _expect_commits)
 
 
-def _log_open(
-    unit: UnitOfWork, opened: OpenedTxns, kind: TxnType, *, was_expected: bool = False
-) -> None:
+def _log_open(unit: UnitOfWork, opened: OpenedTxns, kind: TxnType) -> None:
     if opened.is_event_due:
         unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))
-    unit.news.append(
-        lambda foresight: foresight.opened(opened.ids, kind, was_expected=was_expected)
-    )
+    unit.news.append(lambda foresight: foresight.opened(opened.ids, kind))
 
 
 def _log_commit(unit: UnitOfWork, outcome: CommitOutcome) -> None:
@@ -280,7 +276,7 @@ class TransactionVerbs(VerbFamily):
 
     def _expect_for_all(
         self, unit: UnitOfWork, foresight: Foresight, requests: Sequence[OpenTxnsRequest]
-    ) -> Sequence[OpenedTxns] | None:
+    ) -> Callable[[], Sequence[OpenedTxns]] | None:
         first = foresight.next_id()
         if first is None or len(requests) > self._settings.txn.open_batch_max:
             return None
@@ -288,19 +284,15 @@ class TransactionVerbs(VerbFamily):
         together = open_txns.expect_to_open(unit, replace(requests[0], count=len(requests)), first)
         if together is None:
             return None
-        return self._each(unit, requests, together, was_expected=True)
+        each = self._each(unit, requests, together)
+        return lambda: each
 
     def _each(
-        self,
-        unit: UnitOfWork,
-        requests: Sequence[OpenTxnsRequest],
-        together: OpenedTxns,
-        *,
-        was_expected: bool = False,
+        self, unit: UnitOfWork, requests: Sequence[OpenTxnsRequest], together: OpenedTxns
     ) -> Sequence[OpenedTxns]:
         each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
         for opened in each:
-            _log_open(unit, opened, requests[0].type, was_expected=was_expected)
+            _log_open(unit, opened, requests[0].type)
         return each
 
     def get_txn_timeout_ms(self) -> int:
