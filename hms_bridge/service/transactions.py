@@ -25,7 +25,12 @@ from hms_bridge.notification import events, write_log
 from hms_bridge.service import turn_rules
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
-from hms_bridge.service.replica_gate import ask_write_refusal, require_follower, require_replicated
+from hms_bridge.service.replica_gate import (
+    ask_write_refusal,
+    expect_writable,
+    require_follower,
+    require_replicated,
+)
 from hms_bridge.service.unit_of_work import (
     Alike,
     Look,
@@ -47,6 +52,7 @@ from hms_bridge.txn import (
     write_ids,
 )
 from hms_bridge.txn.abort import AbortOutcome
+from hms_bridge.txn.asked_write_ids import expect_write_ids
 from hms_bridge.txn.commit import CommitOutcome
 from hms_bridge.txn.foresight import Foresight
 from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
@@ -177,12 +183,30 @@ def _ask_for_all(
         given = write_ids.allocate_table_write_ids(unit.connection, together, asked)
         for pair in sorted(given.new, key=lambda pair: pair.write_id):
             _log_write_ids(unit, requests[0], [pair])
-        return [
-            tuple(pair for pair in given.pairs if pair.txn_id in request.txn_ids)
-            for request in requests
-        ]
+        return _pairs_of(requests, given.pairs)
 
     return look
+
+
+def _expect_write_ids(
+    unit: UnitOfWork, foresight: Foresight, requests: Sequence[AllocateWriteIdsRequest]
+) -> Callable[[], Sequence[tuple[TxnToWriteId, ...]]] | None:
+    database, table = requests[0].database_name.lower(), requests[0].table_name.lower()
+    first = foresight.next_write_id(database, table)
+    if first is None:
+        return None
+    expect_writable(unit.connection, database)
+    txn_ids = sorted({txn_id for request in requests for txn_id in request.txn_ids})
+    pairs = expect_write_ids(unit.connection, txn_ids, database, table, first)
+    for pair in pairs:
+        _log_write_ids(unit, requests[0], [pair])
+    return lambda: _pairs_of(requests, pairs)
+
+
+def _pairs_of(
+    requests: Sequence[AllocateWriteIdsRequest], pairs: Sequence[TxnToWriteId]
+) -> Sequence[tuple[TxnToWriteId, ...]]:
+    return [tuple(pair for pair in pairs if pair.txn_id in request.txn_ids) for request in requests]
 
 
 def _require_writable(request: AllocateWriteIdsRequest, refusal: Callable[[], str | None]) -> None:
@@ -197,7 +221,7 @@ def _alike_write_ids(
     if not turn_rules.is_new_write(request):
         return None
     kind = ("write id", request.database_name.lower(), request.table_name.lower())
-    return Alike(kind, request, _ask_for_all)
+    return Alike(kind, request, _ask_for_all, _expect_write_ids)
 
 
 def _log_write_ids(

@@ -1,5 +1,5 @@
-"""What a process expects of transactions: which id the next one gets, what those wrote that it
-opened, and where no lock is in the way.
+"""What a process expects of transactions: which ids the next one and the next write get, what those
+wrote that it opened, and where no lock is in the way.
 
 A verb whose outcome is known before can send its rows, its event and the commit in one message,
 instead of waiting for the rows first. Nothing rests on it: each statement that was made from what
@@ -99,6 +99,7 @@ class Foresight:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._last_id: _Guess[TxnId] = _Guess()
+        self._last_write_ids: _Guesses[tuple[str, str], WriteId] = _Guesses()
         self._is_free: _Guesses[tuple[str, str, LockType], bool] = _Guesses()
         self._open: OrderedDict[TxnId, ExpectedWrites] = OrderedDict()
         self._expected: list[_Guess[Any]] = []
@@ -109,6 +110,12 @@ class Foresight:
         with self._lock:
             last = self._look(self._last_id)
             return None if last is None else TxnId(last + 1)
+
+    def next_write_id(self, database: str, table: str) -> WriteId | None:
+        """As :meth:`next_id`, for a write of a table, in lower case."""
+        with self._lock:
+            last = self._look(self._last_write_ids.of((database, table)))
+            return None if last is None else WriteId(last + 1)
 
     def is_free(self, database: str, table: str, types: Iterable[LockType]) -> bool:
         """Whether locks of a table, of types that share it, are likely to be granted at once."""
@@ -134,8 +141,10 @@ class Foresight:
                 self._open.popitem(last=False)
 
     def wrote(self, database: str, table: str, pairs: Sequence[TxnToWriteId]) -> None:
-        """They have write ids of a table."""
+        """They have new write ids of a table, the last that were given."""
         with self._lock:
+            last = max(pair.write_id for pair in pairs)
+            self._last_write_ids.of((database, table)).value = last
             for pair in pairs:
                 expected = self._open.get(pair.txn_id)
                 new = (database, table, pair.write_id)

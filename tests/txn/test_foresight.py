@@ -34,6 +34,11 @@ def fails(foresight: Foresight, look: Callable[[], T]) -> T:
     return expected
 
 
+def wrote(foresight: Foresight, txn: int, write_id: int, table: str = "t") -> None:
+    pair = TxnToWriteId(txn_id=TxnId(txn), write_id=WriteId(write_id))
+    foresight.wrote("d", table, [pair])
+
+
 def test_nothing_is_expected_of_a_database_that_was_not_looked_at() -> None:
     foresight = Foresight()
     assert foresight.next_id() is None
@@ -97,13 +102,24 @@ def test_after_a_failure_nothing_is_known_of_what_is_open() -> None:
 def test_what_was_not_expected_did_not_fail() -> None:
     foresight = Foresight()
     opened(foresight, 7)
-    foresight.locked("d", "t", WRITE, is_granted=True)
-    assert fails(foresight, lambda: foresight.is_free("d", "t", [WRITE]))
-    assert not foresight.is_free("d", "t", [WRITE])
+    wrote(foresight, 7, 3)
+    assert fails(foresight, lambda: foresight.next_write_id("d", "t")) == 4
+    assert foresight.next_write_id("d", "t") is None
     foresight.begin()
     foresight.fail()
     assert foresight.next_id() == 8
     assert foresight.writes_of([TxnId(7)])
+
+
+def test_the_next_write_id_of_a_table_is_expected_after_the_last() -> None:
+    foresight = Foresight()
+    assert foresight.next_write_id("d", "t") is None
+    wrote(foresight, 7, 3)
+    wrote(foresight, 8, 9, "u")
+    assert foresight.next_write_id("d", "t") == 4
+    assert foresight.next_write_id("d", "u") == 10
+    wrote(foresight, 8, 2)
+    assert foresight.next_write_id("d", "t") == 3, "the table was made anew"
 
 
 @pytest.mark.parametrize("kind", [EXCL_WRITE, EXCLUSIVE])
@@ -141,3 +157,11 @@ def test_a_lock_that_waits_says_that_the_next_one_may() -> None:
     foresight.locked("d", "t", WRITE, is_granted=True)
     foresight.locked("d", "t", WRITE, is_granted=False)
     assert not foresight.is_free("d", "t", [WRITE])
+
+
+def test_no_more_tables_are_remembered_than_the_most() -> None:
+    foresight = Foresight()
+    for number in range(REMEMBERED_MAX + 1):
+        wrote(foresight, 7, 3, f"t{number}")
+    assert foresight.next_write_id("d", "t0") is None
+    assert foresight.next_write_id("d", f"t{REMEMBERED_MAX}") == 4
