@@ -85,6 +85,7 @@ class Database:
         transaction may be tried again.
         """
         is_committing = False
+        pipelined: Any = None
         try:
             with (
                 self._sqlite_writer(write=write),
@@ -94,8 +95,8 @@ class Database:
                 connection.begin() as transaction,
             ):
                 if self.is_pipelined:
-                    raw: Any = connection.connection.driver_connection
-                    raw.go_by_indexes(is_wanted=by_indexes)
+                    pipelined = connection.connection.driver_connection
+                    pipelined.go_by_indexes(is_wanted=by_indexes)
                 if self._writer is not None:
                     # A deferred transaction that turns to writing fails at once, busy_timeout or
                     # not. Not by a listener: while one is there, SQLAlchemy looks for more of them
@@ -108,7 +109,7 @@ class Database:
             raise translate(
                 error,
                 self.name,
-                is_committing=is_committing,
+                is_committing=is_committing and (pipelined is None or pipelined.is_in_doubt),
                 has_answered=self._has_answered,
             ) from error
         except UnicodeEncodeError as error:
