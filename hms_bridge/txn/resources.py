@@ -58,10 +58,12 @@ _FORGOTTEN = (
     _Named(COMPLETED_COMPACTIONS, "CC"),
     _Named(COMPACTION_METRICS_CACHE, "CMC"),
 )
-_WRITE_IDS = (_Named(TXN_TO_WRITE_ID, "T2W"), _Named(NEXT_WRITE_ID, "NWI"))
+# Before all others, and the counter first: who is giving a write id holds its row, and what he
+# writes down meanwhile is there to be found only once that is waited for.
+_WRITE_IDS = (_Named(NEXT_WRITE_ID, "NWI"), _Named(TXN_TO_WRITE_ID, "T2W"))
 _RENAMED = (
-    *_FORGOTTEN,
     *_WRITE_IDS,
+    *_FORGOTTEN,
     _Named(HIVE_LOCKS, "HL"),
     _Named(WRITE_SET, "WS"),
     _Named(MIN_HISTORY_WRITE_ID, "MH"),
@@ -70,13 +72,13 @@ _RENAMED = (
 
 def forget_database(connection: Connection, database: str) -> None:
     """The database was dropped."""
-    for named in (*_FORGOTTEN, *_WRITE_IDS):
+    for named in (*_WRITE_IDS, *_FORGOTTEN):
         connection.execute(delete(named.table).where(named.database == database.lower()))
 
 
 def forget_table(connection: Connection, database: str, table: str) -> None:
     """The table was dropped."""
-    for named in (*_FORGOTTEN, *_WRITE_IDS):
+    for named in (*_WRITE_IDS, *_FORGOTTEN):
         connection.execute(
             delete(named.table).where(
                 named.database == database.lower(), named.name == table.lower()
