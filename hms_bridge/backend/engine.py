@@ -20,7 +20,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool
 
-from hms_bridge.backend.failures import translate
+from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.errors import BackendError, ConfigError
 
@@ -295,6 +295,12 @@ def _pipeline(engine: Engine) -> None:
         # poolers refuse those. Servers before 11 do not know the setting.
         connection.pgconn.exec_(_NO_COMPILER)
         return connection
+
+    @event.listens_for(engine, "handle_error")
+    def failed(context: ExceptionContext) -> None:
+        # As one that is lost it takes all others with it.
+        if has_stale_plan(context.original_exception):
+            context.is_disconnect = True
 
 
 def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:

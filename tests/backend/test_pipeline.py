@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import sleep
 from typing import Any
 
@@ -335,6 +335,54 @@ def test_texts_that_the_server_has_forgotten_are_prepared_again(database: Databa
     with database.transaction(write=True) as connection:
         put(connection, 3)
     assert keys(database) == [1, 3]
+
+
+@pytest.fixture
+def widened(database: Database) -> Iterator[Callable[[], None]]:
+    """What gives a column another type, as an upgrade of Hive's schema does."""
+
+    def change(length: int) -> None:
+        with database.transaction(write=True) as connection:
+            column = AUX_TABLE.c.MT_COMMENT.name
+            kind = f'ALTER TABLE "{AUX_TABLE.name}" ALTER COLUMN "{column}" TYPE varchar({length})'
+            connection.execute(text(kind))
+
+    yield lambda: change(300)
+    database.close()
+    change(255)
+
+
+def test_texts_whose_columns_have_another_type_are_prepared_again(
+    database: Database, widened: Callable[[], None]
+) -> None:
+    """On all connections: each would fail for as long as the server runs."""
+    comments = FixedSql(select(AUX_TABLE.c.MT_COMMENT))
+    with (
+        database.transaction(write=False) as first,
+        database.transaction(write=False) as second,
+    ):
+        assert [*comments.all(first), *comments.all(second)] == []
+    widened()
+    with pytest.raises(RetryableBackendError), database.transaction(write=False) as connection:
+        comments.all(connection)
+    with (
+        database.transaction(write=False) as first,
+        database.transaction(write=False) as second,
+    ):
+        assert [*comments.all(first), *comments.all(second)] == []
+
+
+def test_so_are_those_of_the_driver(database: Database, widened: Callable[[], None]) -> None:
+    def look() -> None:
+        with database.transaction(write=False) as connection:
+            connection.execute(select(AUX_TABLE.c.MT_COMMENT)).all()
+
+    for _ in range(8):
+        look()
+    widened()
+    with pytest.raises(RetryableBackendError):
+        look()
+    look()
 
 
 def test_rollbacks_of_the_driver_forget_no_text(database: Database) -> None:
