@@ -68,8 +68,6 @@ def translate(
         error, _POSTGRESQL_STATES, _MYSQL_CODES, _SQLITE_WORDS
     ):
         return RetryableBackendError(f"{database}: {reason}")
-    if has_stale_plan(cause):
-        return RetryableBackendError(f"{database}: {reason}")
     if isinstance(error, PoolTimeoutError):
         return BackendError(
             f"{database}: no free connection; close transactions sooner or raise the pool size"
