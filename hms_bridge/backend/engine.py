@@ -20,7 +20,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool
 
-from hms_bridge.backend.failures import translate
+from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.errors import BackendError, ConfigError
 
@@ -85,6 +85,7 @@ class Database:
         transaction may be tried again.
         """
         is_committing = False
+        pipelined: Any = None
         try:
             with (
                 self._sqlite_writer(write=write),
@@ -94,8 +95,8 @@ class Database:
                 connection.begin() as transaction,
             ):
                 if self.is_pipelined:
-                    raw: Any = connection.connection.driver_connection
-                    raw.go_by_indexes(is_wanted=by_indexes)
+                    pipelined = connection.connection.driver_connection
+                    pipelined.go_by_indexes(is_wanted=by_indexes)
                 if self._writer is not None:
                     # A deferred transaction that turns to writing fails at once, busy_timeout or
                     # not. Not by a listener: while one is there, SQLAlchemy looks for more of them
@@ -108,7 +109,7 @@ class Database:
             raise translate(
                 error,
                 self.name,
-                is_committing=is_committing,
+                is_committing=is_committing and (pipelined is None or pipelined.is_in_doubt),
                 has_answered=self._has_answered,
             ) from error
         except UnicodeEncodeError as error:
@@ -294,6 +295,12 @@ def _pipeline(engine: Engine) -> None:
         # poolers refuse those. Servers before 11 do not know the setting.
         connection.pgconn.exec_(_NO_COMPILER)
         return connection
+
+    @event.listens_for(engine, "handle_error")
+    def failed(context: ExceptionContext) -> None:
+        # As one that is lost it takes all others with it.
+        if has_stale_plan(context.original_exception):
+            context.is_disconnect = True
 
 
 def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:

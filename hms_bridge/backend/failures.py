@@ -30,6 +30,9 @@ _UNIQUE_CODES = frozenset({1062})
 _UNIQUE_WORDS = ("UNIQUE constraint failed",)
 _POSTGRESQL_STATES = frozenset({"40001", "40P01", "55P03", "26000"})
 """The last one: a pooler or the driver has dropped a prepared text, which is prepared again."""
+_STALE_PLAN = "RevalidateCachedQuery"
+"""Where PostgreSQL fails, with the state of many other failures, for a prepared text whose columns
+have got another type since."""
 _TROUBLES = frozenset({"08", "57", "58", "F0", "XX"})
 _FULL_STATES = frozenset({"53100"})
 _FULL_CODES = frozenset({1021, 1114})
@@ -88,6 +91,12 @@ def translate(
             "try again"
         )
     return (CommitUnknownError if is_unknown else BackendError)(f"{database}: {reason}")
+
+
+def has_stale_plan(cause: BaseException) -> bool:
+    """Whether a text was prepared before a table was altered, as by an upgrade of Hive's schema. It
+    fails for as long as its connection lives, and so do those of all others."""
+    return getattr(getattr(cause, "diag", None), "source_function", None) == _STALE_PLAN
 
 
 def _unfit(error: DataError) -> str:

@@ -21,7 +21,7 @@ import psycopg
 from psycopg import IsolationLevel
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, ExecStatus, TransactionStatus
+from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, TransactionStatus
 from psycopg.pq.abc import PGresult
 
 from hms_bridge.backend.prepared_text import PreparedText
@@ -87,6 +87,12 @@ _SCANS = {
 }
 
 
+def _is_told(result: PGresult) -> bool:
+    """Whether it is the server that says that it has not done a statement. What the driver makes of
+    a lost connection has no state."""
+    return result.status in _FAILED and bool(result.error_field(DiagnosticField.SQLSTATE))
+
+
 class PipelinedConnection(psycopg.Connection[Row]):
     """As psycopg's, and :meth:`ask`. Used by one thread at a time."""
 
@@ -97,8 +103,15 @@ class PipelinedConnection(psycopg.Connection[Row]):
         self._text_codec: Any = None
         self._wants_indexes = False
         self._goes_by_indexes: bool | None = False
+        self._is_in_doubt = False
         self._arrivals = select.poll()
         self._arrivals.register(self.pgconn.socket, select.POLLIN)
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Of a commit that has failed: whether it may have been done. Not if it was never sent, nor
+        if the server gave up on a statement before it, be it that it ended the connection."""
+        return self._is_in_doubt
 
     def go_by_indexes(self, *, is_wanted: bool) -> None:
         """From the next transaction on: whether plans are to read rows by indexes alone.
@@ -141,9 +154,11 @@ class PipelinedConnection(psycopg.Connection[Row]):
             # Cut off between question and answer: what comes next would be taken for the answer.
             self.pgconn.finish()
             raise
-        for result in results:
+        for place, result in enumerate(results, 1):
             if result.status in _FAILED:
                 error = error_from_result(result, encoding=self.info.encoding)
+                if _is_told(result) and place < len(held):
+                    self._is_in_doubt = False
                 if error.sqlstate == _NO_SUCH_TEXT:
                     self._known_texts.clear()
                 raise error
@@ -168,8 +183,8 @@ class PipelinedConnection(psycopg.Connection[Row]):
         return super().cursor(*args, **kwargs)
 
     def commit(self) -> None:
-        """With all that is held back, in one message."""
-        held = self._held_back
+        """With all that is held back, in one message. See :attr:`is_in_doubt` if it fails."""
+        held, self._is_in_doubt = self._held_back, False
         if len(held) == 1 and held[0].text is _BEGIN:
             held.clear()
         elif held or self.pgconn.transaction_status == TransactionStatus.INTRANS:
@@ -178,6 +193,7 @@ class PipelinedConnection(psycopg.Connection[Row]):
             for answer in held:
                 answer.keep()
         else:
+            self._is_in_doubt = True
             super().commit()
 
     def _begin(self) -> None:
@@ -224,12 +240,21 @@ class PipelinedConnection(psycopg.Connection[Row]):
                     failure = self._prepare_text(answer.text)
                     if failure is not None:
                         return [failure]
+        if held[-1].text is _COMMIT:
+            self._hear_of_an_end()
+            self._is_in_doubt = True
         if len(held) > 1:
             return self._send_together(held, is_prepared=is_prepared)
         (answer,) = held
         if is_prepared:
             return [self.pgconn.exec_prepared(answer.text.name, answer.values)]
         return [self.pgconn.exec_params(answer.text.sql, answer.values)]
+
+    def _hear_of_an_end(self) -> None:
+        """Raises OperationalError if the server has ended the connection before: nobody would know
+        then whether a commit that is sent was done."""
+        while self._arrivals.poll(0):
+            self.pgconn.consume_input()
 
     def _prepare_text(self, text: PreparedText) -> PGresult | None:
         """The failure, if it is no statement of this database."""
@@ -253,9 +278,15 @@ class PipelinedConnection(psycopg.Connection[Row]):
         self._flush_all()
         results: list[PGresult] = []
         while True:
-            while pgconn.is_busy():
-                self._arrivals.poll()
-                pgconn.consume_input()
+            try:
+                while pgconn.is_busy():
+                    self._arrivals.poll()
+                    pgconn.consume_input()
+            except psycopg.OperationalError:
+                # The server has said, before it ended the connection, which one it gave up on.
+                if any(map(_is_told, results)):
+                    return results
+                raise
             result = pgconn.get_result()
             if result is None:
                 if pgconn.status == ConnStatus.BAD:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Column, Connection, Table, and_, delete, select, update
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, delete, select, update
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import (
@@ -26,6 +26,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
+from hms_bridge.errors import MetaError
 from hms_bridge.model.target import TableName
 from hms_bridge.model.txn import TxnState
 
@@ -58,10 +59,12 @@ _FORGOTTEN = (
     _Named(COMPLETED_COMPACTIONS, "CC"),
     _Named(COMPACTION_METRICS_CACHE, "CMC"),
 )
-_WRITE_IDS = (_Named(TXN_TO_WRITE_ID, "T2W"), _Named(NEXT_WRITE_ID, "NWI"))
+# Before all others, and the counter first: who is giving a write id holds its row, and what he
+# writes down meanwhile is there to be found only once that is waited for.
+_WRITE_IDS = (_Named(NEXT_WRITE_ID, "NWI"), _Named(TXN_TO_WRITE_ID, "T2W"))
 _RENAMED = (
-    *_FORGOTTEN,
     *_WRITE_IDS,
+    *_FORGOTTEN,
     _Named(HIVE_LOCKS, "HL"),
     _Named(WRITE_SET, "WS"),
     _Named(MIN_HISTORY_WRITE_ID, "MH"),
@@ -70,13 +73,13 @@ _RENAMED = (
 
 def forget_database(connection: Connection, database: str) -> None:
     """The database was dropped."""
-    for named in (*_FORGOTTEN, *_WRITE_IDS):
+    for named in (*_WRITE_IDS, *_FORGOTTEN):
         connection.execute(delete(named.table).where(named.database == database.lower()))
 
 
 def forget_table(connection: Connection, database: str, table: str) -> None:
     """The table was dropped."""
-    for named in (*_FORGOTTEN, *_WRITE_IDS):
+    for named in (*_WRITE_IDS, *_FORGOTTEN):
         connection.execute(
             delete(named.table).where(
                 named.database == database.lower(), named.name == table.lower()
@@ -109,17 +112,44 @@ def forget_partitions(
 
 
 def rename_table(connection: Connection, old: TableName, new: TableName) -> None:
-    """The table has another name, or lies in another database."""
+    """The table has another name, or lies in another database. Raises MetaError if write ids that
+    are not forgotten were given under that name."""
     before = TableName.lower(old.database, old.table)
     after = TableName.lower(new.database, new.table)
     if before == after:
         return
+    _clear_name(connection, before, after)
     for named in _RENAMED:
         connection.execute(
             update(named.table)
-            .where(named.database == before.database, named.name == before.table)
+            .where(_is_of(named, before))
             .values({named.database: after.database, named.name: after.table})
         )
+
+
+def _clear_name(connection: Connection, before: TableName, after: TableName) -> None:
+    """Write ids are counted under names that no table has, too: of one that was not made in the
+    end, or for who did not know that it was gone."""
+    counter, owners = _WRITE_IDS
+    counted = select(counter.table).with_for_update()
+    if connection.execute(counted.where(_is_of(counter, after))).first() is None:
+        return
+    if connection.execute(counted.where(_is_of(counter, before))).first() is None:
+        return
+    written = select(TXN_TO_WRITE_ID.c.T2W_TXNID).where(_is_of(owners, after))
+    writers = connection.scalars(written.order_by(TXN_TO_WRITE_ID.c.T2W_TXNID).limit(10)).all()
+    if writers:
+        named = ", ".join(f"txnid:{txn_id}" for txn_id in writers)
+        raise MetaError(
+            f"{before.database}.{before.table} cannot be called {after.database}.{after.table}: "
+            f"write ids were given under that name, of a table that is not there ({named}); take "
+            "another name, or try again when these transactions have ended and are forgotten"
+        )
+    connection.execute(delete(counter.table).where(_is_of(counter, after)))
+
+
+def _is_of(named: _Named, table: TableName) -> ColumnElement[bool]:
+    return and_(named.database == table.database, named.name == table.table)
 
 
 def rename_partition(connection: Connection, database: str, table: str, old: str, new: str) -> None:

@@ -44,6 +44,7 @@ SUITES = {
         "tests/service/test_objects_of_one_moment.py",
         "tests/service/test_shared_writes.py",
         "tests/service/test_as_expected.py",
+        "tests/service/test_expected_histories.py",
         "tests/service/test_truncations.py",
         "tests/server/test_constraints.py",
         "tests/archive",

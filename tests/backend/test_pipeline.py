@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
+from collections.abc import Callable, Iterator
 from time import sleep
 from typing import Any
 
@@ -157,31 +160,148 @@ def test_a_refusal_at_the_commit_is_no_doubt_about_it(database: Database) -> Non
     assert keys(database) == []
 
 
-def test_a_connection_that_is_lost_while_committing_leaves_a_doubt(database: Database) -> None:
+def end_connection(pid: int) -> None:
+    """As an administrator does, or a server that stops."""
     assert SERVER_URL is not None
     other = open_database(SERVER_URL)
-    kill = FixedSql(select(text("pg_terminate_backend(:pid)")))
+    with other.transaction(write=False) as connection:
+        connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+    other.close()
+
+
+@pytest.fixture
+def slow_commits(database: Database) -> Iterator[None]:
+    """Of who puts rows."""
+    with database.transaction(write=True) as connection:
+        connection.execute(
+            text(
+                "CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS "
+                "'BEGIN PERFORM pg_sleep(60); RETURN NULL; END'"
+            )
+        )
+        connection.execute(
+            text(
+                f'CREATE CONSTRAINT TRIGGER slowly AFTER INSERT ON "{AUX_TABLE.name}" '
+                "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION be_slow()"
+            )
+        )
+    yield
+    with database.transaction(write=True) as connection:
+        connection.execute(text("DROP FUNCTION be_slow() CASCADE"))
+
+
+def when_it_waits(pid: int) -> threading.Thread:
+    """End the connection once the server is asleep for it."""
+
+    def end() -> None:
+        assert SERVER_URL is not None
+        other = open_database(SERVER_URL)
+        waits = text("SELECT wait_event FROM pg_stat_activity WHERE pid = :pid")
+        with other.transaction(write=False) as connection:
+            while connection.scalar(waits, {"pid": pid}) != "PgSleep":
+                sleep(0.01)
+        other.close()
+        end_connection(pid)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    return thread
+
+
+@pytest.mark.usefixtures("slow_commits")
+def test_a_connection_that_is_lost_while_committing_leaves_a_doubt(database: Database) -> None:
     with pytest.raises(CommitUnknownError), database.transaction(write=True) as connection:
         ((pid,),) = PID.all(connection)
         put(connection, 1)
-        with other.transaction(write=False) as killing:
-            killing.execute(kill.statement, {"pid": pid})  # type: ignore[call-overload]
-        threading.Event().wait(0.3)
-    other.close()
+        ending = when_it_waits(pid)
+    ending.join()
     assert keys(database) == [], "and the next transaction has another connection"
 
 
-def test_a_connection_that_is_lost_before_can_be_tried_again(database: Database) -> None:
-    assert SERVER_URL is not None
-    other = open_database(SERVER_URL)
+def test_one_that_is_lost_at_a_statement_before_the_commit_leaves_none(database: Database) -> None:
+    slow = FixedSql(text("SELECT pg_sleep(60)"))
     with pytest.raises(DatabaseGoneError), database.transaction(write=True) as connection:
         ((pid,),) = PID.all(connection)
-        with other.transaction(write=False) as killing:
-            killing.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        put(connection, 1)
+        slow.later(connection)
+        put(connection, 2)
+        ending = when_it_waits(pid)
+    ending.join()
+    assert keys(database) == []
+
+
+def test_one_that_is_lost_before_the_commit_is_sent_leaves_none(database: Database) -> None:
+    with pytest.raises(DatabaseGoneError), database.transaction(write=True) as connection:
+        ((pid,),) = PID.all(connection)
+        put(connection, 1)
+        end_connection(pid)
+        threading.Event().wait(0.3)
+    assert keys(database) == []
+
+
+def test_one_that_was_lost_between_two_transactions_can_be_tried_again(database: Database) -> None:
+    """Which it is not asked, as it has been idle for a moment only."""
+    with database.transaction(write=True) as connection:
+        ((pid,),) = PID.all(connection)
+        put(connection, 1)
+    end_connection(pid)
+    threading.Event().wait(0.3)
+    with pytest.raises(DatabaseGoneError), database.transaction(write=True) as connection:
+        put(connection, 2)
+    with database.transaction(write=True) as connection:
+        put(connection, 3)
+    assert keys(database) == [1, 3]
+
+
+def test_nothing_is_sent_to_a_server_that_has_gone_without_a_word(database: Database) -> None:
+    """As one that crashed, or was cut off: what it might do then, nobody would hear of."""
+    with database.transaction(write=True) as connection:
+        raw: Any = connection.connection.driver_connection
+        put(connection, 1)
+    with socket.socket(fileno=os.dup(raw.fileno())) as other_end:
+        other_end.shutdown(socket.SHUT_RD)
+    with pytest.raises(DatabaseGoneError), database.transaction(write=True) as connection:
+        put(connection, 2)
+    assert keys(database) == [1]
+
+
+def test_news_of_the_server_are_no_end_of_a_connection(database: Database) -> None:
+    """It also sends what nobody has asked for just now."""
+    with database.transaction(write=True) as connection:
+        ((pid,),) = PID.all(connection)
+        send(connection, "LISTEN news")
+    assert SERVER_URL is not None
+    other = open_database(SERVER_URL)
+    with other.transaction(write=True) as connection:
+        send(connection, "NOTIFY news")
+    other.close()
+    threading.Event().wait(0.3)
+    with database.transaction(write=True) as connection:
+        put(connection, 1)
+    with database.transaction(write=True) as connection:
+        assert PID.all(connection) == [(pid,)]
+    assert keys(database) == [1]
+
+
+def test_a_statement_that_took_too_long_leaves_no_doubt_about_the_commit(
+    database: Database,
+) -> None:
+    slow = FixedSql(text("SELECT pg_sleep(60)"))
+    with pytest.raises(BackendError) as caught, database.transaction(write=True) as connection:
+        send(connection, "SET LOCAL statement_timeout = 100")
+        put(connection, 1)
+        slow.later(connection)
+    assert not isinstance(caught.value, CommitUnknownError)
+    assert keys(database) == []
+
+
+def test_a_connection_that_is_lost_before_can_be_tried_again(database: Database) -> None:
+    with pytest.raises(DatabaseGoneError), database.transaction(write=True) as connection:
+        ((pid,),) = PID.all(connection)
+        end_connection(pid)
         threading.Event().wait(0.3)
         put(connection, 1)
         ONE.all(connection)
-    other.close()
     assert keys(database) == []
 
 
@@ -226,6 +346,54 @@ def test_texts_that_the_server_has_forgotten_are_prepared_again(database: Databa
     with database.transaction(write=True) as connection:
         put(connection, 3)
     assert keys(database) == [1, 3]
+
+
+@pytest.fixture
+def widened(database: Database) -> Iterator[Callable[[], None]]:
+    """What gives a column another type, as an upgrade of Hive's schema does."""
+
+    def change(length: int) -> None:
+        with database.transaction(write=True) as connection:
+            column = AUX_TABLE.c.MT_COMMENT.name
+            kind = f'ALTER TABLE "{AUX_TABLE.name}" ALTER COLUMN "{column}" TYPE varchar({length})'
+            connection.execute(text(kind))
+
+    yield lambda: change(300)
+    database.close()
+    change(255)
+
+
+def test_texts_whose_columns_have_another_type_are_prepared_again(
+    database: Database, widened: Callable[[], None]
+) -> None:
+    """On all connections: each would fail for as long as the server runs."""
+    comments = FixedSql(select(AUX_TABLE.c.MT_COMMENT))
+    with (
+        database.transaction(write=False) as first,
+        database.transaction(write=False) as second,
+    ):
+        assert [*comments.all(first), *comments.all(second)] == []
+    widened()
+    with pytest.raises(RetryableBackendError), database.transaction(write=False) as connection:
+        comments.all(connection)
+    with (
+        database.transaction(write=False) as first,
+        database.transaction(write=False) as second,
+    ):
+        assert [*comments.all(first), *comments.all(second)] == []
+
+
+def test_so_are_those_of_the_driver(database: Database, widened: Callable[[], None]) -> None:
+    def look() -> None:
+        with database.transaction(write=False) as connection:
+            connection.execute(select(AUX_TABLE.c.MT_COMMENT)).all()
+
+    for _ in range(8):
+        look()
+    widened()
+    with pytest.raises(RetryableBackendError):
+        look()
+    look()
 
 
 def test_rollbacks_of_the_driver_forget_no_text(database: Database) -> None:

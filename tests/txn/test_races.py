@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier, Event
 from time import monotonic, sleep
@@ -13,9 +14,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, literal, select
 
+from hms_bridge.backend.schema.notification_tables import NOTIFICATION_SEQUENCE
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     MIN_HISTORY_LEVEL,
+    TXN_TO_WRITE_ID,
     TXNS,
     WRITE_SET,
 )
@@ -262,3 +265,42 @@ def test_readers_see_whole_states_while_others_write(txns: Txns) -> None:
             assert in_snapshot == sorted(in_snapshot, reverse=True)
             in_list = [write_ids.is_valid(write_id) for _, write_id in pairs]
             assert in_list == sorted(in_list, reverse=True)
+
+
+@pytest.mark.skipif(not SERVER_URL, reason="SQLite has one writer at a time")
+@pytest.mark.parametrize("verb", ["drop", "rename"])
+def test_a_write_id_that_is_given_while_a_table_goes_goes_with_it(world: World, verb: str) -> None:
+    """Else the table that is made again there could give no write id of that number, nor any after
+    it; and the one of another name would take for committed what was written under it."""
+    world.create_table()
+    txns = world.txns
+    held = txns.open(3)
+    for txn in held[:2]:
+        assert txns.allocate(txn)
+    with ThreadPoolExecutor(2) as pool:
+        # Who logs an event waits for this row, with all that he did before.
+        with world.engine.transaction(write=True) as connection:
+            connection.execute(select(NOTIFICATION_SEQUENCE).with_for_update())
+            given = pool.submit(txns.allocate, held[2])
+            sleep(0.5)
+            gone = pool.submit(_go, world, verb)
+            sleep(0.5)
+        assert given.result(60) == [3]
+        gone.result(60)
+    left = {(row["T2W_TABLE"], row["T2W_WRITEID"]) for row in world.records(TXN_TO_WRITE_ID)}
+    if verb == "drop":
+        assert left == set()
+        world.create_table()
+        assert [txns.allocate(txns.open_one()) for _ in range(4)] == [[1], [2], [3], [4]]
+    else:
+        assert left == {("u", 1), ("u", 2), ("u", 3)}
+
+
+def _go(world: World, verb: str) -> None:
+    if verb == "drop":
+        world.metastore.drop_table(world.database, "t", is_data_deleted=False)
+        return
+    # Its files stay where they are: who moves them looks for writers, too.
+    table = world.describe()
+    place = replace(table.storage, location=f"file:{world.warehouse}/elsewhere")
+    world.metastore.alter_table(world.database, "t", replace(table, name="u", storage=place))

@@ -1,3 +1,6 @@
+import pytest
+from sqlalchemy import delete
+
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_METRICS_CACHE,
     COMPACTION_QUEUE,
@@ -10,6 +13,7 @@ from hms_bridge.backend.schema.txn_tables import (
     WRITE_SET,
 )
 from hms_bridge.backend.work import sql
+from hms_bridge.errors import MetaError
 from hms_bridge.model.compaction import DeltaCount
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.target import TableName, Target
@@ -93,6 +97,36 @@ def test_a_renamed_table(world: World, txns: Txns) -> None:
         assert _names(world, "_TABLE", table) == {"u", "v"}, table.name
     assert _names(world, "_DATABASE", *FORGOTTEN) == {"db", "new"}
     assert txns.valid("new.v").high_watermark == 4
+
+
+def test_a_name_under_which_somebody_writes_is_not_taken(world: World, txns: Txns) -> None:
+    """As of a CREATE TABLE AS SELECT that goes on: its write ids would be those of the table."""
+    _fill(world)
+    other = txns.open_one()
+    txns.allocate(other, table="v")
+    renamed = TableName("db", "t"), TableName("db", "v")
+    with pytest.raises(MetaError, match=f"db.t cannot be called db.v: .*txnid:{other}"):
+        world.do(sql(resources.rename_table), *renamed)
+    assert _names(world, "_TABLE", *WRITE_IDS) == {"t", "u", "v"}
+
+
+def test_a_name_under_which_somebody_wrote_is_free_again(world: World, txns: Txns) -> None:
+    _fill(world)
+    for txn in (txns.open_one(), txns.open_one()):
+        txns.allocate(txn, table="v")
+        txns.commit(txn)
+    before = txns.valid("db.t")
+    world.execute(delete(TXN_TO_WRITE_ID).where(TXN_TO_WRITE_ID.c.T2W_TABLE == "v"))
+    world.do(sql(resources.rename_table), TableName("db", "t"), TableName("db", "v"))
+    assert txns.valid("db.v").high_watermark == before.high_watermark
+    assert txns.allocate(txns.open_one(), table="v") == [before.high_watermark + 1]
+
+
+def test_a_table_without_write_ids_takes_those_of_its_new_name(world: World, txns: Txns) -> None:
+    writer = txns.open_one()
+    txns.allocate(writer, table="v")
+    world.do(sql(resources.rename_table), TableName("db", "t"), TableName("db", "v"))
+    assert txns.allocate(txns.open_one(), table="v") == [2]
 
 
 def test_a_renamed_partition(world: World) -> None:
