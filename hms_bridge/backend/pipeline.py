@@ -65,6 +65,11 @@ class PipelineAnswer:
         """The connection has it."""
         self._result = result
 
+    def keep(self) -> None:
+        """Read it now: after the commit another thread may use the connection."""
+        if self._rows is None and self._result is not None:
+            self._rows = self._connection.read(self._result)
+
     def _come(self) -> PGresult:
         if self._result is None:
             self._connection.send_held()
@@ -185,6 +190,8 @@ class PipelinedConnection(psycopg.Connection[Row]):
         elif held or self.pgconn.transaction_status == TransactionStatus.INTRANS:
             held.append(PipelineAnswer(self, _COMMIT, ()))
             self._commit_held()
+            for answer in held:
+                answer.keep()
         else:
             self._is_in_doubt = True
             super().commit()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     ColumnElement,
     Connection,
@@ -14,12 +16,16 @@ from sqlalchemy import (
     bindparam,
     delete,
     exists,
+    func,
     insert,
+    literal,
+    or_,
     select,
     update,
 )
 
 from hms_bridge.backend.columns import Columns, name_or_none
+from hms_bridge.backend.dialect import or_fault
 from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.catalog_tables import DATABASE_PARAMS, DBS, SERDES, TBLS
 from hms_bridge.backend.schema.dependent_tables import (
@@ -105,6 +111,25 @@ def ask_parameters(
     where there is no such database."""
     answer = _PARAMETERS.later(connection, name=name, catalog=catalog)
     return lambda: {key: value or "" for key, value in answer.rows}
+
+
+@cache
+def _none_of(keys: tuple[str, ...]) -> FixedSql:
+    here = DATABASE_PARAMS.join(DBS, DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID)
+    is_one = or_(*(DATABASE_PARAMS.c.PARAM_KEY == key for key in keys))
+    checked = or_fault(func.count(), func.count() == literal(0, BigInteger), "a database is marked")
+    return FixedSql(
+        select(checked)
+        .select_from(here)
+        .where(DBS.c.NAME == bindparam("name"), DBS.c.CTLG_NAME == bindparam("catalog"), is_one)
+    )
+
+
+def expect_no_parameter(
+    connection: Connection, name: str, keys: tuple[str, ...], catalog: str = DEFAULT_CATALOG
+) -> None:
+    """Fails, when it is done, if a database has one of these parameters; on PostgreSQL only."""
+    _none_of(keys).later(connection, name=name, catalog=catalog)
 
 
 def require_database(

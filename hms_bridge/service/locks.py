@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from hms_bridge.backend.work import Work, sql
-from hms_bridge.model.lock import CHANGES, LockRequest, LockResponse
+from hms_bridge.backend.work import sql
+from hms_bridge.model.lock import CHANGES, LockComponent, LockRequest, LockResponse, LockState
 from hms_bridge.service import turn_rules
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import Alike, Look, UnitOfWork, reads, shares, writes
-from hms_bridge.txn import lock_list, locks
+from hms_bridge.txn import lock_list, locks, plain_locks
+from hms_bridge.txn.foresight import Foresight
 
 
 def _lock(unit: UnitOfWork, request: LockRequest) -> LockResponse:
     response = locks.lock(unit, request)
-    # Whether they conflict with others is seen at their commit only.
-    if any(component.operation in CHANGES for component in request.components):
-        unit.news.append(lambda foresight: foresight.forget((request.txn_id,)))
+    _tell(unit, request, is_granted=response.state is LockState.ACQUIRED)
     return response
 
 
@@ -24,12 +23,48 @@ def _alike(request: LockRequest) -> Alike[LockResponse] | None:
     if not locks.may_come_together(request):
         return None
     scope = request.components[0].scope
-    return Alike(("lock", scope.database, scope.table), request, _ask_each)
+    return Alike(("lock", scope.database, scope.table), request, _ask_each, _expect_each)
 
 
-def _ask_each(work: Work, requests: Sequence[LockRequest]) -> Look[LockResponse] | None:
-    look = locks.ask_each(work, requests)
-    return None if look is None else lambda _is_in_turn: look()
+def _ask_each(unit: UnitOfWork, requests: Sequence[LockRequest]) -> Look[LockResponse] | None:
+    ask = locks.ask_each(unit, requests)
+    if ask is None:
+        return None
+
+    def look(_is_in_turn: bool) -> Sequence[LockResponse]:
+        responses = ask()
+        for request, response in zip(requests, responses, strict=True):
+            _tell(unit, request, is_granted=response.state is LockState.ACQUIRED)
+        return responses
+
+    return look
+
+
+def _expect_each(
+    unit: UnitOfWork, foresight: Foresight, requests: Sequence[LockRequest]
+) -> Callable[[], Sequence[LockResponse]] | None:
+    look = plain_locks.expect_locks(unit, foresight, requests)
+    if look is not None:
+        for request in requests:
+            _tell(unit, request, is_granted=True)
+    return look
+
+
+def _tell(unit: UnitOfWork, request: LockRequest, *, is_granted: bool) -> None:
+    for component in map(locks.lowered, request.components):
+        # Whether they conflict with others is seen at their commit only.
+        if component.operation in CHANGES:
+            unit.news.append(lambda foresight: foresight.forget((request.txn_id,)))
+        unit.news.append(_news(component, is_granted=is_granted))
+
+
+def _news(component: LockComponent, *, is_granted: bool) -> Callable[[Foresight], None]:
+    scope = component.scope
+    assert scope.database is not None
+    database = scope.database
+    return lambda foresight: foresight.locked(
+        database, scope.table, component.type, is_granted=is_granted
+    )
 
 
 class LockVerbs(VerbFamily):

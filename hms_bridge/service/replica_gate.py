@@ -65,17 +65,25 @@ _DEFINITIONS = frozenset(
 )
 
 
+_KEPT = (TARGET_FOR, FENCED)
+
+
 def ask_write_refusal(connection: Connection, database_name: str) -> Callable[[], str | None]:
     """As :func:`write_refusal`, for who asks more before he looks at it."""
     parameters = databases.ask_parameters(connection, database_name.lower())
 
     def look() -> str | None:
         # Nearly all databases have neither, and are not read as a whole.
-        if parameters().keys().isdisjoint((TARGET_FOR, FENCED)):
+        if parameters().keys().isdisjoint(_KEPT):
             return None
         return write_refusal(connection, database_name)
 
     return look
+
+
+def expect_writable(connection: Connection, database_name: str) -> None:
+    """Fails, when it is done, for a database that loads keep, or that is fenced; of PostgreSQL."""
+    databases.expect_no_parameter(connection, database_name.lower(), _KEPT)
 
 
 def write_refusal(connection: Connection, database_name: str) -> str | None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from hms_bridge.backend.connection import Connection, DatabaseFailure
 from hms_bridge.backend.engine import Database
@@ -94,6 +94,11 @@ class Step(ABC):
         where it is not known."""
 
     @abstractmethod
+    def look_back(self) -> None:
+        """What :meth:`expect_with` did is committed, and what came of it is there. Raises
+        nothing."""
+
+    @abstractmethod
     def ask_with(
         self, others: Sequence[Any], connection: Connection, now_seconds: int
     ) -> Finish | None:
@@ -123,10 +128,23 @@ class Way(IntEnum):
 S = TypeVar("S", bound=Step)
 
 
+class Expectations(Protocol):
+    """What steps expect (:class:`hms_bridge.txn.foresight.Foresight`), and whether it was so."""
+
+    def begin(self) -> None:
+        """Nothing is expected yet."""
+
+    def hold(self) -> None:
+        """All was as expected since it began."""
+
+    def fail(self) -> None:
+        """Something was not."""
+
+
 class SharedWrites(Generic[S]):
     """Does steps that come at the same time together. ``end``: what is left to do at the end of
-    their transaction. ``committed`` hears of those that were, before the next are done. ``failed``
-    hears that something was not as expected. ``now_seconds``: the time that all of a batch have."""
+    their transaction. ``committed`` hears of those that were, before the next are done.
+    ``now_seconds``: the time that all of a batch have."""
 
     def __init__(
         self,
@@ -134,13 +152,13 @@ class SharedWrites(Generic[S]):
         now_seconds: Callable[[], int],
         end: Callable[[Connection, Sequence[S]], None],
         committed: Callable[[Sequence[S]], None],
-        failed: Callable[[], None],
+        expectations: Expectations | None = None,
     ) -> None:
         self._database = database
         self._now_seconds = now_seconds
         self._end = end
         self._committed = committed
-        self._failed = failed
+        self._expectations = expectations
         self._in_turn_left = 0
         self._turns: SharedTurns[S] = SharedTurns(
             self._do,
@@ -165,6 +183,8 @@ class SharedWrites(Generic[S]):
     def _do(self, steps: Sequence[S]) -> None:
         """Leaves undone, neither done nor refused, what is to be done alone."""
         batch = _Batch(sorted(steps, key=_place))
+        if self._expectations is not None:
+            self._expectations.begin()
         if self._in_turn_left or not self._database.is_pipelined:
             self._in_turn_left = max(0, self._in_turn_left - 1)
             batch.way = Way.IN_TURN
@@ -172,8 +192,10 @@ class SharedWrites(Generic[S]):
             try:
                 self._commit(batch)
             except _UnsafeError as error:
-                if batch.way is Way.AS_EXPECTED and error.way is Way.TOGETHER:
-                    self._failed()
+                if self._expectations is not None:
+                    if batch.way is Way.AS_EXPECTED and error.way is Way.TOGETHER:
+                        self._expectations.fail()
+                    self._expectations.begin()
                 batch.way = error.way
                 self._in_turn_left = IN_TURN_COUNT if error.way is Way.IN_TURN else 0
             else:
@@ -202,6 +224,15 @@ class SharedWrites(Generic[S]):
             if batch.is_single:
                 raise
             return
+        self._tell(batch)
+
+    def _tell(self, batch: _Batch[S]) -> None:
+        """That it is committed."""
+        if batch.expects:
+            for step in batch.kept:
+                step.look_back()
+            if self._expectations is not None:
+                self._expectations.hold()
         self._committed(batch.kept)
         for step in batch.kept:
             step.is_done = True

@@ -25,7 +25,12 @@ from hms_bridge.notification import events, write_log
 from hms_bridge.service import turn_rules
 from hms_bridge.service.aborts import as_told, log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
-from hms_bridge.service.replica_gate import ask_write_refusal, require_follower, require_replicated
+from hms_bridge.service.replica_gate import (
+    ask_write_refusal,
+    expect_writable,
+    require_follower,
+    require_replicated,
+)
 from hms_bridge.service.unit_of_work import (
     Alike,
     Look,
@@ -47,6 +52,7 @@ from hms_bridge.txn import (
     write_ids,
 )
 from hms_bridge.txn.abort import AbortOutcome
+from hms_bridge.txn.asked_write_ids import expect_write_ids
 from hms_bridge.txn.commit import CommitOutcome
 from hms_bridge.txn.foresight import Foresight
 from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
@@ -94,7 +100,7 @@ def _ask_commits(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> Look
 
 def _expect_commits(
     unit: UnitOfWork, foresight: Foresight, requests: Sequence[CommitTxnRequest]
-) -> Sequence[None] | None:
+) -> Callable[[], Sequence[None]] | None:
     outcomes = commit.expect_commits(
         unit.connection, [request.txn_id for request in requests], foresight
     )
@@ -102,7 +108,7 @@ def _expect_commits(
         return None
     for outcome in outcomes.values():
         _log_commit(unit, outcome)
-    return [None] * len(requests)
+    return lambda: [None] * len(requests)
 
 
 def _alike_commits(request: CommitTxnRequest) -> Alike[None] | None:
@@ -111,14 +117,10 @@ def _alike_commits(request: CommitTxnRequest) -> Alike[None] | None:
     return Alike("commit", request, _ask_commits, _expect_commits)
 
 
-def _log_open(
-    unit: UnitOfWork, opened: OpenedTxns, kind: TxnType, *, was_expected: bool = False
-) -> None:
+def _log_open(unit: UnitOfWork, opened: OpenedTxns, kind: TxnType) -> None:
     if opened.is_event_due:
         unit.events.append(events.txns_opened(opened.ids, unit.now_seconds))
-    unit.news.append(
-        lambda foresight: foresight.opened(opened.ids, kind, was_expected=was_expected)
-    )
+    unit.news.append(lambda foresight: foresight.opened(opened.ids, kind))
 
 
 def _log_commit(unit: UnitOfWork, outcome: CommitOutcome) -> None:
@@ -181,12 +183,30 @@ def _ask_for_all(
         given = write_ids.allocate_table_write_ids(unit.connection, together, asked)
         for pair in sorted(given.new, key=lambda pair: pair.write_id):
             _log_write_ids(unit, requests[0], [pair])
-        return [
-            tuple(pair for pair in given.pairs if pair.txn_id in request.txn_ids)
-            for request in requests
-        ]
+        return _pairs_of(requests, given.pairs)
 
     return look
+
+
+def _expect_write_ids(
+    unit: UnitOfWork, foresight: Foresight, requests: Sequence[AllocateWriteIdsRequest]
+) -> Callable[[], Sequence[tuple[TxnToWriteId, ...]]] | None:
+    database, table = requests[0].database_name.lower(), requests[0].table_name.lower()
+    first = foresight.next_write_id(database, table)
+    if first is None:
+        return None
+    expect_writable(unit.connection, database)
+    txn_ids = sorted({txn_id for request in requests for txn_id in request.txn_ids})
+    pairs = expect_write_ids(unit.connection, txn_ids, database, table, first)
+    for pair in pairs:
+        _log_write_ids(unit, requests[0], [pair])
+    return lambda: _pairs_of(requests, pairs)
+
+
+def _pairs_of(
+    requests: Sequence[AllocateWriteIdsRequest], pairs: Sequence[TxnToWriteId]
+) -> Sequence[tuple[TxnToWriteId, ...]]:
+    return [tuple(pair for pair in pairs if pair.txn_id in request.txn_ids) for request in requests]
 
 
 def _require_writable(request: AllocateWriteIdsRequest, refusal: Callable[[], str | None]) -> None:
@@ -201,7 +221,7 @@ def _alike_write_ids(
     if not turn_rules.is_new_write(request):
         return None
     kind = ("write id", request.database_name.lower(), request.table_name.lower())
-    return Alike(kind, request, _ask_for_all)
+    return Alike(kind, request, _ask_for_all, _expect_write_ids)
 
 
 def _log_write_ids(
@@ -280,7 +300,7 @@ class TransactionVerbs(VerbFamily):
 
     def _expect_for_all(
         self, unit: UnitOfWork, foresight: Foresight, requests: Sequence[OpenTxnsRequest]
-    ) -> Sequence[OpenedTxns] | None:
+    ) -> Callable[[], Sequence[OpenedTxns]] | None:
         first = foresight.next_id()
         if first is None or len(requests) > self._settings.txn.open_batch_max:
             return None
@@ -288,19 +308,15 @@ class TransactionVerbs(VerbFamily):
         together = open_txns.expect_to_open(unit, replace(requests[0], count=len(requests)), first)
         if together is None:
             return None
-        return self._each(unit, requests, together, was_expected=True)
+        each = self._each(unit, requests, together)
+        return lambda: each
 
     def _each(
-        self,
-        unit: UnitOfWork,
-        requests: Sequence[OpenTxnsRequest],
-        together: OpenedTxns,
-        *,
-        was_expected: bool = False,
+        self, unit: UnitOfWork, requests: Sequence[OpenTxnsRequest], together: OpenedTxns
     ) -> Sequence[OpenedTxns]:
         each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
         for opened in each:
-            _log_open(unit, opened, requests[0].type, was_expected=was_expected)
+            _log_open(unit, opened, requests[0].type)
         return each
 
     def get_txn_timeout_ms(self) -> int:

@@ -81,8 +81,11 @@ class Alike(Generic[T]):
     kind: Hashable
     request: Any
     ask: Callable[[UnitOfWork, Sequence[Any]], Look[T] | None]
-    expect: Callable[[UnitOfWork, Foresight, Sequence[Any]], Sequence[T] | None] | None = None
-    """As ``ask``, with the results at once, where it is known what will come of it."""
+    expect: (
+        Callable[[UnitOfWork, Foresight, Sequence[Any]], Callable[[], Sequence[T]] | None] | None
+    ) = None
+    """As ``ask``, where it is known what will come of it; the results are looked at once it is
+    committed, which must not fail."""
 
 
 class _Write(Step, Generic[T]):
@@ -103,6 +106,7 @@ class _Write(Step, Generic[T]):
         self._given = given
         self._alike = alike
         self._logged, self._place_in_log = NOTHING, slice(0)
+        self._look_back: Callable[[], None] | None = None
         self.points: tuple[HookEvent, ...] = ()
 
     @property
@@ -128,11 +132,17 @@ class _Write(Step, Generic[T]):
             return False
         writes = [self, *others]
         requests = self._begin_all(writes, connection, now_seconds)
-        results = self._alike.expect(self.unit, foresight, requests)
-        if results is None:
+        look = self._alike.expect(self.unit, foresight, requests)
+        if look is None:
             return False
-        self._give(writes, results)
+        require_own_definitions(connection, self.unit.events)
+        self._look_back = lambda: _give(writes, look())
         return True
+
+    def look_back(self) -> None:
+        """As with :meth:`expect_with`, for all that were done with it."""
+        if self._look_back is not None:
+            self._look_back()
 
     def ask_with(
         self, others: Sequence[_Write[T]], connection: Connection, now_seconds: int
@@ -149,13 +159,9 @@ class _Write(Step, Generic[T]):
         results = look(is_in_turn)
         if results is None:
             return False
-        self._give(writes, results)
-        return True
-
-    def _give(self, writes: Sequence[_Write[T]], results: Sequence[T]) -> None:
-        for write, result in zip(writes, results, strict=True):
-            write.result = result
+        _give(writes, results)
         require_own_definitions(self.unit.connection, self.unit.events)
+        return True
 
     def _begin_all(
         self, writes: Sequence[_Write[T]], connection: Connection, now_seconds: int
@@ -166,7 +172,7 @@ class _Write(Step, Generic[T]):
         return [write._alike.request for write in writes if write._alike is not None]
 
     def _begin(self, connection: Connection, now_seconds: int) -> None:
-        self._logged, self.points = NOTHING, ()
+        self._logged, self.points, self._look_back = NOTHING, (), None
         self.unit = UnitOfWork(
             connection, self._given.clock, self._given.settings, now_seconds=now_seconds
         )
@@ -202,7 +208,7 @@ class Transactions:
         self._shared: SharedWrites[_Write[Any]] | None = None
         if shares_turns and not has_inner_hooks:
             self._shared = SharedWrites(
-                database, self._now_seconds, self._end, self._learn, self._forget_what_was_expected
+                database, self._now_seconds, self._end, self._learn, self.foresight
             )
 
     def close(self) -> None:
@@ -286,10 +292,6 @@ class Transactions:
             for write in writes:
                 for tell in write.unit.news:
                     tell(self.foresight)
-
-    def _forget_what_was_expected(self) -> None:
-        if self.foresight is not None:
-            self.foresight.fail()
 
     def _now_seconds(self) -> int:
         return self.clock.now_ms() // 1000
@@ -386,6 +388,11 @@ def shares(
         )
 
     return in_transaction
+
+
+def _give(writes: Sequence[_Write[T]], results: Sequence[T]) -> None:
+    for write, result in zip(writes, results, strict=True):
+        write.result = result
 
 
 def _hand_out(writes: Sequence[_Write[Any]], logged: Logged, points: Sequence[HookEvent]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     ColumnElement,
     Connection,
@@ -25,7 +26,7 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.batches import is_among_few, keys_text
-from hms_bridge.backend.dialect import is_postgresql
+from hms_bridge.backend.dialect import is_postgresql, or_fault
 from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql, locking
 from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.txn_tables import (
@@ -38,6 +39,7 @@ from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import TxnState, TxnToWriteId, TxnType
 
+_COUNT = bindparam("count", type_=BigInteger)
 _N = NEXT_WRITE_ID.c
 _W = TXN_TO_WRITE_ID.c
 HERE = {
@@ -60,11 +62,10 @@ HELD = KeyedSql(
 )
 
 
-def _give_at_once() -> Select[Any]:
+def _given(*conditions: ColumnElement[bool]) -> tuple[CTE, Sequence[CTE]]:
     """Count, write down and note in the locks that came first, in one statement; no row, and
     nothing done, unless all are writers without an id and the table has a counter. Their rows are
-    locked."""
-    count = bindparam("count", type_=BigInteger)
+    locked. What is given, and what else is done."""
     asked = (
         select(
             TXNS.c.TXN_ID.label("id"),
@@ -73,7 +74,7 @@ def _give_at_once() -> Select[Any]:
         .where(is_among_few(TXNS.c.TXN_ID, "keys"), _IS_WRITER)
         .cte("asked")
     )
-    are_all = select(func.count()).select_from(asked).scalar_subquery() == count
+    are_all = select(func.count()).select_from(asked).scalar_subquery() == _COUNT
     is_held = exists().where(IS_HERE, is_among_few(_W.T2W_TXNID, "keys"))
     taken = (
         update(NEXT_WRITE_ID)
@@ -82,9 +83,10 @@ def _give_at_once() -> Select[Any]:
             _N.NWI_TABLE == HERE["table"],
             are_all,
             ~is_held,
+            *conditions,
         )
-        .values({_N.NWI_NEXT: _N.NWI_NEXT + count})
-        .returning((_N.NWI_NEXT - count).label("first"))
+        .values({_N.NWI_NEXT: _N.NWI_NEXT + _COUNT})
+        .returning((_N.NWI_NEXT - _COUNT).label("first"))
         .cte("taken")
     )
     write_id = cast(taken.c.first + asked.c.place, BigInteger)
@@ -107,12 +109,39 @@ def _give_at_once() -> Select[Any]:
         .values(TC_WRITEID=given.c.write_id)
     )
     written = insert(TXN_TO_WRITE_ID).from_select(names, row)
-    return select(given.c.txn_id, given.c.write_id).add_cte(
-        written.cte("written"), informed.cte("informed")
-    )
+    return given, (written.cte("written"), informed.cte("informed"))
+
+
+def _give_at_once() -> Select[Any]:
+    given, others = _given()
+    return select(given.c.txn_id, given.c.write_id).add_cte(*others)
+
+
+def _give_as_expected() -> Select[Any]:
+    """Fails unless all get one, from ``first`` on."""
+    given, others = _given(_N.NWI_NEXT == bindparam("first", type_=BigInteger))
+    checked = or_fault(func.count(), func.count() == _COUNT, "other write ids are given")
+    return select(checked).select_from(given).add_cte(*others)
 
 
 _GIVE_AT_ONCE = FixedSql(_give_at_once())
+_GIVE_AS_EXPECTED = FixedSql(_give_as_expected())
+
+
+def expect_write_ids(
+    connection: Connection, txn_ids: Sequence[TxnId], database: str, table: str, first: WriteId
+) -> tuple[TxnToWriteId, ...]:
+    """Write ids for writers without one, if the next one is ``first``; else the statement fails,
+    when it is done. Names in lower case, transactions ascending."""
+    LOCK_WRITERS.later(connection, txn_ids)
+    here = {"database": database, "table": table}
+    _GIVE_AS_EXPECTED.later(
+        connection, keys=keys_text(txn_ids), count=len(txn_ids), first=first, **here
+    )
+    return tuple(
+        TxnToWriteId(txn_id=txn_id, write_id=WriteId(first + place))
+        for place, txn_id in enumerate(txn_ids)
+    )
 
 
 class AskedWriteIds:

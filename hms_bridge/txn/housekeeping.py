@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, and_, delete, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, update
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import (
@@ -159,22 +159,26 @@ def forget_txns(work: Work) -> int:
 
 
 def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
-    """The last committed transaction below each row that stays, and that up to the boundary."""
-    before, staying = TXNS.alias().c, TXNS.alias().c
-    is_committed = and_(before.TXN_STATE == TxnState.COMMITTED.value, before.TXN_ID > 0)
-    highest = select(func.max(before.TXN_ID)).where(is_committed)
-    below = highest.where(before.TXN_ID < staying.TXN_ID).correlate(staying.TXN_ID.table)
-    txn_ids = connection.scalars(
-        select(below.scalar_subquery()).where(
-            staying.TXN_ID <= boundary,
-            or_(
-                staying.TXN_STATE == TxnState.OPEN.value,
-                exists().where(TXN_COMPONENTS.c.TC_TXNID == staying.TXN_ID),
-                exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == staying.TXN_ID),
-            ),
-        )
-    ).all()
-    last = connection.scalar(highest.where(before.TXN_ID <= boundary))
+    """The last committed transaction below each row that stays, and that up to the boundary.
+
+    Rows are gone through once, as ten thousand may stay side by side: to look below each of them
+    would be to go through all of them ten thousand times.
+    """
+    is_committed = and_(_T.TXN_STATE == TxnState.COMMITTED.value, _T.TXN_ID > 0)
+    before = func.max(case((is_committed, _T.TXN_ID))).over(order_by=_T.TXN_ID, rows=(None, -1))
+    rows = (
+        select(_T.TXN_ID, _T.TXN_STATE, before.label("below"))
+        .where(_T.TXN_ID <= boundary)
+        .subquery()
+        .c
+    )
+    stays = or_(
+        rows.TXN_STATE == TxnState.OPEN.value,
+        exists().where(TXN_COMPONENTS.c.TC_TXNID == rows.TXN_ID),
+        exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == rows.TXN_ID),
+    )
+    txn_ids = connection.scalars(select(rows.below).where(stays).distinct()).all()
+    last = connection.scalar(select(func.max(_T.TXN_ID)).where(is_committed, _T.TXN_ID <= boundary))
     return {txn_id for txn_id in (*txn_ids, last) if txn_id is not None}
 
 

@@ -141,7 +141,7 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     connection = work.connection
     if not request.components:
         raise MetaError("a lock request without components; name what to lock")
-    components = tuple(_lower(component) for component in request.components)
+    components = tuple(lowered(component) for component in request.components)
     for wanted in components:
         require_fitting(wanted.scope)
     # Before an id is taken: who waits for the transaction's row must not hold the counter, which
@@ -174,7 +174,7 @@ def ask_each(
     connection = work.connection
     if not is_postgresql(connection):
         return None
-    components = [_lower(request.components[0]) for request in requests]
+    components = [lowered(request.components[0]) for request in requests]
     txn_ids = [request.txn_id for request in requests]
     for wanted in components:
         require_fitting(wanted.scope)
@@ -283,7 +283,8 @@ class _Blocked:
     by: _LockRow
 
 
-def _lower(component: LockComponent) -> LockComponent:
+def lowered(component: LockComponent) -> LockComponent:
+    """With names as they are stored. Raises MetaError for one that names no database."""
     given = component.scope
     if not given.database:
         raise MetaError("a lock request that names no database; name what to lock")

@@ -26,6 +26,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, locking, send
+from hms_bridge.backend.pipeline import PipelinedConnection
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE
 from hms_bridge.errors import (
     BackendError,
@@ -302,6 +303,16 @@ def test_a_connection_that_is_lost_before_can_be_tried_again(database: Database)
         put(connection, 1)
         ONE.all(connection)
     assert keys(database) == []
+
+
+def test_what_came_with_the_commit_is_read_before_others_have_the_connection(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database.transaction(write=True) as connection:
+        one = ONE.later(connection)
+        put(connection, 1)
+    monkeypatch.setattr(PipelinedConnection, "read", lambda *_: pytest.fail("it is another's"))
+    assert one.rows == [(1,)]
 
 
 def test_an_answer_that_was_undone_is_none(database: Database) -> None:

@@ -4,9 +4,7 @@ one message to PostgreSQL, and the same outcome as without, whatever others did 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import pytest
@@ -21,86 +19,16 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
 from hms_bridge.repl.format.stored_message import message_json
 from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.open import open_local_metastore
-from hms_bridge.txn import low_boundary
-from hms_bridge.txn.open_txns import OpenTxnLimit
 from tests.conformance import objects
 from tests.conformance.objects import abort, commit, events_after, open_txn, write_id
 from tests.support.crowd import Crowd
-from tests.support.databases import SERVER_URL, fresh_url
+from tests.support.databases import SERVER_URL
+from tests.support.one_database import Side
 
 pytestmark = pytest.mark.skipif(
     not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
 )
 T = TypeVar("T")
-
-
-class Side:
-    """A server of the database, whose verbs come from a client's thread."""
-
-    def __init__(self, url: str, warehouse: Path) -> None:
-        self.metastore = open_local_metastore(url, warehouse=str(warehouse))
-        self._client = ThreadPoolExecutor(1)
-
-    def __call__(self, verb: Callable[..., T], *given: Any, **named: Any) -> T:
-        return self._client.submit(verb, self.metastore, *given, **named).result()
-
-    def close(self) -> None:
-        self._client.shutdown()
-        self.metastore.close()
-
-
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return fresh_url(tmp_path)
-
-
-@pytest.fixture
-def long_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is looked up anew each moment, with a message of its own, is not on a slow machine."""
-    monkeypatch.setattr(low_boundary, "REMEMBERED_MS", 600_000)
-    monkeypatch.setattr(OpenTxnLimit, "_INTERVAL_MS", 600_000)
-
-
-@pytest.fixture
-def side(url: str, tmp_path: Path, long_memory: None) -> Iterator[Side]:  # noqa: ARG001
-    """One that has opened a transaction before."""
-    side = Side(url, tmp_path / "warehouse")
-    for _ in range(2):
-        side(commit, side(open_txn))
-    yield side
-    side.close()
-
-
-@pytest.fixture
-def other(url: str, side: Side, tmp_path: Path) -> Iterator[Side]:
-    other = Side(url, tmp_path / "warehouse")
-    yield other
-    other.close()
-
-
-@pytest.fixture
-def table(side: Side) -> str:
-    """Its database."""
-    database = side(objects.new_database)
-    side(objects.new_table, database)
-    return database
-
-
-@pytest.fixture
-def messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many statements went in each message."""
-    from hms_bridge.backend.pipeline import PipelinedConnection
-
-    sent: list[int] = []
-    really = PipelinedConnection._send_all
-
-    def send_all(raw: Any, held: Any) -> Any:
-        sent.append(len(held))
-        return really(raw, held)
-
-    monkeypatch.setattr(PipelinedConnection, "_send_all", send_all)
-    return sent
 
 
 def told(side: Side, after: int) -> list[tuple[str, Any]]:

@@ -9,7 +9,8 @@ are done at once, and asked for in one message, which only PostgreSQL does: ther
 go in the order of what they lock is seen here as the order of their events. That locks which come
 together may be in each other's way is looked at for all at once on PostgreSQL only, too:
 `test_locks_that_come_together_are_granted_as_those_that_come_one_by_one` dies with that there. So
-does `tests/service/test_as_expected.py` there, if what is sent as expected is not held to it.
+do `test_as_expected.py`, `test_locks_as_expected.py` and `test_write_ids_as_expected.py` in
+`tests/service` there, if what is sent as expected is not held to it.
 """
 
 from __future__ import annotations
