@@ -46,6 +46,9 @@ from changemanager.removal import (
     DeletionReport,
     Removal,
     RemovalWork,
+    SameCheck,
+    always_same,
+    fail_changed,
     in_state,
     log_deletion,
     unplanned_changes,
@@ -161,7 +164,7 @@ class DeleteProtocol:
         *,
         begun: Sequence[ArchiveIntent] | None = None,
         require_lease: Callable[[], None] = never_lost,
-        require_same: Callable[[], None] = never_lost,
+        require_same: SameCheck = always_same,
     ) -> tuple[DeletionReport | ChangeManagerError | OSError, ...]:
         """Archive and delete victims that, as the caller knows now, may go: of each, in their
         order, what became of it, or why it failed, which stops no other.
@@ -169,12 +172,13 @@ class DeleteProtocol:
         All rows are written before anything is touched, and each step of all rows is one step of
         the store. Takes up an interrupted row of a victim; one that is out of date, or names what
         was not seen, is abandoned and a new one is made. Afterwards the rows are DELETED.
-        `require_lease` is called before each step, and raises if the caller may not go on; so does
-        `require_same` before each victim is archived, and before victims of a few files are
-        deleted together (FILES_AT_ONCE), after they were looked at. Besides the errors
-        of `plan`: ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError,
-        ChecksumMismatchError (the row stays, call again later); DirectoryChangedError,
-        ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
+        `require_lease` is called before each step, and raises if the caller may not go on.
+        `require_same` is asked before each victim is archived, and before victims of a few files
+        are deleted together (FILES_AT_ONCE), after they were looked at; the rows of those that it
+        names stay open. Besides the errors of `plan`: ArchiveBusyError, ArchiveUnwritableError,
+        ArchiveCollisionError, ChecksumMismatchError (the row stays, call again later);
+        DirectoryChangedError, ArchivedFileLostError (the row is ABANDONED, calling again plans
+        anew).
         """
         works = [RemovalWork(removal, self._resolve(removal.victim)) for removal in removals]
         rows = begun
@@ -286,12 +290,14 @@ class DeleteProtocol:
         works: Sequence[RemovalWork],
         *,
         require_lease: Callable[[], None] = never_lost,
-        require_same: Callable[[], None] = never_lost,
+        require_same: SameCheck = always_same,
     ) -> None:
         """Bring rows from the state in which they are to DELETED."""
         require_lease()
         for work in in_state(works, IntentState.PLANNED):
-            require_same()
+            fail_changed([work], require_same)
+            if work.error is not None:
+                continue
             with work.failing(), self._abandoning(work):
                 work.kept = self._archive_files(work, require_lease)
                 work.is_archived_now = True
@@ -302,7 +308,7 @@ class DeleteProtocol:
                     with work.failing(), self._abandoning(work):
                         self._look_again(work)
                 # After the look, so that little time goes by until the last of them is gone.
-                require_same()
+                fail_changed(in_state(group, IntentState.ARCHIVED), require_same)
                 for work in in_state(group, IntentState.ARCHIVED):
                     with work.failing(), self._abandoning(work):
                         self._delete(work, require_lease)

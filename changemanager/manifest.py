@@ -419,12 +419,20 @@ class ArchiveLeases(Protocol):
         """
         ...
 
+    def take_leases(self, names: Collection[str], owner: str, now_ms: int) -> frozenset[str]:
+        """The same of several in one step, each for itself: those that are the owner's now."""
+        ...
+
     def renew_lease(self, name: str, owner: str, now_ms: int) -> bool:
         """The owner is alive; False if another one has taken it, or it was given back."""
         ...
 
     def end_lease(self, name: str, owner: str) -> None:
         """Give it back; no effect if it is another's."""
+        ...
+
+    def end_leases(self, names: Collection[str], owner: str) -> None:
+        """The same of several in one step."""
         ...
 
     def lease_owner(self, name: str) -> str | None:

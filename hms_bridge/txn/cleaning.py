@@ -126,9 +126,10 @@ def readers(work: Work, entries: Sequence[Compaction]) -> Readers:
     )
 
 
-def mark_cleaning_started(work: Work, compaction_id: CompactionId) -> None:
+def mark_cleanings_started(work: Work, compaction_ids: Sequence[CompactionId]) -> None:
     """Record the start; nothing for an entry that is not queued."""
-    _START.later(work, entry=compaction_id)
+    for compaction_id in sorted(compaction_ids):
+        _START.later(work, entry=compaction_id)
 
 
 def mark_cleaning_postponed(

@@ -144,11 +144,30 @@ def show_compactions(
 ) -> tuple[Compaction, ...]:
     """Queue and history: what is not compacted yet, the oldest request first; then the rest, what
     happened last first."""
-    asked = request or ShowCompactionsRequest()
+    (shown,) = show_each(connection, [request or ShowCompactionsRequest()])
+    return shown
+
+
+def show_each(
+    connection: Connection, requests: Sequence[ShowCompactionsRequest]
+) -> tuple[tuple[Compaction, ...], ...]:
+    """Several at once."""
+    answers = [(asked, *_ask_where_it_may_be(connection, asked)) for asked in requests]
+    return tuple(_shown(*answer) for answer in answers)
+
+
+def _ask_where_it_may_be(
+    connection: Connection, asked: ShowCompactionsRequest
+) -> tuple[Answer, Answer | None]:
     queued = _ask(connection, COMPACTION_QUEUE, "CQ_", asked)
-    ended = None
-    if asked.state not in _QUEUED_ONLY:
-        ended = _ask(connection, COMPLETED_COMPACTIONS, "CC_", asked)
+    if asked.state in _QUEUED_ONLY:
+        return queued, None
+    return queued, _ask(connection, COMPLETED_COMPACTIONS, "CC_", asked)
+
+
+def _shown(
+    asked: ShowCompactionsRequest, queued: Answer, ended: Answer | None
+) -> tuple[Compaction, ...]:
     entries = [from_queue(queue_fields(row)) for row in queued.rows]
     if ended is not None:
         entries += [from_history(history_fields(row)) for row in ended.rows]

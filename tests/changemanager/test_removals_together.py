@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from changemanager import delete_protocol
-from changemanager.errors import ArchivedFileLostError, IntentError, LeaseLostError
+from changemanager.errors import (
+    ArchivedFileLostError,
+    ChangeManagerError,
+    IntentError,
+    LeaseLostError,
+)
 from changemanager.lease import never_lost
 from changemanager.manifest import IntentState
-from changemanager.removal import DeletionReport, Removal, RemovalWork
+from changemanager.removal import DeletionReport, Removal, RemovalWork, always_same
 from tests.support.archive_world import ArchiveWorld, context
 from tests.support.faults import CrashError, FarVolume, FaultyVolume, LinklessVolume
 
@@ -47,9 +52,12 @@ def remove_all(
         )
         for victim in VICTIMS
     ]
-    return world.protocol.remove_all(
-        removals, require_same=require_same, require_lease=require_lease
-    )
+
+    def check(asked: Sequence[Removal]) -> Sequence[ChangeManagerError | None]:
+        require_same()
+        return always_same(asked)
+
+    return world.protocol.remove_all(removals, require_same=check, require_lease=require_lease)
 
 
 def is_there(world: ArchiveWorld, victim: str) -> bool:

@@ -350,6 +350,9 @@ class InMemoryManifest:
         self._leases[name] = (owner, now_ms)
         return True
 
+    def take_leases(self, names: Collection[str], owner: str, now_ms: int) -> frozenset[str]:
+        return frozenset(name for name in names if self.take_lease(name, owner, now_ms))
+
     def renew_lease(self, name: str, owner: str, now_ms: int) -> bool:
         if self._leases.get(name, ("", 0))[0] != owner:
             return False
@@ -359,6 +362,10 @@ class InMemoryManifest:
     def end_lease(self, name: str, owner: str) -> None:
         if self._leases.get(name, ("", 0))[0] == owner:
             del self._leases[name]
+
+    def end_leases(self, names: Collection[str], owner: str) -> None:
+        for name in names:
+            self.end_lease(name, owner)
 
     def lease_owner(self, name: str) -> str | None:
         return self._leases[name][0] if name in self._leases else None

@@ -149,7 +149,7 @@ class TestWhen:
     def test_a_postponed_entry_waits_from_its_last_try(self, world: World, txns: Txns) -> None:
         mine = txns.compacted(_written(txns))
         world.clock.advance_ms(DAY_MS)
-        world.metastore.mark_cleaning_started(mine.id)
+        world.metastore.mark_cleanings_started([mine.id])
         world.metastore.mark_cleaning_postponed(mine, reason="busy", retry_retention_ms=300_000)
         (row,) = world.records(COMPACTION_QUEUE)
         assert (row["CQ_STATE"], row["CQ_ERROR_MESSAGE"]) == ("r", "busy")
