@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from changemanager.archive import ChangeManager
 from changemanager.clock import Clock
-from changemanager.containment import require_contained
+from changemanager.containment import RealPaths, require_contained
 from changemanager.errors import (
     ArchivedFileLostError,
     ChangeManagerConfigError,
@@ -83,11 +83,11 @@ class DeleteProtocol:
         self._clock = clock
         self._new_id = new_id
 
-    def _contained(self, removal: Removal) -> Location:
+    def _contained(self, removal: Removal, real_paths: RealPaths) -> Location:
         """The victim, which may be deleted. Raises PathNotContainedError."""
         place = self._resolve(removal.victim)
         spared = self.archive.spared if self.archive else ()
-        require_contained(place, self._resolve(removal.root), spared)
+        require_contained(place, self._resolve(removal.root), spared, real_paths)
         return place
 
     def plan(self, removal: Removal, place: Location) -> ArchiveIntent | None:
@@ -184,9 +184,11 @@ class DeleteProtocol:
         rows = begun
         if rows is None:
             rows = self._intents.intents(_OPEN, victims=[work.place.uri for work in works])
+        real_paths = RealPaths()
         for work in works:
             with work.failing():
-                self._begin(work, [row for row in rows if row.victim == work.place.uri])
+                begun_here = [row for row in rows if row.victim == work.place.uri]
+                self._begin(work, begun_here, real_paths)
         planned = [work.intent for work in works if work.intent and not work.is_resumed]
         if planned:
             require_lease()
@@ -197,10 +199,12 @@ class DeleteProtocol:
         self._drive(works, require_lease=require_lease, require_same=require_same)
         return tuple(work.outcome for work in works)
 
-    def _begin(self, work: RemovalWork, rows: Sequence[ArchiveIntent]) -> None:
+    def _begin(
+        self, work: RemovalWork, rows: Sequence[ArchiveIntent], real_paths: RealPaths
+    ) -> None:
         """Find an interrupted row to go on with, or plan; no row for a victim that is not there."""
         removal = work.removal
-        place = self._contained(removal)
+        place = self._contained(removal, real_paths)
         for intent in rows:
             is_gone = place.status() is None
             is_same_kind = (intent.cmroot is not None) == removal.is_archived
