@@ -42,7 +42,14 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from hms_bridge.backend.batches import batches, given_keys, is_among, keys_text
+from hms_bridge.backend.batches import (
+    batches,
+    given_keys,
+    is_among,
+    is_among_texts,
+    keys_text,
+    texts_text,
+)
 from hms_bridge.backend.dialect import (
     insert_if_missing,
     insert_unless_there,
@@ -239,14 +246,16 @@ def locking(
 
 
 class TextKeyedSql:
-    """A statement about the rows of some keys that are texts: fixed for one, two, four … of them,
-    the last of which is repeated until they fit. ``make``: the statement for a condition."""
+    """A statement about the rows of some keys that are texts: fixed for one, and for any number on
+    PostgreSQL; elsewhere for two, four … of them, the last of which is repeated until they fit.
+    ``make``: the statement for a condition."""
 
     def __init__(
         self, key: ColumnElement[str], make: Callable[[ColumnElement[bool]], Executable]
     ) -> None:
         self._key, self._make = key, make
         self._fixed: dict[int, FixedSql] = {}
+        self.several = FixedSql(make(is_among_texts(key, "keys")))
 
     def later(
         self, connection: Connection, keys: Sequence[str], /, **values: Any
@@ -263,6 +272,8 @@ class TextKeyedSql:
     def _ask(
         self, connection: Connection, keys: Sequence[str], values: Mapping[str, Any]
     ) -> Answer:
+        if len(keys) > 1 and is_postgresql(connection):
+            return self.several.read_later(connection, keys=texts_text(keys), **values)
         fixed = self.of(len(keys))
         count = 1 << (len(keys) - 1).bit_length()
         filled = [*keys, *[keys[-1]] * (count - len(keys))]

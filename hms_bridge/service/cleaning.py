@@ -129,11 +129,9 @@ class CleaningVerbs(VerbFamily):
     def strangers_in(
         self, places: Sequence[tuple[Table, Sequence[str]]]
     ) -> tuple[Mapping[str, str], ...]:
-        rule = self._files.rule
+        asked = [(directories, Owner(table=table)) for table, directories in places]
         return self._transactions.read(
-            lambda c: tuple(
-                rule.strangers(c, directories, Owner(table=table)) for table, directories in places
-            )
+            lambda c: tuple(self._files.rule.strangers_of_each(c, asked))
         )
 
     def run_housekeeping(self) -> None:
