@@ -61,18 +61,17 @@ def take_all(
     # In the order of their keys: two that take several do not wait for each other.
     keys = {digest(name): name for name in sorted(names, key=digest)}
     held = {row[0]: row[1:] for row in _HELD_ONES.all(connection, list(keys))}
-    taken = []
-    for key, name in keys.items():
-        if key not in held:
-            values = {"LEASE_DIGEST": key, "NAME": name, "OWNER": owner, "HELD_AT_MS": now_ms}
-            if not _TAKEN.put(connection, values):
-                continue
-        elif owner == held[key][0] or _is_over(held[key][1], now_ms):
+    new = [key for key in keys if key not in held]
+    rows = [
+        {"LEASE_DIGEST": key, "NAME": keys[key], "OWNER": owner, "HELD_AT_MS": now_ms}
+        for key in new
+    ]
+    is_taken = dict(zip(new, _TAKEN.put_each(connection, rows), strict=True))
+    for key, (other, held_at_ms) in held.items():
+        is_taken[key] = owner == other or _is_over(held_at_ms, now_ms)
+        if is_taken[key]:
             _KEPT.later(connection, lease=key, owner=owner, now_ms=now_ms)
-        else:
-            continue
-        taken.append(name)
-    return frozenset(taken)
+    return frozenset(name for key, name in keys.items() if is_taken[key])
 
 
 def renew(connection: Connection, name: str, owner: str, now_ms: int) -> bool:

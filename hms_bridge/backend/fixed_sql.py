@@ -340,12 +340,22 @@ class FixedInsertIfMissing:
         """Whether the row, which has a value for each column, was inserted."""
         if is_mysql(connection):
             return insert_if_missing(connection, self._table, self._keys, row)
+        return bool(self._text(connection).all(connection, **row))
+
+    def put_each(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[bool]:
+        """The same of several, one after the other."""
+        if is_mysql(connection):
+            return [self.put(connection, row) for row in rows]
+        answers = [self._text(connection).later(connection, **row) for row in rows]
+        return [bool(answer.rows) for answer in answers]
+
+    def _text(self, connection: Connection) -> FixedSql:
         name = connection.dialect.name
         fixed = self._fixed.get(name)
         if fixed is None:
             statement = insert_unless_there(name, self._table, self._keys)
             fixed = self._fixed[name] = FixedSql(statement)
-        return bool(fixed.all(connection, **row))
+        return fixed
 
 
 class TimedWork(Protocol):

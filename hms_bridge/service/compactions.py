@@ -95,14 +95,12 @@ def _find_next_compaction(
 
 
 def _mark_cleaned(unit: UnitOfWork, compaction: Compaction) -> None:
-    cleaning.mark_cleaned(unit, compaction)
-    unit.points.append(points.compaction_cleaned(compaction))
+    _mark_all_cleaned(unit, [compaction])
 
 
 def _mark_all_cleaned(unit: UnitOfWork, compactions: Sequence[Compaction]) -> None:
-    # In the order of their ids: two that end several do not wait for each other.
-    for compaction in sorted(compactions, key=lambda entry: entry.id):
-        _mark_cleaned(unit, compaction)
+    cleaning.mark_all_cleaned(unit, compactions)
+    unit.points += [points.compaction_cleaned(compaction) for compaction in compactions]
 
 
 def _mark_failed(unit: UnitOfWork, compaction: Compaction) -> None:

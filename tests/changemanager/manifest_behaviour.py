@@ -428,6 +428,16 @@ class ManifestBehaviour:
         assert manifest.forget_leases(T0 + 1) == 1
         assert not manifest.take_lease("x", "two", T0 + 22 + LEASE_MS)
 
+    def test_several_leases_are_taken_each_for_itself(self, manifest: ArchiveManifest) -> None:
+        assert manifest.take_leases([], "one", T0) == frozenset()
+        assert manifest.take_lease("b", "two", T0)
+        assert manifest.take_leases(["a", "b", "c"], "one", T0 + 1) == {"a", "c"}
+        assert manifest.take_leases(["c", "b"], "one", T0 + 1 + LEASE_MS) == {"b", "c"}
+        assert not manifest.renew_lease("b", "two", T0 + 2 + LEASE_MS)
+        assert manifest.take_leases(["a", "c"], "two", T0 + 2 + LEASE_MS) == {"a"}
+        manifest.end_leases(["a", "b", "c", "d"], "one")
+        assert [manifest.lease_owner(name) for name in "abcd"] == ["two", None, None, None]
+
     def test_the_noted_time_goes_on_only(self, manifest: ArchiveManifest) -> None:
         assert manifest.known_times().newest_ms == 0
         manifest.note_time(T0)

@@ -388,6 +388,19 @@ def test_potential_compactions(world: World, txns: Txns) -> None:
     assert ("t", None, False, False) not in _potential(world)
 
 
+def test_several_are_recorded_together_or_none(world: World, txns: Txns) -> None:
+    first, second, third = (
+        txns.compacted(_written(txns, table=table), table=table) for table in ("x", "y", "z")
+    )
+    txns.mark_cleaned(second)
+    before = (world.records(COMPACTION_QUEUE), world.records(COMPLETED_TXN_COMPONENTS))
+    with pytest.raises(NoSuchCompactionError, match=f"compaction {second.id} "):
+        world.metastore.mark_all_cleaned([third, second, first])
+    assert (world.records(COMPACTION_QUEUE), world.records(COMPLETED_TXN_COMPONENTS)) == before
+    world.metastore.mark_all_cleaned([third, first])
+    assert (world.records(COMPACTION_QUEUE), world.records(COMPLETED_TXN_COMPONENTS)) == ([], [])
+
+
 def test_aborted_writes_stay_invisible_through_everything(world: World, txns: Txns) -> None:
     """No cleaning, no housekeeping and no time makes them visible before their files are gone."""
     world.start(compactor=AT_ONCE)
