@@ -33,7 +33,8 @@ OF_REMOVALS = (
         also=(
             Edit(
                 _PROTOCOL,
-                "                fail_changed(in_state(group, IntentState.ARCHIVED), require_same)\n"
+                "                fail_changed(in_state(group, IntentState.ARCHIVED), "
+                "require_same)\n"
                 "                for work in in_state(group, IntentState.ARCHIVED):\n",
                 "                for work in in_state(group, IntentState.ARCHIVED):\n",
             ),
@@ -115,7 +116,7 @@ OF_REMOVALS = (
         file="changemanager/removal.py",
         old="        if error is not None:\n            work.error = error\n",
         new="        pass\n",
-        test=f"{_BESIDE}a_table_that_is_made_anew_meanwhile_stops_no_other_entry",
+        test=f"{_TOGETHER}of_those_that_may_not_go_any_more_nothing_is_touched",
     ),
     Mutation(
         name="entries are cleaned at whose tables another one is",
