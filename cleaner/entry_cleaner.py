@@ -91,7 +91,7 @@ class EntryCleaner:
         """By their places; what does not go with others, by itself."""
         handlers = {place: self._handler(entry) for place, entry in entries.items()}
         for handler in (self.compacted, self.aborted):
-            places = [place for place, one in handlers.items() if one == handler.clean]
+            places = [place for place, clean in handlers.items() if clean == handler.clean]
             if len(places) < 2:
                 continue
             results = handler.clean_together([entries[place] for place in places])

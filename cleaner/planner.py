@@ -140,8 +140,8 @@ class CleaningPlanner:
         self, entries: Sequence[Compaction]
     ) -> list[TargetMark | NoSuchObjectError | TargetChangedError]:
         """As :meth:`mark`, of several at once."""
-        found = self._metastore.target_marks([entry.target for entry in entries])
-        return [_settled(entry, mark) for entry, mark in zip(entries, found, strict=True)]
+        marks = self._metastore.target_marks([entry.target for entry in entries])
+        return [_settled(entry, mark) for entry, mark in zip(entries, marks, strict=True)]
 
     def is_replication_source(self, database: str) -> bool:
         """Whether replaced files of a database must be archived; not if it is gone.

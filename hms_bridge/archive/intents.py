@@ -26,12 +26,13 @@ from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.columns import Columns, flag, member, text
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TextKeyedSql
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql
 from hms_bridge.backend.listing_sql import row_of
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
 )
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 
 _INTENT = HMSB_ARCHIVE_INTENT.c
 _FILE = HMSB_ARCHIVE_INTENT_FILE.c

@@ -22,8 +22,9 @@ from sqlalchemy import (
 
 from changemanager.manifest import LEASE_MS
 from hms_bridge.archive.digest import digest
-from hms_bridge.backend.fixed_sql import FixedInsertIfMissing, FixedSql, TextKeyedSql
+from hms_bridge.backend.fixed_sql import FixedInsertIfMissing, FixedSql
 from hms_bridge.backend.schema.archive_tables import HMSB_LEASE
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 
 _ROW = HMSB_LEASE.c
 _NAMED = _ROW.LEASE_DIGEST == bindparam("lease", type_=String)

@@ -26,9 +26,10 @@ from sqlalchemy import (
 from changemanager.errors import LocationError
 from changemanager.location import is_below, is_inside, parse_uri, spellings
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.fixed_sql import FixedSql, TextKeyedSql
+from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.catalog.patterns import ESCAPE
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
 
@@ -110,8 +111,8 @@ def user_of(connection: Connection, place: str) -> str | None:
 def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None) -> dict[str, str]:
     """Of the places those that are not the owner's alone, and why: someone else lies there, below
     or above, in any database or catalog. Databases may lie above: they hold tables."""
-    (found,) = strangers_of_each(connection, [(wanted, owner)])
-    return found
+    (reasons,) = strangers_of_each(connection, [(wanted, owner)])
+    return reasons
 
 
 Asked = tuple[Sequence[str], Owner | None]
@@ -128,14 +129,14 @@ def strangers_of_each(connection: Connection, asked: Sequence[Asked]) -> list[di
     above: dict[str, list[Tenant]] = {}
     for tenant in _at(connection, sorted(set().union(*texts))):
         above.setdefault(tenant.place, []).append(tenant)
-    found = []
+    strange = []
     for place_answers, own_texts, (wanted, owner) in zip(below, texts, asked, strict=True):
         tenants = [tenant for answers in place_answers for tenant in _tenants(answers)]
         tenants += [tenant for text in own_texts for tenant in above.get(text, ())]
         tenants = _others(tenants, wanted, owner)
         reasons = {place: _stranger_at(place, tenants, owner) for place in wanted}
-        found.append({place: reason for place, reason in reasons.items() if reason is not None})
-    return found
+        strange.append({place: reason for place, reason in reasons.items() if reason is not None})
+    return strange
 
 
 def _inside(wanted: Sequence[str], owner: Owner | None) -> set[str]:

@@ -50,10 +50,10 @@ _LOG = logging.getLogger(__name__)
 def _target_marks(
     connection: Connection, targets: Sequence[Target]
 ) -> tuple[TargetMark | None, ...]:
-    found = target_marks.find_marks(connection, targets)
+    marks = target_marks.find_marks(connection, targets)
     return tuple(
-        None if one is None else _with_moves(connection, target, *one)
-        for target, one in zip(targets, found, strict=True)
+        None if mark is None else _with_moves(connection, target, *mark)
+        for target, mark in zip(targets, marks, strict=True)
     )
 
 

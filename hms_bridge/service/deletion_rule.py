@@ -55,22 +55,22 @@ class DeletionRule:
         self, connection: Connection, wanted: Sequence[str], owner: Owner | None
     ) -> dict[str, str]:
         """Of the directories those that are not the owner's alone, and why."""
-        (found,) = self.strangers_of_each(connection, [(wanted, owner)])
-        return found
+        (strangers,) = self.strangers_of_each(connection, [(wanted, owner)])
+        return strangers
 
     def strangers_of_each(
         self, connection: Connection, asked: Sequence[places.Asked]
     ) -> list[dict[str, str]]:
         """The same of directories of several owners."""
-        found = places.strangers_of_each(connection, asked)
-        for strangers, (wanted, owner) in zip(found, asked, strict=True):
+        of_owners = places.strangers_of_each(connection, asked)
+        for strangers, (wanted, owner) in zip(of_owners, asked, strict=True):
             real = {place: self.real_place(place) for place in wanted}
             led = {place: to for place, to in real.items() if not is_below(place, to)}
             behind = places.strangers(connection, list(led.values()), owner) if led else {}
             for place, to in led.items():
                 if to in behind:
                     strangers.setdefault(place, behind[to])
-        return found
+        return of_owners
 
     def holder(self, connection: Connection, place: str) -> str | None:
         """The table or partition with which a place may be deleted, because it lies in its

@@ -35,10 +35,10 @@ from hms_bridge.backend.fixed_sql import (
     FixedInsertIfMissing,
     FixedSql,
     KeyedSql,
-    TextKeyedSql,
     TimedSql,
 )
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXNS
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings

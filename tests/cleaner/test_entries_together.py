@@ -145,10 +145,10 @@ def test_a_table_that_is_made_anew_meanwhile_stops_no_other_entry(
 def test_at_a_table_that_another_one_cleans_nothing_is_done(tmp_path: Path) -> None:
     world = made(tmp_path)
     now_ms = world.clock.now_ms()
-    assert world.store.manifest.take_lease(cleaning_lease("db", "b"), "another", now_ms)
+    assert world.store.manifest.take_leases([cleaning_lease("db", "b")], "another", now_ms)
     assert states(cleaner_of(world)) == {"a": CLEANED, "c": CLEANED}
     assert len(deltas(world, "b")) == 2
-    world.store.manifest.end_lease(cleaning_lease("db", "b"), "another")
+    world.store.manifest.end_leases([cleaning_lease("db", "b")], "another")
     assert states(cleaner_of(world)) == {"b": CLEANED}
     require_all_cleaned(world)
 
@@ -202,9 +202,10 @@ def test_an_entry_of_much_goes_by_itself(
 ) -> None:
     world = made(tmp_path)
     monkeypatch.setattr(acid_cleaning, what, 1)
-    cleaner = cleaner_of(world, manifest=Refusing(world.store.manifest))
+    cleaner = cleaner_of(world)
     results = cleaner._first.compacted.clean_together(cleaner._first.compacted.find())
     assert results == [None] * len(TABLES)
+    assert all(len(deltas(world, table)) == 2 for table in TABLES)
     assert states(cleaner) == dict.fromkeys(TABLES, CLEANED)
     require_all_cleaned(world)
 
@@ -250,7 +251,7 @@ def test_who_lost_a_lease_records_nothing(tmp_path: Path) -> None:
 
     def lose_one() -> None:
         world.clock.advance_ms(LEASE_MS + 1)
-        assert leases.take_lease(cleaning_lease("db", "c"), "another", world.clock.now_ms())
+        assert leases.take_leases([cleaning_lease("db", "c")], "another", world.clock.now_ms())
 
     metastore = Counting(world.metastore)
     cleaner = cleaner_of(world, metastore=metastore, manifest=Stalling(leases, lose_one))
