@@ -5,11 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from changemanager.errors import PathNotContainedError
-from changemanager.filesystem.volume import FileKind
+from changemanager.filesystem.volume import FileKind, Volume
 from changemanager.location import Location, is_within, levels_of, parse_uri
 
 
-def require_contained(victim: Location, root: Location, spared: Sequence[Location] = ()) -> None:
+class RealPaths:
+    """Where places lead once links are followed; of a directory it is looked up once, for a moment
+    in which many of its children are asked about."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Volume, str], str] = {}
+
+    def of(self, place: Location) -> str:
+        """The path."""
+        key = (place.volume, place.path)
+        if key not in self._known:
+            self._known[key] = place.volume.real_path(place.path)
+        return self._known[key]
+
+    def of_no_link(self, place: Location) -> str:
+        """The path of what is there and no link itself."""
+        return f"{self.of(place.parent).rstrip('/')}/{place.name}"
+
+
+def require_contained(
+    victim: Location,
+    root: Location,
+    spared: Sequence[Location] = (),
+    real_paths: RealPaths | None = None,
+) -> None:
     """Refuse every path that must not be recycled or deleted.
 
     A victim is strictly below `root` (a warehouse, or the directory of a table), also once links
@@ -29,13 +53,14 @@ def require_contained(victim: Location, root: Location, spared: Sequence[Locatio
     status = victim.status()
     if status is not None and status.kind not in {FileKind.FILE, FileKind.DIRECTORY}:
         raise refuse("it is a symbolic link or a special file")
-    real = victim.volume.real_path(victim.path)
-    if not is_within(real, root.volume.real_path(root.path)):
+    known = real_paths or RealPaths()
+    real = known.of(victim) if status is None else known.of_no_link(victim)
+    if not is_within(real, known.of(root)):
         raise refuse(f"a symbolic link on its way leads out of {root.uri}, to {real}")
     for place in spared:
         if place.volume is not victim.volume:
             continue
-        real_place = place.volume.real_path(place.path)
+        real_place = known.of(place)
         if is_within(real, real_place) or is_within(real_place, real):
             raise refuse(f"{place.uri} keeps archived files and is never a victim")
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from changemanager.archive import ChangeManager
 from changemanager.clock import Clock
-from changemanager.containment import require_contained
+from changemanager.containment import RealPaths, require_contained
 from changemanager.errors import (
     ArchivedFileLostError,
     ChangeManagerConfigError,
@@ -46,6 +46,9 @@ from changemanager.removal import (
     DeletionReport,
     Removal,
     RemovalWork,
+    SameCheck,
+    always_same,
+    fail_changed,
     in_state,
     log_deletion,
     unplanned_changes,
@@ -80,11 +83,11 @@ class DeleteProtocol:
         self._clock = clock
         self._new_id = new_id
 
-    def _contained(self, removal: Removal) -> Location:
+    def _contained(self, removal: Removal, real_paths: RealPaths) -> Location:
         """The victim, which may be deleted. Raises PathNotContainedError."""
         place = self._resolve(removal.victim)
         spared = self.archive.spared if self.archive else ()
-        require_contained(place, self._resolve(removal.root), spared)
+        require_contained(place, self._resolve(removal.root), spared, real_paths)
         return place
 
     def plan(self, removal: Removal, place: Location) -> ArchiveIntent | None:
@@ -161,7 +164,7 @@ class DeleteProtocol:
         *,
         begun: Sequence[ArchiveIntent] | None = None,
         require_lease: Callable[[], None] = never_lost,
-        require_same: Callable[[], None] = never_lost,
+        require_same: SameCheck = always_same,
     ) -> tuple[DeletionReport | ChangeManagerError | OSError, ...]:
         """Archive and delete victims that, as the caller knows now, may go: of each, in their
         order, what became of it, or why it failed, which stops no other.
@@ -169,20 +172,23 @@ class DeleteProtocol:
         All rows are written before anything is touched, and each step of all rows is one step of
         the store. Takes up an interrupted row of a victim; one that is out of date, or names what
         was not seen, is abandoned and a new one is made. Afterwards the rows are DELETED.
-        `require_lease` is called before each step, and raises if the caller may not go on; so does
-        `require_same` before each victim is archived, and before victims of a few files are
-        deleted together (FILES_AT_ONCE), after they were looked at. Besides the errors
-        of `plan`: ArchiveBusyError, ArchiveUnwritableError, ArchiveCollisionError,
-        ChecksumMismatchError (the row stays, call again later); DirectoryChangedError,
-        ArchivedFileLostError (the row is ABANDONED, calling again plans anew).
+        `require_lease` is called before each step, and raises if the caller may not go on.
+        `require_same` is asked before each victim is archived, and before victims of a few files
+        are deleted together (FILES_AT_ONCE), after they were looked at; the rows of those that it
+        names stay open. Besides the errors of `plan`: ArchiveBusyError, ArchiveUnwritableError,
+        ArchiveCollisionError, ChecksumMismatchError (the row stays, call again later);
+        DirectoryChangedError, ArchivedFileLostError (the row is ABANDONED, calling again plans
+        anew).
         """
         works = [RemovalWork(removal, self._resolve(removal.victim)) for removal in removals]
         rows = begun
         if rows is None:
             rows = self._intents.intents(_OPEN, victims=[work.place.uri for work in works])
+        real_paths = RealPaths()
         for work in works:
             with work.failing():
-                self._begin(work, [row for row in rows if row.victim == work.place.uri])
+                begun_here = [row for row in rows if row.victim == work.place.uri]
+                self._begin(work, begun_here, real_paths)
         planned = [work.intent for work in works if work.intent and not work.is_resumed]
         if planned:
             require_lease()
@@ -193,10 +199,12 @@ class DeleteProtocol:
         self._drive(works, require_lease=require_lease, require_same=require_same)
         return tuple(work.outcome for work in works)
 
-    def _begin(self, work: RemovalWork, rows: Sequence[ArchiveIntent]) -> None:
+    def _begin(
+        self, work: RemovalWork, rows: Sequence[ArchiveIntent], real_paths: RealPaths
+    ) -> None:
         """Find an interrupted row to go on with, or plan; no row for a victim that is not there."""
         removal = work.removal
-        place = self._contained(removal)
+        place = self._contained(removal, real_paths)
         for intent in rows:
             is_gone = place.status() is None
             is_same_kind = (intent.cmroot is not None) == removal.is_archived
@@ -286,12 +294,14 @@ class DeleteProtocol:
         works: Sequence[RemovalWork],
         *,
         require_lease: Callable[[], None] = never_lost,
-        require_same: Callable[[], None] = never_lost,
+        require_same: SameCheck = always_same,
     ) -> None:
         """Bring rows from the state in which they are to DELETED."""
         require_lease()
         for work in in_state(works, IntentState.PLANNED):
-            require_same()
+            fail_changed([work], require_same)
+            if work.error is not None:
+                continue
             with work.failing(), self._abandoning(work):
                 work.kept = self._archive_files(work, require_lease)
                 work.is_archived_now = True
@@ -302,7 +312,7 @@ class DeleteProtocol:
                     with work.failing(), self._abandoning(work):
                         self._look_again(work)
                 # After the look, so that little time goes by until the last of them is gone.
-                require_same()
+                fail_changed(in_state(group, IntentState.ARCHIVED), require_same)
                 for work in in_state(group, IntentState.ARCHIVED):
                     with work.failing(), self._abandoning(work):
                         self._delete(work, require_lease)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from changemanager.clock import Clock
@@ -21,7 +21,8 @@ def _nobody(_owner: str) -> bool:
 
 
 class WorkLease:
-    """At most one lease at a time, each with an owner that nobody else has. Not for threads.
+    """Leases that are taken and given back together, with an owner that nobody else has. Not for
+    threads.
 
     `new_id` gives such owners; `is_dead` says of which it is known that they are dead: their leases
     need not run out.
@@ -38,7 +39,7 @@ class WorkLease:
         self._leases = leases
         self._clock = clock
         self._new_id = new_id
-        self._held: tuple[str, str] | None = None
+        self._held: tuple[frozenset[str], str] | None = None
         self._heard_ms = 0
 
     @contextmanager
@@ -47,31 +48,41 @@ class WorkLease:
 
         A process that dies leaves it to run out.
         """
+        with self.over_each([name]) as held:
+            yield name in held
+
+    @contextmanager
+    def over_each(self, names: Collection[str]) -> Iterator[frozenset[str]]:
+        """Hold leases for a block, all but those that others hold; which."""
         owner, now_ms = self._new_id(), self._clock.now_ms()
-        if not self._take(name, owner, now_ms):
-            yield False
+        held = self._take(names, owner, now_ms)
+        if not held:
+            yield held
             return
-        self._held, self._heard_ms = (name, owner), now_ms
+        self._held, self._heard_ms = (held, owner), now_ms
         try:
-            yield True
+            yield held
         except (Exception, KeyboardInterrupt):
-            self._end(name, owner)
+            self._end(held, owner)
             raise
         else:
-            self._end(name, owner)
+            self._end(held, owner)
 
-    def _take(self, name: str, owner: str, now_ms: int) -> bool:
-        if self._leases.take_lease(name, owner, now_ms):
-            return True
-        other = self._leases.lease_owner(name)
-        if other is None or not self._is_dead(other):
-            return False
-        self._leases.end_lease(name, other)
-        return self._leases.take_lease(name, owner, now_ms)
+    def _take(self, names: Collection[str], owner: str, now_ms: int) -> frozenset[str]:
+        taken = self._leases.take_leases(names, owner, now_ms)
+        of_the_dead = []
+        for name in sorted(frozenset(names) - taken):
+            other = self._leases.lease_owner(name)
+            if other is not None and self._is_dead(other):
+                self._leases.end_leases([name], other)
+                of_the_dead.append(name)
+        if not of_the_dead:
+            return taken
+        return taken | self._leases.take_leases(of_the_dead, owner, now_ms)
 
-    def _end(self, name: str, owner: str) -> None:
+    def _end(self, names: Collection[str], owner: str) -> None:
         self._held = None
-        self._leases.end_lease(name, owner)
+        self._leases.end_leases(names, owner)
 
     def require(self) -> None:
         """To be called before each step that changes something. Raises LeaseLostError.
@@ -81,10 +92,11 @@ class WorkLease:
         now_ms = self._clock.now_ms()
         if self._held is None or 0 <= now_ms - self._heard_ms <= _RENEW_AFTER_MS:
             return
-        name, owner = self._held
-        if not self._leases.renew_lease(name, owner, now_ms):
-            raise LeaseLostError(
-                f"this process was silent for too long, and another one took over ({name}); it "
-                "changed nothing more"
-            )
+        names, owner = self._held
+        for name in sorted(names):
+            if not self._leases.renew_lease(name, owner, now_ms):
+                raise LeaseLostError(
+                    f"this process was silent for too long, and another one took over ({name}); "
+                    "it changed nothing more"
+                )
         self._heard_ms = now_ms

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from changemanager.checksum import (
@@ -31,6 +32,7 @@ _URI = re.compile(
 )
 _SAME_FILE_SYSTEM = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
 _HDFS_PORT = f":{RPC_PORT}"
+_KNOWN_MAX = 4096
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +67,8 @@ class ParsedUri:
         return self.file_system == outer.file_system and is_within(self.path, outer.path)
 
 
+# Each place is taken apart over and over: by who plans, guards, asks and resolves.
+@lru_cache(maxsize=_KNOWN_MAX)
 def parse_uri(text: str) -> ParsedUri:
     """Take a path or URI apart; slashes that say nothing are dropped.
 
@@ -109,6 +113,7 @@ def path_below(inner: str, outer: str) -> str | None:
     return inner.removeprefix(f"{outer}/") if inner.startswith(f"{outer}/") else None
 
 
+@lru_cache(maxsize=_KNOWN_MAX)
 def spellings(text: str) -> tuple[str, ...]:
     """The texts under which a place may be known to others, itself first: one object store has
     several schemes, a NameNode's usual port may be left out, and so may a default file system.

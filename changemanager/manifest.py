@@ -411,11 +411,12 @@ class ArchivePins(GivenUpStore, Protocol):
 class ArchiveLeases(Protocol):
     """Who works on what, so that two do not do the same, and what a dead one held is free."""
 
-    def take_lease(self, name: str, owner: str, now_ms: int) -> bool:
-        """Take it, or say that its owner is alive; False if it is another's and has not run out.
+    def take_leases(self, names: Collection[str], owner: str, now_ms: int) -> frozenset[str]:
+        """Take them, or say that their owner is alive, in one step: those that are the owner's now,
+        without others' that have not run out.
 
-        It runs out `LEASE_MS` after its owner's last sign of life. `owner` is a text that nobody
-        else has.
+        A lease runs out `LEASE_MS` after its owner's last sign of life. `owner` is a text that
+        nobody else has.
         """
         ...
 
@@ -423,8 +424,8 @@ class ArchiveLeases(Protocol):
         """The owner is alive; False if another one has taken it, or it was given back."""
         ...
 
-    def end_lease(self, name: str, owner: str) -> None:
-        """Give it back; no effect if it is another's."""
+    def end_leases(self, names: Collection[str], owner: str) -> None:
+        """Give them back; no effect on another's."""
         ...
 
     def lease_owner(self, name: str) -> str | None:

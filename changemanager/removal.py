@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -28,6 +28,16 @@ class Removal:
     is_archived: bool
     is_purge: bool = True
     seen: Sequence[ListedFile] | None = None
+
+
+SameCheck = Callable[[Sequence[Removal]], Sequence[ChangeManagerError | None]]
+"""Asked of victims before they are touched: of each, why it may not go any more. What it raises
+stops all of them."""
+
+
+def always_same(removals: Sequence[Removal]) -> Sequence[ChangeManagerError | None]:
+    """The check of victims that nobody can give another meaning."""
+    return [None] * len(removals)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,6 +151,14 @@ class RemovalWork:
             raise
         except (ChangeManagerError, OSError) as error:
             self.error = error
+
+
+def fail_changed(works: Sequence[RemovalWork], check: SameCheck) -> None:
+    """Those that may not go any more have failed; their rows stay as they are."""
+    errors = check([work.removal for work in works]) if works else ()
+    for work, error in zip(works, errors, strict=True):
+        if error is not None:
+            work.error = error
 
 
 def in_state(works: Iterable[RemovalWork], state: IntentState) -> list[RemovalWork]:

@@ -1,7 +1,8 @@
 """The cleaner: looks for what is ready, and cleans it, tables side by side.
 
-Entries of one table are cleaned one after the other; different tables share nothing, as if several
-processes cleaned (each has the lease over the table it is at).
+A few small entries take their steps together, so that the database is asked once for all of them.
+Those of one table are cleaned by one thread; different threads share nothing, as if several
+processes cleaned (each has the leases over the tables it is at).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import Compaction
 
 _LOG = logging.getLogger(__name__)
+ENTRIES_AT_ONCE = 16
+"""So many take their steps together: more would gain little, and hold more leases for longer."""
 _Outcomes = dict[int, CleaningOutcome | None]
 """Of entries, by their places."""
 
@@ -72,18 +75,19 @@ class Cleaner:
         for place, entry in enumerate(entries):
             name = (entry.target.database, entry.target.table)
             of_table.setdefault(name, []).append(place)
+        groups = _groups(tuple(of_table.values()), len(self._cleaners))
         outcomes: _Outcomes = {}
-        if len(of_table) == 1 or len(self._cleaners) == 1:
-            for place, entry in enumerate(entries):
-                outcomes[place] = self._first.clean(entry)
-        elif of_table:
-            outcomes = self._clean_side_by_side(entries, tuple(of_table.values()))
+        if len(groups) == 1 or len(self._cleaners) == 1:
+            for group in groups:
+                outcomes |= _clean(self._first, entries, group)
+        elif groups:
+            outcomes = self._clean_side_by_side(entries, groups)
         return [outcome for _, outcome in sorted(outcomes.items()) if outcome is not None]
 
     def _clean_side_by_side(
         self, entries: Sequence[Compaction], groups: Sequence[Sequence[int]]
     ) -> _Outcomes:
-        """Each group, which is of one table, by whichever thread is free."""
+        """Each group, which has all of its tables, by whichever thread is free."""
         idle: SimpleQueue[EntryCleaner] = SimpleQueue()
         for cleaner in self._cleaners:
             idle.put(cleaner)
@@ -91,7 +95,7 @@ class Cleaner:
         def clean(group: Sequence[int]) -> _Outcomes:
             cleaner = idle.get()
             try:
-                return {place: cleaner.clean(entries[place]) for place in group}
+                return _clean(cleaner, entries, group)
             finally:
                 idle.put(cleaner)
 
@@ -123,6 +127,32 @@ class Cleaner:
             now_ms=self._clock.now_ms(),
             retention_ms=self._settings.cleaner_retention_ms,
         )
+
+
+def _groups(of_tables: Sequence[Sequence[int]], threads: int) -> list[list[int]]:
+    """Tables that are cleaned by one thread, together: with few entries, so that there are some
+    for each thread, and none waits for long. A table is in one of them."""
+    count = sum(len(places) for places in of_tables)
+    size_max = min(ENTRIES_AT_ONCE, -(-count // threads))
+    groups: list[list[int]] = []
+    for places in of_tables:
+        if groups and len(groups[-1]) + len(places) <= size_max:
+            groups[-1] += places
+        else:
+            groups.append(list(places))
+    return groups
+
+
+def _clean(
+    cleaner: EntryCleaner, entries: Sequence[Compaction], places: Sequence[int]
+) -> _Outcomes:
+    """A few at a time."""
+    outcomes: _Outcomes = {}
+    for start in range(0, len(places), ENTRIES_AT_ONCE):
+        piece = places[start : start + ENTRIES_AT_ONCE]
+        cleaned = cleaner.clean_all([entries[place] for place in piece])
+        outcomes |= dict(zip(piece, cleaned, strict=True))
+    return outcomes
 
 
 def make_cleaner(store: LocalStore) -> Cleaner:

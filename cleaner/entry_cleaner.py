@@ -8,11 +8,12 @@ with its reason; its files stay, and the cleaning of a later compaction removes 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError, LeaseLostError
 from changemanager.journal import log_deed
+from cleaner.entry_work import CleaningError
 from cleaner.errors import CleaningRefusedError, TargetChangedError
 from cleaner.handlers.aborted import AbortedHandler
 from cleaner.handlers.compacted import CompactedHandler
@@ -51,7 +52,7 @@ def next_retry_ms(entry: Compaction, settings: CompactorSettings) -> int | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EntryCleaner:
-    """Cleans entries one after the other: of one thread, as its remover holds one lease."""
+    """Cleans entries: of one thread, as its remover holds their leases."""
 
     metastore: LocalMetastore
     compacted: CompactedHandler
@@ -63,16 +64,43 @@ class EntryCleaner:
 
     def clean(self, entry: Compaction) -> CleaningOutcome | None:
         """None: another cleaner is at work on the table, or somebody who moves a directory."""
-        name = cleaning_lease(entry.target.database, entry.target.table)
+        (outcome,) = self.clean_all([entry])
+        return outcome
+
+    def clean_all(self, entries: Sequence[Compaction]) -> list[CleaningOutcome | None]:
+        """As :meth:`clean` of entries of different targets; those of one kind together."""
+        outcomes: dict[int, CleaningOutcome] = {}
+        names = {cleaning_lease(entry.target.database, entry.target.table) for entry in entries}
         try:
-            with self.remover.lease.over(name) as is_held:
-                return self._clean_alone(entry, self._handler(entry)) if is_held else None
+            with self.remover.lease.over_each(names) as held:
+                mine = {
+                    place: entry
+                    for place, entry in enumerate(entries)
+                    if cleaning_lease(entry.target.database, entry.target.table) in held
+                }
+                self._clean_held(mine, outcomes)
         except LeaseLostError as error:
-            _LOG.warning("cleaning of %s was given up: %s", entry.target, error)
-            return None
+            _LOG.warning("cleaning of %s was given up: %s", _shown(entries), error)
         except HmsBridgeError as error:
-            _LOG.warning("the lease on %s could not be had: %s", entry.target, error)
-            return None
+            _LOG.warning("the leases on %s could not be had: %s", _shown(entries), error)
+        return [outcomes.get(place) for place in range(len(entries))]
+
+    def _clean_held(
+        self, entries: Mapping[int, Compaction], outcomes: dict[int, CleaningOutcome]
+    ) -> None:
+        """By their places; what does not go with others, by itself."""
+        handlers = {place: self._handler(entry) for place, entry in entries.items()}
+        for handler in (self.compacted, self.aborted):
+            places = [place for place, clean in handlers.items() if clean == handler.clean]
+            if len(places) < 2:
+                continue
+            results = handler.clean_together([entries[place] for place in places])
+            for place, result in zip(places, results, strict=True):
+                if result is not None:
+                    outcomes[place] = self._ended(entries[place], result)
+        for place, entry in entries.items():
+            if place not in outcomes:
+                outcomes[place] = self._clean_alone(entry, handlers[place])
 
     def _handler(self, entry: Compaction) -> Callable[[Compaction], CleaningOutcome]:
         if entry.type is CompactionType.ABORT_TXN_CLEANUP:
@@ -85,14 +113,21 @@ class EntryCleaner:
         self, entry: Compaction, handle: Callable[[Compaction], CleaningOutcome]
     ) -> CleaningOutcome:
         try:
-            outcome = handle(entry)
+            return self._ended(entry, handle(entry))
         except LeaseLostError:
             raise
-        except TargetChangedError as change:
-            outcome = CleaningOutcome(entry=entry, state=CleaningState.WAITING, message=str(change))
         except (HmsBridgeError, ChangeManagerError, OSError) as error:
-            _LOG.warning("cleaning of %s failed: %s", entry.target, error)
-            return self._postpone(entry, str(error), is_counted=True, error=error)
+            return self._ended(entry, error)
+
+    def _ended(self, entry: Compaction, result: CleaningOutcome | CleaningError) -> CleaningOutcome:
+        """What is noted of its end."""
+        if isinstance(result, CleaningOutcome):
+            outcome = result
+        elif isinstance(result, TargetChangedError):
+            outcome = CleaningOutcome(entry=entry, state=CleaningState.WAITING, message=str(result))
+        else:
+            _LOG.warning("cleaning of %s failed: %s", entry.target, result)
+            return self._postpone(entry, str(result), is_counted=True, error=result)
         if outcome.state is CleaningState.WAITING:
             self._postpone(entry, outcome.message, is_counted=False)
         log_deed(
@@ -136,3 +171,7 @@ class EntryCleaner:
         except HmsBridgeError as problem:
             _LOG.warning("could not note down why %s is postponed: %s", entry.target, problem)
         return CleaningOutcome(entry=entry, state=state, message=message)
+
+
+def _shown(entries: Sequence[Compaction]) -> str:
+    return ", ".join(str(entry.target) for entry in entries)

@@ -8,7 +8,8 @@ began.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import Location, Resolver, is_below
@@ -20,9 +21,12 @@ from hms_bridge.directories.known_ids import require_known_ids
 from hms_bridge.directories.listing import find_acid_roots, list_acid_directory
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.metastore import LocalMetastore
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.cleaning_view import CleaningView
 from hms_bridge.model.compaction import Compaction, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.properties import NO_CLEANUP
+from hms_bridge.model.target import TableName
 from hms_bridge.model.target_mark import TargetMark
 from hms_bridge.model.txn import AbortedSince
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -65,8 +69,47 @@ class CleaningPlanner:
     def target(self, entry: Compaction) -> CleaningTarget:
         """What the entry points at. Raises NoSuchObjectError if that is gone, TargetChangedError
         while a rename moves it: a directory that seems empty would be recorded as cleaned."""
-        mark = self.mark(entry)
-        table, partition = look_up(self._metastore, entry.target)
+        (target,) = self.targets([entry])
+        if isinstance(target, Exception):
+            raise target
+        return target
+
+    def targets(
+        self, entries: Sequence[Compaction]
+    ) -> list[CleaningTarget | NoSuchObjectError | TargetChangedError]:
+        """As :meth:`target`, of several at once."""
+        marks = self.marks(entries)
+        there = [
+            entry
+            for entry, mark in zip(entries, marks, strict=True)
+            if isinstance(mark, TargetMark)
+        ]
+        tables = self._tables(there)
+        return [
+            self._target(entry, mark, tables) if isinstance(mark, TargetMark) else mark
+            for entry, mark in zip(entries, marks, strict=True)
+        ]
+
+    def _tables(self, entries: Sequence[Compaction]) -> Mapping[tuple[str, str], Table]:
+        """Those of several entries; of one, it is asked for where it is needed."""
+        names: dict[str, set[str]] = defaultdict(set)
+        for entry in entries if len(entries) > 1 else ():
+            names[entry.target.database].add(entry.target.table)
+        return {
+            (database, table.name): table
+            for database, of_database in names.items()
+            for table in self._metastore.get_tables_by_names(database, sorted(of_database))
+        }
+
+    def _target(
+        self, entry: Compaction, mark: TargetMark, tables: Mapping[tuple[str, str], Table]
+    ) -> CleaningTarget | NoSuchObjectError:
+        wanted = entry.target
+        known = tables.get((wanted.database, wanted.table))
+        try:
+            table, partition = look_up(self._metastore, wanted, known)
+        except NoSuchObjectError as error:
+            return error
         return CleaningTarget(
             table=table,
             location=self._resolve(mark.location).uri,
@@ -88,12 +131,17 @@ class CleaningPlanner:
 
     def mark(self, entry: Compaction) -> TargetMark:
         """By what the entry's target is known now. Raises as :meth:`target`."""
-        mark = self._metastore.target_mark(entry.target)
-        if mark.moves:
-            raise TargetChangedError(
-                f"{entry.target}: {mark.moves[0]} is being moved by a rename; the next pass goes on"
-            )
+        (mark,) = self.marks([entry])
+        if isinstance(mark, Exception):
+            raise mark
         return mark
+
+    def marks(
+        self, entries: Sequence[Compaction]
+    ) -> list[TargetMark | NoSuchObjectError | TargetChangedError]:
+        """As :meth:`mark`, of several at once."""
+        marks = self._metastore.target_marks([entry.target for entry in entries])
+        return [_settled(entry, mark) for entry, mark in zip(entries, marks, strict=True)]
 
     def is_replication_source(self, database: str) -> bool:
         """Whether replaced files of a database must be archived; not if it is gone.
@@ -110,12 +158,18 @@ class CleaningPlanner:
 
         `is_for_everyone` False: as a reader sees it who comes now (to explain what would go).
         """
-        table = target.table
-        view = self._metastore.cleaning_view(table.database_name, table.name)
-        txns = view.txns
-        if is_for_everyone:
-            txns = txns.cleaner_view(view.watermark, _ended_late(view.ready, view.watermark))
-        return CleanerLists(txns=txns, write_ids=view.write_ids, since=view.since)
+        (lists,) = self.lists_of([target], is_for_everyone=is_for_everyone)
+        return lists
+
+    def lists_of(
+        self, targets: Sequence[CleaningTarget], *, is_for_everyone: bool = True
+    ) -> list[CleanerLists]:
+        """As :meth:`lists`, of several at once."""
+        names = [TableName(target.table.database_name, target.table.name) for target in targets]
+        return [
+            _lists(view, is_for_everyone=is_for_everyone)
+            for view in self._metastore.cleaning_views(names)
+        ]
 
     def plan(
         self, entry: Compaction, target: CleaningTarget, lists: CleanerLists | None = None
@@ -164,6 +218,25 @@ class CleaningPlanner:
                 root = top.child(path[len(top.path) :].strip("/"))
                 roots[root.uri] = root
         return tuple(roots.values())
+
+
+def _settled(
+    entry: Compaction, mark: TargetMark | None
+) -> TargetMark | NoSuchObjectError | TargetChangedError:
+    if mark is None:
+        return NoSuchObjectError(f"{entry.target} is not there any more, or has no directory")
+    if not mark.moves:
+        return mark
+    return TargetChangedError(
+        f"{entry.target}: {mark.moves[0]} is being moved by a rename; the next pass goes on"
+    )
+
+
+def _lists(view: CleaningView, *, is_for_everyone: bool) -> CleanerLists:
+    txns = view.txns
+    if is_for_everyone:
+        txns = txns.cleaner_view(view.watermark, _ended_late(view.ready, view.watermark))
+    return CleanerLists(txns=txns, write_ids=view.write_ids, since=view.since)
 
 
 def _ended_late(ready: Sequence[Compaction], watermark: TxnId) -> tuple[TxnId, ...]:

@@ -5,8 +5,9 @@ In Hive these are two calls (FSRemover.removeFiles; docs/hive/compaction.md §22
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from changemanager.delete_protocol import DeleteProtocol
 from changemanager.errors import ChangeManagerError, LeaseLostError
@@ -49,8 +50,29 @@ class RemovalReport:
     failures: tuple[tuple[str, str], ...]
 
 
+StillSame = Callable[[Sequence[EntryPlan]], Sequence[CleanerError | None]]
+"""Of each plan why its table is not what it was when it was planned."""
+
+
+@dataclass(eq=False, slots=True)
+class _Carried:
+    """A plan that is being carried out. ``error``: nothing more of it goes."""
+
+    plan: EntryPlan
+    reports: list[DeletionReport] = field(default_factory=list)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    error: CleanerError | None = None
+
+
+def _ask_once_for_each(works: Sequence[_Carried], still_same: StillSame) -> None:
+    asked = [work for work in dict.fromkeys(works) if work.error is None]
+    errors = still_same([work.plan for work in asked]) if asked else ()
+    for work, error in zip(asked, errors, strict=True):
+        work.error = error
+
+
 class Remover:
-    """Removes what a plan names, a root at a time; a victim that fails does not stop the others."""
+    """Removes what plans name, a root at a time; a victim that fails does not stop the others."""
 
     def __init__(
         self,
@@ -65,33 +87,73 @@ class Remover:
         self._resolve = resolve
         self._recorded: set[str] = set()
 
-    def remove(self, plan: EntryPlan, require_same: Callable[[], None]) -> RemovalReport:
-        """Carry a plan out. `require_same` is called before each victim is touched; it raises to
-        stop.
+    def remove_all(
+        self, plans: Sequence[EntryPlan], still_same: StillSame
+    ) -> list[RemovalReport | CleanerError]:
+        """Carry plans out, of each the first root first. Before victims are touched it is asked
+        whether their plans' tables are `still_same`; of a plan whose table is not, nothing more
+        goes, and the error is the answer.
 
-        Rows of an interrupted run that the plan no longer names are brought to an end first.
+        Rows of an interrupted run that a plan no longer names are brought to an end first.
         """
-        reports: list[DeletionReport] = []
-        begun = self._intents.intents(_OPEN) if plan.roots else ()
-        failures = self._close_strays(plan.roots, begun)
-        for root in plan.roots:
-            going = self._with_replacements(plan, root, failures)
-            if len(going) < len(root.plan.victims):
-                require_same()  # what takes their place is not whole; or it is another table's
+        works = [_Carried(plan) for plan in plans]
+        begun = self._intents.intents(_OPEN) if any(plan.roots for plan in plans) else ()
+        wanted = {
+            self._resolve(root.location).child(victim.path).uri
+            for plan in plans
+            for root in plan.roots
+            for victim in root.plan.victims
+        }
+        for work in works:
+            work.failures += self._close_strays(work.plan.roots, begun, wanted)
+        for roots in zip_longest(*(plan.roots for plan in plans)):
+            going = [
+                (work, root, victim)
+                for work, root in zip(works, roots, strict=True)
+                if root is not None
+                for victim in self._going(work, root, still_same)
+            ]
             for start in range(0, len(going), VICTIMS_AT_ONCE):
-                piece = going[start : start + VICTIMS_AT_ONCE]
-                outcomes = self._protocol.remove_all(
-                    [self._removal(plan, root, victim) for victim in piece],
-                    begun=begun,
-                    require_lease=self.lease.require,
-                    require_same=require_same,
-                )
-                for victim, outcome in zip(piece, outcomes, strict=True):
-                    if isinstance(outcome, DeletionReport):
-                        reports.append(outcome)
-                    else:
-                        failures.append((victim.path, str(outcome)))
-        return _summed(reports, failures)
+                self._remove(going[start : start + VICTIMS_AT_ONCE], begun, still_same)
+        return [work.error or _summed(work.reports, work.failures) for work in works]
+
+    def _going(self, work: _Carried, root: RootPlan, still_same: StillSame) -> Sequence[Victim]:
+        if work.error is not None:
+            return ()
+        going = self._with_replacements(work.plan, root, work.failures)
+        if len(going) < len(root.plan.victims):
+            # What takes their place is not whole; or it is another table's.
+            (work.error,) = still_same([work.plan])
+        return () if work.error is not None else going
+
+    def _remove(
+        self,
+        piece: Sequence[tuple[_Carried, RootPlan, Victim]],
+        begun: Sequence[ArchiveIntent],
+        still_same: StillSame,
+    ) -> None:
+        going = [entry for entry in piece if entry[0].error is None]
+        removals = [self._removal(work.plan, root, victim) for work, root, victim in going]
+        of_removal = {
+            id(removal): work for removal, (work, _, _) in zip(removals, going, strict=True)
+        }
+
+        def require_same(asked: Sequence[Removal]) -> list[ChangeManagerError | None]:
+            works = [of_removal[id(removal)] for removal in asked]
+            _ask_once_for_each(works, still_same)
+            return [
+                None if work.error is None else ChangeManagerError(str(work.error))
+                for work in works
+            ]
+
+        outcomes = self._protocol.remove_all(
+            removals, begun=begun, require_lease=self.lease.require, require_same=require_same
+        )
+        for (work, _, victim), outcome in zip(going, outcomes, strict=True):
+            if isinstance(outcome, DeletionReport):
+                work.reports.append(outcome)
+            else:
+                work.failures.append((victim.path, str(outcome)))
 
     def _with_replacements(
         self, plan: EntryPlan, root: RootPlan, failures: list[tuple[str, str]]
@@ -180,15 +242,10 @@ class Remover:
             self._protocol.finish_below(recorded)
 
     def _close_strays(
-        self, roots: Sequence[RootPlan], begun: Sequence[ArchiveIntent]
+        self, roots: Sequence[RootPlan], begun: Sequence[ArchiveIntent], wanted: Collection[str]
     ) -> list[tuple[str, str]]:
         """End rows whose victims are gone; give up those whose victims are needed again. A root may
-        lie in another one, so victims of all are looked at."""
-        wanted = {
-            self._resolve(root.location).child(victim.path).uri
-            for root in roots
-            for victim in root.plan.victims
-        }
+        lie in another one, so `wanted` are victims of all."""
         failures = []
         for intent in begun:
             if intent.victim in wanted or intent.context.cause not in _CAUSES.values():

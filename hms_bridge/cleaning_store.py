@@ -13,7 +13,7 @@ from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.event_block import EventBlock
 from hms_bridge.model.figures import CompactionFigures, LockFigures, TxnFigures
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
-from hms_bridge.model.target import Target
+from hms_bridge.model.target import TableName, Target
 from hms_bridge.model.target_mark import TargetMark
 
 
@@ -41,15 +41,21 @@ class CleaningStore(Protocol):
         """Whether a directory that no table owns any more may be deleted: it lies below an allowed
         root, and nobody else at it, in it or around it, in any database or catalog."""
 
-    def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
-        """Of directories of a table those in which, or around which, others lie too, and who."""
+    def strangers_in(
+        self, places: Sequence[tuple[Table, Sequence[str]]]
+    ) -> tuple[Mapping[str, str], ...]:
+        """For each table: of its directories those in which, or around which, others lie too, and
+        who."""
 
-    def target_mark(self, target: Target) -> TargetMark:
-        """By what a table or partition is known again. Cheap: asked before each deletion. Raises
-        NoSuchObjectError if it is gone, or has no directory."""
+    def target_marks(self, targets: Sequence[Target]) -> tuple[TargetMark | None, ...]:
+        """By what tables or partitions are known again. Cheap: asked before each deletion. None for
+        one that is gone, or has no directory."""
 
-    def mark_cleaning_started(self, compaction_id: CompactionId) -> None:
-        """Record the start."""
+    def mark_cleanings_started(self, compaction_ids: Sequence[CompactionId]) -> None:
+        """Record the start of entries."""
+
+    def mark_all_cleaned(self, compactions: Sequence[Compaction]) -> None:
+        """As ``mark_cleaned``, of several entries: all or none of them."""
 
     def mark_cleaning_postponed(
         self, compaction: Compaction, *, reason: str, retry_retention_ms: int
@@ -64,8 +70,8 @@ class CleaningStore(Protocol):
     ) -> None:
         """Drop TXN_COMPONENTS rows of aborted write ids whose files are gone."""
 
-    def cleaning_view(self, database: str, table: str) -> CleaningView:
-        """What of a table may be judged, in this order: whoever ends meanwhile stays as he was
+    def cleaning_views(self, tables: Sequence[TableName]) -> tuple[CleaningView, ...]:
+        """What of tables may be judged, in this order: whoever ends meanwhile stays as he was
         when he was looked at. Who is aborted in it stays so until its files are gone. Raises
         MetaError for a name that no table can have."""
 

@@ -97,6 +97,12 @@ class LocalVolume(PlainVolume):
     def open_output(self, path: str) -> BinaryIO:
         return Path(path).open("wb")
 
+    def remove_file(self, path: str) -> None:
+        Path(_without_slash(path)).unlink()
+
+    def remove_empty_directory(self, path: str) -> None:
+        Path(_without_slash(path)).rmdir()
+
     def remove_tree(self, path: str) -> None:
         self.fs.rm(path, recursive=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cleaner.entry_work import CleaningError
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.leftovers import Leftovers
 from cleaner.plan import CleaningOutcome
@@ -30,3 +31,9 @@ class AbortedHandler:
         """Aborted directories go; a table without partition name: those of all its partitions; of
         a table that was never made, those where it would be."""
         return self._cleaning.clean(entry, self._leftovers.remove_where_expected)
+
+    def clean_together(
+        self, entries: Sequence[Compaction]
+    ) -> list[CleaningOutcome | CleaningError | None]:
+        """Several at once: see :meth:`AcidCleaning.clean_together`."""
+        return self._cleaning.clean_together(entries, self._leftovers.remove_where_expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cleaner.entry_work import CleaningError
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.plan import CleaningOutcome
 from hms_bridge.metastore import LocalMetastore
@@ -31,3 +32,9 @@ class CompactedHandler:
     def clean(self, entry: Compaction) -> CleaningOutcome:
         """Obsolete directories go, and aborted ones up to what the compaction reached."""
         return self._cleaning.clean(entry)
+
+    def clean_together(
+        self, entries: Sequence[Compaction]
+    ) -> list[CleaningOutcome | CleaningError | None]:
+        """Several at once: see :meth:`AcidCleaning.clean_together`."""
+        return self._cleaning.clean_together(entries)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,19 +19,20 @@ from sqlalchemy import (
     update,
 )
 
-from changemanager.location import is_below
+from changemanager.location import spellings
 from changemanager.manifest import ArchiveIntent, IntentFile, IntentState
 from hms_bridge.archive.context_columns import CONTEXT
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.columns import Columns, flag, member, text
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TextKeyedSql
+from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql
 from hms_bridge.backend.listing_sql import row_of
 from hms_bridge.backend.schema.archive_tables import (
     HMSB_ARCHIVE_INTENT,
     HMSB_ARCHIVE_INTENT_FILE,
 )
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 
 _INTENT = HMSB_ARCHIVE_INTENT.c
 _FILE = HMSB_ARCHIVE_INTENT_FILE.c
@@ -182,7 +183,7 @@ def advance_intents(
 
 def finish_intents(connection: Connection, locations: Collection[str], now_ms: int) -> int:
     """See ArchiveIntents.finish_intents."""
-    outer = frozenset(locations)
+    outer = {text.rstrip("/") for place in locations for text in spellings(place)}
     deleted = _DELETED.all(connection, from_state=IntentState.DELETED.value)
     ids = sorted(intent_id for intent_id, victim in deleted if _is_in_one_of(victim, outer))
     done = _ADVANCE_ENDED.later(
@@ -196,10 +197,19 @@ def finish_intents(connection: Connection, locations: Collection[str], now_ms: i
     return sum(answer.count for answer in done)
 
 
-def _is_in_one_of(victim: str, locations: Collection[str]) -> bool:
-    # Nearly all lie right below one: of many locations not each is compared with each victim.
-    is_right_below = victim.rpartition("/")[0] in locations
-    return is_right_below or any(is_below(victim, location) for location in locations)
+def _is_in_one_of(victim: str, texts: Collection[str]) -> bool:
+    """As :func:`is_below` one of the places that have these spellings, of which there are many."""
+    return any(
+        above in texts for spelling in spellings(victim) for above in _at_and_above(spelling)
+    )
+
+
+def _at_and_above(text: str) -> Iterator[str]:
+    place = text.rstrip("/")
+    while place:
+        yield place
+        place = place.rpartition("/")[0]
+    yield place
 
 
 def forget_intents(connection: Connection, before_ms: int) -> int:

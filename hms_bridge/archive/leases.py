@@ -7,6 +7,8 @@ stepped back) counts as one that ran out.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -22,10 +24,20 @@ from changemanager.manifest import LEASE_MS
 from hms_bridge.archive.digest import digest
 from hms_bridge.backend.fixed_sql import FixedInsertIfMissing, FixedSql
 from hms_bridge.backend.schema.archive_tables import HMSB_LEASE
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 
 _ROW = HMSB_LEASE.c
 _NAMED = _ROW.LEASE_DIGEST == bindparam("lease", type_=String)
 _HELD = FixedSql(select(_ROW.OWNER, _ROW.HELD_AT_MS).where(_NAMED).with_for_update())
+_HELD_ONES = TextKeyedSql(
+    _ROW.LEASE_DIGEST,
+    lambda is_meant: (
+        select(_ROW.LEASE_DIGEST, _ROW.OWNER, _ROW.HELD_AT_MS)
+        .where(is_meant)
+        .order_by(_ROW.LEASE_DIGEST)
+        .with_for_update()
+    ),
+)
 _KEPT = FixedSql(
     update(HMSB_LEASE)
     .where(_NAMED)
@@ -40,19 +52,27 @@ _TAKEN = FixedInsertIfMissing(HMSB_LEASE, [_ROW.LEASE_DIGEST])
 
 def take(connection: Connection, name: str, owner: str, now_ms: int) -> bool:
     """Take or keep a lease; False, and no change, if another owner's has not run out."""
-    held = _held(connection, name)
-    if held is None:
-        values = {
-            "LEASE_DIGEST": digest(name),
-            "NAME": name,
-            "OWNER": owner,
-            "HELD_AT_MS": now_ms,
-        }
-        return _TAKEN.put(connection, values)
-    if owner != held[0] and not _is_over(held[1], now_ms):
-        return False
-    _KEPT.change(connection, lease=digest(name), owner=owner, now_ms=now_ms)
-    return True
+    return bool(take_all(connection, [name], owner, now_ms))
+
+
+def take_all(
+    connection: Connection, names: Collection[str], owner: str, now_ms: int
+) -> frozenset[str]:
+    """Take or keep leases; which, without those of other owners that have not run out."""
+    # In the order of their keys: two that take several do not wait for each other.
+    keys = {digest(name): name for name in sorted(names, key=digest)}
+    held = {row[0]: row[1:] for row in _HELD_ONES.all(connection, list(keys))}
+    new = [key for key in keys if key not in held]
+    rows = [
+        {"LEASE_DIGEST": key, "NAME": keys[key], "OWNER": owner, "HELD_AT_MS": now_ms}
+        for key in new
+    ]
+    is_taken = dict(zip(new, _TAKEN.put_each(connection, rows), strict=True))
+    for key, (other, held_at_ms) in held.items():
+        is_taken[key] = owner == other or _is_over(held_at_ms, now_ms)
+        if is_taken[key]:
+            _KEPT.later(connection, lease=key, owner=owner, now_ms=now_ms)
+    return frozenset(name for key, name in keys.items() if is_taken[key])
 
 
 def renew(connection: Connection, name: str, owner: str, now_ms: int) -> bool:
@@ -86,6 +106,12 @@ def end(connection: Connection, name: str, owner: str | None = None) -> None:
         connection.execute(delete(HMSB_LEASE).where(_is(name)))
         return
     _ENDED.change(connection, lease=digest(name), owner=owner)
+
+
+def end_all(connection: Connection, names: Collection[str], owner: str) -> None:
+    """Give back those that are the owner's."""
+    for key in sorted(map(digest, names)):
+        _ENDED.later(connection, lease=key, owner=owner)
 
 
 def forget(connection: Connection, before_ms: int) -> int:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     ScalarSelect,
+    String,
     Subquery,
     Table,
     any_,
@@ -58,10 +59,26 @@ class _Keys(UserDefinedType[str]):
         return "BIGINT[]"
 
 
+class _Texts(UserDefinedType[str]):
+    """A text of :func:`texts_text`: see :class:`_Keys`."""
+
+    cache_ok = True
+    render_bind_cast = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """What PostgreSQL calls it."""
+        return "VARCHAR[]"
+
+
 def is_among(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
     """Whether a key is one of those in a parameter that is a text of :func:`keys_text`: one text of
     a statement for any number of them, on PostgreSQL only."""
     return key == any_(type_coerce(bindparam(name, type_=_Keys()), ARRAY(BigInteger)))
+
+
+def is_among_texts(key: ColumnElement[str], name: str) -> ColumnElement[bool]:
+    """As :func:`is_among`, of keys that are texts, in a text of :func:`texts_text`."""
+    return key == any_(type_coerce(bindparam(name, type_=_Texts()), ARRAY(String)))
 
 
 def is_among_few(key: ColumnElement[int], name: str) -> ColumnElement[bool]:
@@ -91,3 +108,9 @@ def _uncounted(name: str) -> ScalarSelect[str]:
 def keys_text(keys: Collection[int]) -> str:
     """Keys as PostgreSQL writes an array of them."""
     return "{" + ",".join(map(str, keys)) + "}"
+
+
+def texts_text(keys: Collection[str]) -> str:
+    """Texts as PostgreSQL writes an array of them."""
+    quoted = (key.replace("\\", "\\\\").replace('"', '\\"') for key in keys)
+    return "{" + ",".join(f'"{key}"' for key in quoted) + "}"

@@ -238,47 +238,6 @@ def locking(
     return KeyedSql(key, locked, select(*row.c).select_from(keys.join(row, true())))
 
 
-class TextKeyedSql:
-    """A statement about the rows of some keys that are texts: fixed for one, two, four … of them,
-    the last of which is repeated until they fit. ``make``: the statement for a condition."""
-
-    def __init__(
-        self, key: ColumnElement[str], make: Callable[[ColumnElement[bool]], Executable]
-    ) -> None:
-        self._key, self._make = key, make
-        self._fixed: dict[int, FixedSql] = {}
-
-    def later(
-        self, connection: Connection, keys: Sequence[str], /, **values: Any
-    ) -> Sequence[Answer]:
-        """As :meth:`FixedSql.read_later`: an answer for each piece of the keys."""
-        return [self._ask(connection, piece, values) for piece in batches(keys)]
-
-    def all(
-        self, connection: Connection, keys: Sequence[str], /, **values: Any
-    ) -> list[tuple[Any, ...]]:
-        """All rows; of none for no keys."""
-        return [row for answer in self.later(connection, keys, **values) for row in answer.rows]
-
-    def _ask(
-        self, connection: Connection, keys: Sequence[str], values: Mapping[str, Any]
-    ) -> Answer:
-        fixed = self.of(len(keys))
-        count = 1 << (len(keys) - 1).bit_length()
-        filled = [*keys, *[keys[-1]] * (count - len(keys))]
-        given = {f"key{place}": key for place, key in enumerate(filled)}
-        return fixed.read_later(connection, **given, **values)
-
-    def of(self, key_count: int) -> FixedSql:
-        """The statement for so many keys; their parameters are ``key0``, ``key1`` …"""
-        count = 1 << (key_count - 1).bit_length()
-        fixed = self._fixed.get(count)
-        if fixed is None:
-            asked = [bindparam(f"key{place}", type_=self._key.type) for place in range(count)]
-            fixed = self._fixed[count] = FixedSql(self._make(self._key.in_(asked)))
-        return fixed
-
-
 class FixedInsert:
     """Rows into a table: a single one by a fixed statement, on PostgreSQL several, too; in Core
     elsewhere. They are on their way when this returns: see ``later``."""
@@ -329,12 +288,22 @@ class FixedInsertIfMissing:
         """Whether the row, which has a value for each column, was inserted."""
         if is_mysql(connection):
             return insert_if_missing(connection, self._table, self._keys, row)
+        return bool(self._text(connection).all(connection, **row))
+
+    def put_each(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[bool]:
+        """The same of several, one after the other."""
+        if is_mysql(connection):
+            return [self.put(connection, row) for row in rows]
+        answers = [self._text(connection).later(connection, **row) for row in rows]
+        return [bool(answer.rows) for answer in answers]
+
+    def _text(self, connection: Connection) -> FixedSql:
         name = connection.dialect.name
         fixed = self._fixed.get(name)
         if fixed is None:
             statement = insert_unless_there(name, self._table, self._keys)
             fixed = self._fixed[name] = FixedSql(statement)
-        return bool(fixed.all(connection, **row))
+        return fixed
 
 
 class TimedWork(Protocol):

@@ -26,8 +26,10 @@ from sqlalchemy import (
 from changemanager.errors import LocationError
 from changemanager.location import is_below, is_inside, parse_uri, spellings
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.fixed_sql import FixedSql, TextKeyedSql
+from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.catalog.patterns import ESCAPE
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Table
 
@@ -102,31 +104,56 @@ def _at_or_below_text(column: ColumnElement[str], place: str) -> ColumnElement[b
 
 def user_of(connection: Connection, place: str) -> str | None:
     """The name of a database, table or partition that lies at a place or below it."""
-    tenant = next(_below(connection, place, None), None)
+    tenant = next(_tenants(_ask_below(connection, place, None)), None)
     return None if tenant is None else tenant.name
 
 
 def strangers(connection: Connection, wanted: Sequence[str], owner: Owner | None) -> dict[str, str]:
     """Of the places those that are not the owner's alone, and why: someone else lies there, below
     or above, in any database or catalog. Databases may lie above: they hold tables."""
-    tenants = _tenants_near(connection, wanted, owner)
-    reasons = {place: _stranger_at(place, tenants, owner) for place in wanted}
-    return {place: reason for place, reason in reasons.items() if reason is not None}
+    (reasons,) = strangers_of_each(connection, [(wanted, owner)])
+    return reasons
 
 
-def _tenants_near(
-    connection: Connection, wanted: Sequence[str], owner: Owner | None
-) -> list[Tenant]:
-    """Who lies below or above the places. Those inside of the owner are asked for once, by the
-    owner's own place: there may be thousands of them."""
-    home = owner.table.storage.location if owner else None
-    inside = {place for place in wanted if home and is_inside(place, home)}
-    looked = {home, *wanted} - inside if home and inside else set(wanted)
-    tenants = [
-        *(candidate for place in sorted(looked) for candidate in _below(connection, place, owner))
+Asked = tuple[Sequence[str], Owner | None]
+"""Places, and whose they are."""
+
+
+def strangers_of_each(connection: Connection, asked: Sequence[Asked]) -> list[dict[str, str]]:
+    """As :func:`strangers`, for several owners at once."""
+    below = [
+        [_ask_below(connection, place, owner) for place in _looked(wanted, owner)]
+        for wanted, owner in asked
     ]
-    tenants += _above(connection, wanted)
-    if owner is None or len(inside) < len(wanted):
+    texts = [_texts_above(wanted) for wanted, _ in asked]
+    above: dict[str, list[Tenant]] = {}
+    for tenant in _at(connection, sorted(set().union(*texts))):
+        above.setdefault(tenant.place, []).append(tenant)
+    strange = []
+    for place_answers, own_texts, (wanted, owner) in zip(below, texts, asked, strict=True):
+        tenants = [tenant for answers in place_answers for tenant in _tenants(answers)]
+        tenants += [tenant for text in own_texts for tenant in above.get(text, ())]
+        tenants = _others(tenants, wanted, owner)
+        reasons = {place: _stranger_at(place, tenants, owner) for place in wanted}
+        strange.append({place: reason for place, reason in reasons.items() if reason is not None})
+    return strange
+
+
+def _inside(wanted: Sequence[str], owner: Owner | None) -> set[str]:
+    home = owner.table.storage.location if owner else None
+    return {place for place in wanted if home and is_inside(place, home)}
+
+
+def _looked(wanted: Sequence[str], owner: Owner | None) -> list[str]:
+    """Below which tenants are looked for. Those inside of the owner are asked for once, by the
+    owner's own place: there may be thousands of them."""
+    inside = _inside(wanted, owner)
+    home = owner.table.storage.location if owner else None
+    return sorted({home, *wanted} - inside if home and inside else set(wanted))
+
+
+def _others(tenants: list[Tenant], wanted: Sequence[str], owner: Owner | None) -> list[Tenant]:
+    if owner is None or len(_inside(wanted, owner)) < len(wanted):
         return tenants
     # What all of the places lie in is the owner itself: it is none of its own strangers.
     return [
@@ -205,7 +232,15 @@ def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, 
     }
 
 
-def _below(connection: Connection, place: str, owner: Owner | None) -> Iterator[Tenant]:
+@dataclass(frozen=True, slots=True)
+class _Below:
+    """Answers, on their way, about who lies at a place or below it."""
+
+    databases: Sequence[Answer]
+    others: Answer
+
+
+def _ask_below(connection: Connection, place: str, owner: Owner | None) -> _Below:
     """All at a place or below it, but for the owner's partitions that lie where their names say:
     those are never in one another."""
     count, texts = _texts_below(place)
@@ -218,11 +253,14 @@ def _below(connection: Connection, place: str, owner: Owner | None) -> Iterator[
         values["owner_id"] = owner.table.id or 0
         if owner.partitions is not None:
             values["own_place"] = f"{(owner.table.storage.location or '').rstrip('/')}/"
-    rest = others.read_later(connection, **values)
-    for answer in databases:
+    return _Below(databases, others.read_later(connection, **values))
+
+
+def _tenants(below: _Below) -> Iterator[Tenant]:
+    for answer in below.databases:
         for name, where in answer.rows:
             yield Tenant(name=f"database {name}", place=where, is_database=True)
-    yield from starmap(_tenant, rest.rows)
+    yield from starmap(_tenant, below.others.rows)
 
 
 @cache
@@ -247,21 +285,26 @@ def _others_at_or_below(count: int, *, has_owner: bool, has_parts: bool) -> Fixe
 
 def _above(connection: Connection, wanted: Iterable[str]) -> Iterator[Tenant]:
     """The tables and partitions in whose directories the places lie."""
-    return starmap(_tenant, _AT.all(connection, _texts_above(wanted)))
+    return _at(connection, _texts_above(wanted))
+
+
+def _at(connection: Connection, texts: Sequence[str]) -> Iterator[Tenant]:
+    return starmap(_tenant, _AT.all(connection, texts))
 
 
 def _texts_above(wanted: Iterable[str]) -> list[str]:
     """Every spelling of every directory above the places, but for whole file systems."""
-    above: set[str] = set()
+    directories: set[tuple[str, str]] = set()
     for place in wanted:
         try:
             parsed = parse_uri(place)
         except LocationError:
             continue
-        levels = parsed.path.split("/")[1:-1]
-        above.update(
-            f"{parsed.prefix}/{'/'.join(levels[:count])}" for count in range(1, len(levels) + 1)
-        )
+        directories.add((parsed.prefix, parsed.path.rpartition("/")[0]))
+    above: set[str] = set()
+    for prefix, path in directories:
+        levels = path.split("/")[1:]
+        above.update(f"{prefix}/{'/'.join(levels[:count])}" for count in range(1, len(levels) + 1))
     texts = {text for place in above for text in spellings(place)}
     return sorted(texts | {f"{text}/" for text in texts})
 

@@ -5,14 +5,15 @@ The cleaner asks before each directory that it deletes, so these are fixed state
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, case, exists, select
 
 from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, MOVE
 from hms_bridge.backend.schema.catalog_tables import DATABASE_PARAMS, DBS, PARTITIONS, SDS, TBLS
-from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.properties import SOURCE_FOR
 from hms_bridge.model.target import Target
@@ -55,17 +56,26 @@ _PARTITION = FixedSql(
 )
 
 
-def find_mark(connection: Connection, target: Target) -> tuple[TargetMark, bool]:
-    """Without the moves, and whether there are any. Raises NoSuchObjectError if the table, the
-    partition or its directory is not there."""
+def find_marks(
+    connection: Connection, targets: Sequence[Target]
+) -> list[tuple[TargetMark, bool] | None]:
+    """Of each without the moves, and whether there are any; None if the table, the partition or
+    its directory is not there."""
+    answers = [_ask(connection, target) for target in targets]
+    return [_mark(answer.rows) for answer in answers]
+
+
+def _ask(connection: Connection, target: Target) -> Answer:
     key = {"database": target.database.lower(), "name": target.table.lower()}
     if target.partition is None:
-        row = _TABLE.first(connection, **key)
-    else:
-        row = _PARTITION.first(connection, **key, partition=target.partition)
-    if row is None or not row[2]:
-        raise NoSuchObjectError(f"{target} is not there any more, or has no directory")
-    table_id, create_time, location, source_for, is_moving = row
+        return _TABLE.read_later(connection, **key)
+    return _PARTITION.read_later(connection, **key, partition=target.partition)
+
+
+def _mark(rows: Sequence[tuple[Any, ...]]) -> tuple[TargetMark, bool] | None:
+    if not rows or not rows[0][2]:
+        return None
+    table_id, create_time, location, source_for, is_moving = rows[0]
     mark = TargetMark(
         table_id=table_id,
         create_time=create_time or 0,

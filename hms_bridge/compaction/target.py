@@ -36,9 +36,12 @@ class CompactionTarget:
         ) == (theirs.columns, theirs.bucket_columns, theirs.bucket_count)
 
 
-def look_up(metastore: Metastore, wanted: Target) -> tuple[Table, Partition | None]:
-    """The table, and the partition if one is named. Raises NoSuchObjectError."""
-    table = metastore.get_table(wanted.database, wanted.table)
+def look_up(
+    metastore: Metastore, wanted: Target, table: Table | None = None
+) -> tuple[Table, Partition | None]:
+    """The table, unless it is known, and the partition if one is named. Raises
+    NoSuchObjectError."""
+    table = table or metastore.get_table(wanted.database, wanted.table)
     if wanted.partition is None:
         return table, None
     partitions = metastore.get_partitions_by_names(

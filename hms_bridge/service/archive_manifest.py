@@ -56,9 +56,9 @@ class SqlArchiveManifest(Verbs):
     live_purges = reads(sql(purges.live_purges))
     forget_purged = writes(sql(purges.forget_purged))
 
-    take_lease = writes(sql(leases.take))
     renew_lease = writes(sql(leases.renew))
-    end_lease = writes(sql(leases.end))
+    take_leases = writes(sql(leases.take_all))
+    end_leases = writes(sql(leases.end_all))
     lease_owner = reads(sql(leases.owner_of))
     forget_leases = writes(sql(leases.forget))
 

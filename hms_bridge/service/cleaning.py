@@ -21,7 +21,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.model.event_block import kept_since_seconds
-from hms_bridge.model.target import Scope, Target
+from hms_bridge.model.target import Scope, TableName, Target
 from hms_bridge.model.target_mark import TargetMark
 from hms_bridge.notification import event_log, events, hook_points
 from hms_bridge.notification.event_sizes import EventSizes
@@ -47,29 +47,51 @@ last event is older by the time that it had planned and waited."""
 _LOG = logging.getLogger(__name__)
 
 
-def _target_mark(connection: Connection, target: Target) -> TargetMark:
-    mark, is_moving = target_marks.find_mark(connection, target)
+def _target_marks(
+    connection: Connection, targets: Sequence[Target]
+) -> tuple[TargetMark | None, ...]:
+    marks = target_marks.find_marks(connection, targets)
+    return tuple(
+        None if mark is None else _with_moves(connection, target, *mark)
+        for target, mark in zip(targets, marks, strict=True)
+    )
+
+
+def _with_moves(
+    connection: Connection, target: Target, mark: TargetMark, is_moving: bool
+) -> TargetMark:
     if not is_moving:
         return mark
     moves = file_tasks.move_locations(connection, target.database, target.table)
     return replace(mark, moves=moves or (mark.location,))
 
 
-def _cleaning_view(work: Work, database: str, table: str) -> CleaningView:
+def _cleaning_views(work: Work, tables: Sequence[TableName]) -> tuple[CleaningView, ...]:
     """Each statement sees at least what those before it saw."""
-    name = f"{database}.{table}"
-    watermark = open_txns.min_open_txn_watermark(work, database.lower())
+    connection = work.connection
+    names = [str(table) for table in tables]
+    databases = {table.database.lower() for table in tables}
+    watermarks = {
+        database: open_txns.min_open_txn_watermark(work, database) for database in sorted(databases)
+    }
     txns = open_txns.get_open_txns(work, excluded_types=frozenset()).snapshot()
-    (write_ids,) = valid_write_ids.get_valid_write_ids(work, [name], txns)
-    ready = ShowCompactionsRequest(
-        scope=Scope(database, table), state=CompactionState.READY_FOR_CLEANING
-    )
-    return CleaningView(
-        watermark=watermark,
-        txns=txns,
-        write_ids=write_ids,
-        ready=compaction_history.show_compactions(work.connection, ready),
-        since=valid_write_ids.aborted_since(work.connection, name),
+    write_ids = valid_write_ids.get_valid_write_ids(work, names, txns)
+    state = CompactionState.READY_FOR_CLEANING
+    ready = [
+        ShowCompactionsRequest(scope=Scope(table.database, table.table), state=state)
+        for table in tables
+    ]
+    entries = compaction_history.show_each(connection, ready)
+    since = valid_write_ids.aborted_since(connection, names)
+    return tuple(
+        CleaningView(
+            watermark=watermarks[table.database.lower()],
+            txns=txns,
+            write_ids=write_ids[place],
+            ready=entries[place],
+            since=since[place],
+        )
+        for place, table in enumerate(tables)
     )
 
 
@@ -84,12 +106,12 @@ class CleaningVerbs(VerbFamily):
     find_ready_to_clean_aborts = reads(aborted_writes.find_ready_to_clean_aborts)
     readers = reads(cleaning.readers)
     find_potential_compactions = reads(potential_compactions.find_potential_compactions)
-    mark_cleaning_started = writes(cleaning.mark_cleaning_started)
+    mark_cleanings_started = writes(cleaning.mark_cleanings_started)
     mark_cleaning_postponed = writes(cleaning.mark_cleaning_postponed)
     retry_failed_cleanings = writes(cleaning.retry_failed_cleanings)
     forget_aborted_components = writes(aborted_writes.forget_aborted_components)
-    cleaning_view = reads(_cleaning_view)
-    target_mark = reads(sql(_target_mark))
+    cleaning_views = reads(_cleaning_views)
+    target_marks = reads(sql(_target_marks))
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)
     revoke_timed_out_workers = writes(compaction_queue.revoke_timed_out_workers)
 
@@ -104,9 +126,13 @@ class CleaningVerbs(VerbFamily):
         rule = self._files.rule
         return self._transactions.read(lambda c: rule.holder(c, location))
 
-    def strangers_in(self, table: Table, directories: Sequence[str]) -> Mapping[str, str]:
-        owner = Owner(table=table)
-        return self._transactions.read(lambda c: self._files.rule.strangers(c, directories, owner))
+    def strangers_in(
+        self, places: Sequence[tuple[Table, Sequence[str]]]
+    ) -> tuple[Mapping[str, str], ...]:
+        asked = [(directories, Owner(table=table)) for table, directories in places]
+        return self._transactions.read(
+            lambda c: tuple(self._files.rule.strangers_of_each(c, asked))
+        )
 
     def run_housekeeping(self) -> None:
         """Each step is a transaction of its own; at last, file work that others left undone."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
@@ -94,8 +95,12 @@ def _find_next_compaction(
 
 
 def _mark_cleaned(unit: UnitOfWork, compaction: Compaction) -> None:
-    cleaning.mark_cleaned(unit, compaction)
-    unit.points.append(points.compaction_cleaned(compaction))
+    _mark_all_cleaned(unit, [compaction])
+
+
+def _mark_all_cleaned(unit: UnitOfWork, compactions: Sequence[Compaction]) -> None:
+    cleaning.mark_all_cleaned(unit, compactions)
+    unit.points += [points.compaction_cleaned(compaction) for compaction in compactions]
 
 
 def _mark_failed(unit: UnitOfWork, compaction: Compaction) -> None:
@@ -138,6 +143,7 @@ class CompactionVerbs(VerbFamily):
     mark_failed = writes(_mark_failed)
     mark_refused = writes(compaction_history.mark_refused)
     mark_cleaned = writes(_mark_cleaned)
+    mark_all_cleaned = writes(_mark_all_cleaned)
     abort_compactions = writes(compaction_history.abort_compactions)
     submit_for_cleanup = writes(_submit_for_cleanup)
     put_delta_count = writes(sql(_put_delta_count))

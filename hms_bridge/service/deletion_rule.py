@@ -55,11 +55,22 @@ class DeletionRule:
         self, connection: Connection, wanted: Sequence[str], owner: Owner | None
     ) -> dict[str, str]:
         """Of the directories those that are not the owner's alone, and why."""
-        strangers = places.strangers(connection, wanted, owner)
-        real = {place: self.real_place(place) for place in wanted}
-        led = {place: to for place, to in real.items() if not is_below(place, to)}
-        behind = places.strangers(connection, list(led.values()), owner) if led else {}
-        return {place: behind[to] for place, to in led.items() if to in behind} | strangers
+        (strangers,) = self.strangers_of_each(connection, [(wanted, owner)])
+        return strangers
+
+    def strangers_of_each(
+        self, connection: Connection, asked: Sequence[places.Asked]
+    ) -> list[dict[str, str]]:
+        """The same of directories of several owners."""
+        of_owners = places.strangers_of_each(connection, asked)
+        for strangers, (wanted, owner) in zip(of_owners, asked, strict=True):
+            real = {place: self.real_place(place) for place in wanted}
+            led = {place: to for place, to in real.items() if not is_below(place, to)}
+            behind = places.strangers(connection, list(led.values()), owner) if led else {}
+            for place, to in led.items():
+                if to in behind:
+                    strangers.setdefault(place, behind[to])
+        return of_owners
 
     def holder(self, connection: Connection, place: str) -> str | None:
         """The table or partition with which a place may be deleted, because it lies in its

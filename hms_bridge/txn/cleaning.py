@@ -126,9 +126,10 @@ def readers(work: Work, entries: Sequence[Compaction]) -> Readers:
     )
 
 
-def mark_cleaning_started(work: Work, compaction_id: CompactionId) -> None:
+def mark_cleanings_started(work: Work, compaction_ids: Sequence[CompactionId]) -> None:
     """Record the start; nothing for an entry that is not queued."""
-    _START.later(work, entry=compaction_id)
+    for compaction_id in sorted(compaction_ids):
+        _START.later(work, entry=compaction_id)
 
 
 def mark_cleaning_postponed(
@@ -167,7 +168,12 @@ def mark_cleaning_postponed(
 
 
 def mark_cleaned(work: Work, compaction: Compaction) -> None:
-    """The target's obsolete and aborted files up to highest_write_id are gone.
+    """As :func:`mark_all_cleaned`, of one entry."""
+    mark_all_cleaned(work, [compaction])
+
+
+def mark_all_cleaned(work: Work, compactions: Sequence[Compaction]) -> None:
+    """The targets' obsolete and aborted files up to highest_write_id are gone.
 
     Forgets what was committed and aborted there up to highest_write_id, never beyond; the caller's
     may be lower than the queue's, down to 0, if files of some aborted write are left (they share a
@@ -176,18 +182,26 @@ def mark_cleaned(work: Work, compaction: Compaction) -> None:
     have a clean-up of their own. Raises NoSuchCompactionError for an entry that is not queued.
     """
     connection = work.connection
-    target = compaction.target
-    named, has_partition = values_of(target), target.partition is not None
-    _forget_cleanups(has_partition=has_partition).later(connection, **named)
-    highest = compaction.highest_write_id
-    if compaction.type is CompactionType.ABORT_TXN_CLEANUP:
-        if highest is not None:
+    queued = []
+    for compaction in sorted(compactions, key=lambda entry: entry.id):
+        target, highest = compaction.target, compaction.highest_write_id
+        has_partition = target.partition is not None
+        _forget_cleanups(has_partition=has_partition).later(connection, **values_of(target))
+        if compaction.type is not CompactionType.ABORT_TXN_CLEANUP:
+            queued.append(compaction)
+        elif highest is not None:
             before = aborts_end_ms(work, work.now_ms)
             forget_aborted_up_to(connection, target, highest, before_ms=before)
-        return
-    ended = succeed(work, compaction.id)
-    if ended.is_never_created:
-        return
+    all_ended = succeed(work, [compaction.id for compaction in queued])
+    for compaction, ended in zip(queued, all_ended, strict=True):
+        if not ended.is_never_created:
+            _forget(work, compaction, ended)
+
+
+def _forget(work: Work, compaction: Compaction, ended: Compaction) -> None:
+    """What was committed and aborted in the target of an entry that has ended."""
+    connection, target = work.connection, compaction.target
+    named, has_partition = values_of(target), target.partition is not None
     now = ended.ended_ms or 0
     highest = ended.highest_write_id
     is_dropped = LOCATION in ended.properties

@@ -122,12 +122,18 @@ def abort_compactions(work: Work, ids: Sequence[CompactionId]) -> Mapping[Compac
     return outcome
 
 
-def succeed(work: Work, compaction_id: CompactionId) -> Compaction:
-    """Move a cleaned entry into the history. Raises NoSuchCompactionError if it is not queued."""
-    row = _lock_queued(work, compaction_id)
-    if row is None:
-        raise _unknown(compaction_id)
-    return _move(work.connection, row, CompactionState.SUCCEEDED)
+def succeed(work: Work, compaction_ids: Sequence[CompactionId]) -> list[Compaction]:
+    """Move cleaned entries into the history. Raises NoSuchCompactionError if one is not queued."""
+    # In the order of their ids: two that end several do not wait for each other.
+    locks = {entry: _LOCK.later(work, entry=entry) for entry in sorted(compaction_ids)}
+    queued = {entry: _locked(lock.rows) for entry, lock in locks.items()}
+    ended = []
+    for compaction_id in compaction_ids:
+        row = queued[compaction_id]
+        if row is None:
+            raise _unknown(compaction_id)
+        ended.append(_move(work.connection, row, CompactionState.SUCCEEDED))
+    return ended
 
 
 def fail_queued(work: Work, compaction_id: CompactionId, reason: str) -> Compaction | None:
@@ -144,11 +150,30 @@ def show_compactions(
 ) -> tuple[Compaction, ...]:
     """Queue and history: what is not compacted yet, the oldest request first; then the rest, what
     happened last first."""
-    asked = request or ShowCompactionsRequest()
+    (shown,) = show_each(connection, [request or ShowCompactionsRequest()])
+    return shown
+
+
+def show_each(
+    connection: Connection, requests: Sequence[ShowCompactionsRequest]
+) -> tuple[tuple[Compaction, ...], ...]:
+    """Several at once."""
+    answers = [(asked, *_ask_where_it_may_be(connection, asked)) for asked in requests]
+    return tuple(_shown(*answer) for answer in answers)
+
+
+def _ask_where_it_may_be(
+    connection: Connection, asked: ShowCompactionsRequest
+) -> tuple[Answer, Answer | None]:
     queued = _ask(connection, COMPACTION_QUEUE, "CQ_", asked)
-    ended = None
-    if asked.state not in _QUEUED_ONLY:
-        ended = _ask(connection, COMPLETED_COMPACTIONS, "CC_", asked)
+    if asked.state in _QUEUED_ONLY:
+        return queued, None
+    return queued, _ask(connection, COMPLETED_COMPACTIONS, "CC_", asked)
+
+
+def _shown(
+    asked: ShowCompactionsRequest, queued: Answer, ended: Answer | None
+) -> tuple[Compaction, ...]:
     entries = [from_queue(queue_fields(row)) for row in queued.rows]
     if ended is not None:
         entries += [from_history(history_fields(row)) for row in ended.rows]
@@ -263,8 +288,11 @@ class _Locked:
 
 
 def _lock_queued(work: Work, compaction_id: CompactionId) -> _Locked | None:
-    row = _LOCK.first(work, entry=compaction_id)
-    return None if row is None else _Locked(from_queue(queue_fields(row[1:])), int(row[0]))
+    return _locked(_LOCK.all(work, entry=compaction_id))
+
+
+def _locked(rows: Sequence[tuple[Any, ...]]) -> _Locked | None:
+    return _Locked(from_queue(queue_fields(rows[0][1:])), int(rows[0][0])) if rows else None
 
 
 def _move(

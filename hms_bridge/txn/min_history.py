@@ -17,8 +17,9 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import BigInteger, Connection, bindparam, or_, select
 
-from hms_bridge.backend.fixed_sql import FixedInsert, TextKeyedSql
+from hms_bridge.backend.fixed_sql import FixedInsert
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, MIN_HISTORY_WRITE_ID
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.model.compaction import CompactionState, CompactionType
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.target import TableName

@@ -69,21 +69,53 @@ def get_valid_write_ids(
         if write_id is not None and tables:
             current = _owner(connection, tables[0], write_id)
         valid_txns = get_open_txns(work).snapshot(current)
-    return tuple(_valid_of(connection, table, valid_txns) for table in tables)
+    highest = [
+        _HIGHEST.read_later(
+            connection,
+            txn_id=valid_txns.high_watermark,
+            database=table.database,
+            table=table.table,
+        )
+        for table in tables
+    ]
+    reached = [
+        _reached(connection, table, answer.rows[0][0])
+        for table, answer in zip(tables, highest, strict=True)
+    ]
+    owners = [
+        _OWNERS.read_later(
+            connection, write_id=highest_id, database=table.database, table=table.table
+        )
+        if highest_id
+        else None
+        for table, highest_id in zip(tables, reached, strict=True)
+    ]
+    return tuple(
+        judge(str(table), WriteId(highest_id), () if rows is None else rows.rows, valid_txns)
+        for table, highest_id, rows in zip(tables, reached, owners, strict=True)
+    )
 
 
-def aborted_since(connection: Connection, full_table_name: str) -> AbortedSince:
-    """When those were opened that are aborted now. Raises MetaError for a name that is not
-    ``database.table``.
+def aborted_since(
+    connection: Connection, full_table_names: Sequence[str]
+) -> tuple[AbortedSince, ...]:
+    """When those were opened that are aborted now: for each table. Raises MetaError for a name
+    that is not ``database.table``.
 
     The transactions that took over a replication source's aborted write ids say nothing of files.
     """
-    table = TableName.parse(full_table_name.lower())
     txns = _ABORTED_TXNS.read_later(connection)
-    owned = _ABORTED_WRITES.all(connection, database=table.database, table=table.table)
-    return AbortedSince(
-        txns={TxnId(txn_id): opened_ms for txn_id, opened_ms in txns.rows},
-        write_ids={WriteId(write_id): opened_ms for write_id, opened_ms in owned},
+    owned = [
+        _ABORTED_WRITES.read_later(connection, database=table.database, table=table.table)
+        for table in map(TableName.parse, map(str.lower, full_table_names))
+    ]
+    opened = {TxnId(txn_id): opened_ms for txn_id, opened_ms in txns.rows}
+    return tuple(
+        AbortedSince(
+            txns=opened,
+            write_ids={WriteId(write_id): opened_ms for write_id, opened_ms in writes.rows},
+        )
+        for writes in owned
     )
 
 
@@ -98,20 +130,11 @@ def _owner(connection: Connection, table: TableName, write_id: WriteId) -> TxnId
     return TxnId(owner)
 
 
-def _valid_of(
-    connection: Connection,
-    table: TableName,
-    valid_txns: ValidTxnList,
-) -> ValidWriteIdList:
-    full_name = str(table)
-    given = {"database": table.database, "table": table.table}
-    ((highest,),) = _HIGHEST.all(connection, txn_id=valid_txns.high_watermark, **given)
-    if not highest or highest <= 0:
-        highest = get_max_allocated_write_id(connection, table.database, table.table)
-    if not highest:
-        return ValidWriteIdList(table=full_name, high_watermark=WriteId(0))
-    rows = _OWNERS.all(connection, write_id=highest, **given)
-    return judge(full_name, WriteId(highest), rows, valid_txns)
+def _reached(connection: Connection, table: TableName, highest: int | None) -> int:
+    """Up to where write ids are judged; 0 for a table without any."""
+    if highest and highest > 0:
+        return highest
+    return get_max_allocated_write_id(connection, table.database, table.table)
 
 
 def judge(

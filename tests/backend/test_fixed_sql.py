@@ -35,10 +35,10 @@ from hms_bridge.backend.fixed_sql import (
     FixedInsertIfMissing,
     FixedSql,
     KeyedSql,
-    TextKeyedSql,
     TimedSql,
 )
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE, TXNS
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
@@ -148,7 +148,11 @@ def test_keys_that_are_texts_are_as_many_as_there_are(database: Database) -> Non
     with database.transaction(write=True) as connection:
         for number in range(4):
             PUT.change(connection, MT_KEY1=f"k{number}", MT_KEY2=number)
+        odd = ['{a,"b"}', "c\\", "NULL", " d ", "é'%", "\\N"]
+        for number, key in enumerate(odd, 10):
+            PUT.change(connection, MT_KEY1=key, MT_KEY2=number)
         for keys, numbers in (
+            (odd, list(range(10, 16))),
             ([], []),
             (["k2"], [2]),
             (["k3", "k0", "k1"], [0, 3]),

@@ -410,23 +410,33 @@ class ManifestBehaviour:
     # -- leases and times
 
     def test_a_lease_has_one_owner_until_it_is_silent(self, manifest: ArchiveManifest) -> None:
-        assert manifest.take_lease("x", "one", T0)
-        assert manifest.take_lease("x", "one", T0 + 10)
-        assert manifest.take_lease("y", "two", T0)
-        assert not manifest.take_lease("x", "two", T0 + 10 + LEASE_MS)
+        assert manifest.take_leases(["x"], "one", T0)
+        assert manifest.take_leases(["x"], "one", T0 + 10)
+        assert manifest.take_leases(["y"], "two", T0)
+        assert not manifest.take_leases(["x"], "two", T0 + 10 + LEASE_MS)
         assert manifest.renew_lease("x", "one", T0 + 20)
-        assert not manifest.take_lease("x", "two", T0 + 20 + LEASE_MS)
-        assert manifest.take_lease("x", "two", T0 + 21 + LEASE_MS)
+        assert not manifest.take_leases(["x"], "two", T0 + 20 + LEASE_MS)
+        assert manifest.take_leases(["x"], "two", T0 + 21 + LEASE_MS)
         assert not manifest.renew_lease("x", "one", T0 + 22 + LEASE_MS)
-        manifest.end_lease("x", "one")
-        assert not manifest.take_lease("x", "one", T0 + 22 + LEASE_MS)
-        manifest.end_lease("x", "two")
+        manifest.end_leases(["x"], "one")
+        assert not manifest.take_leases(["x"], "one", T0 + 22 + LEASE_MS)
+        manifest.end_leases(["x"], "two")
         assert manifest.lease_owner("x") is None
         assert manifest.lease_owner("y") == "two"
         assert not manifest.renew_lease("x", "two", T0 + 22 + LEASE_MS)
-        assert manifest.take_lease("x", "one", T0 + 22 + LEASE_MS)
+        assert manifest.take_leases(["x"], "one", T0 + 22 + LEASE_MS)
         assert manifest.forget_leases(T0 + 1) == 1
-        assert not manifest.take_lease("x", "two", T0 + 22 + LEASE_MS)
+        assert not manifest.take_leases(["x"], "two", T0 + 22 + LEASE_MS)
+
+    def test_several_leases_are_taken_each_for_itself(self, manifest: ArchiveManifest) -> None:
+        assert manifest.take_leases([], "one", T0) == frozenset()
+        assert manifest.take_leases(["b"], "two", T0)
+        assert manifest.take_leases(["a", "b", "c"], "one", T0 + 1) == {"a", "c"}
+        assert manifest.take_leases(["c", "b"], "one", T0 + 1 + LEASE_MS) == {"b", "c"}
+        assert not manifest.renew_lease("b", "two", T0 + 2 + LEASE_MS)
+        assert manifest.take_leases(["a", "c"], "two", T0 + 2 + LEASE_MS) == {"a"}
+        manifest.end_leases(["a", "b", "c", "d"], "one")
+        assert [manifest.lease_owner(name) for name in "abcd"] == ["two", None, None, None]
 
     def test_the_noted_time_goes_on_only(self, manifest: ArchiveManifest) -> None:
         assert manifest.known_times().newest_ms == 0

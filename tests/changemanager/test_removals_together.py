@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import pytest
 
 from changemanager import delete_protocol
-from changemanager.errors import ArchivedFileLostError, IntentError, LeaseLostError
+from changemanager.errors import (
+    ArchivedFileLostError,
+    ChangeManagerError,
+    IntentError,
+    LeaseLostError,
+)
 from changemanager.lease import never_lost
 from changemanager.manifest import IntentState
 from changemanager.removal import DeletionReport, Removal, RemovalWork
@@ -36,6 +41,7 @@ def remove_all(
     *,
     is_archived: bool = True,
     require_same: Callable[[], None] = never_lost,
+    changed: Collection[str] = (),
     require_lease: Callable[[], None] = never_lost,
 ) -> tuple[object, ...]:
     removals = [
@@ -47,9 +53,13 @@ def remove_all(
         )
         for victim in VICTIMS
     ]
-    return world.protocol.remove_all(
-        removals, require_same=require_same, require_lease=require_lease
-    )
+
+    def check(asked: Sequence[Removal]) -> Sequence[ChangeManagerError | None]:
+        require_same()
+        error = ChangeManagerError("it is another one now")
+        return [error if one.victim.endswith(tuple(changed)) else None for one in asked]
+
+    return world.protocol.remove_all(removals, require_same=check, require_lease=require_lease)
 
 
 def is_there(world: ArchiveWorld, victim: str) -> bool:
@@ -151,6 +161,23 @@ def test_a_table_that_is_no_longer_the_same_loses_nothing_more(
     gone = call - 1
     assert [is_there(world, victim) for victim in VICTIMS] == [at >= gone for at in range(3)]
     assert states(world) == [IntentState.DELETED] * gone + [IntentState.ARCHIVED] * (3 - gone)
+
+
+@pytest.mark.parametrize("is_archived", [True, False])
+@pytest.mark.parametrize("changed", [VICTIMS[:1], VICTIMS[1:]])
+def test_of_those_that_may_not_go_any_more_nothing_is_touched(
+    tmp_path: Path, changed: Sequence[str], is_archived: bool
+) -> None:
+    """Their rows stay open; the others go."""
+    world = make(tmp_path / "w")
+    outcomes = remove_all(world, is_archived=is_archived, changed=changed)
+    for victim, outcome, state in zip(VICTIMS, outcomes, states(world), strict=True):
+        stays = victim in changed
+        assert is_there(world, victim) is stays
+        assert isinstance(outcome, ChangeManagerError) is stays
+        assert state.is_open is stays
+        is_kept = f"rows of {victim}".encode() in world.archived().values()
+        assert is_kept is (is_archived and not stays)
 
 
 @pytest.mark.parametrize(("files_at_once", "calls"), [(1, 3), (2, 3), (4, 2), (16, 1)])

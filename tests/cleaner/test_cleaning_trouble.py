@@ -150,15 +150,15 @@ def test_a_table_that_is_made_anew_while_it_is_cleaned(world: CleaningWorld) -> 
     world.compact()
     cleaner = world.cleaner()
     remover = cleaner._first.compacted._cleaning._remover
-    remove = remover.remove
+    remove = remover.remove_all
 
-    def slow(plan, require_same):
+    def slow(plans, still_same):
         world.metastore.drop_table("db", "t", is_purge=True)
         world.create_table()
         world.write()
-        return remove(plan, require_same)
+        return remove(plans, still_same)
 
-    remover.remove = slow  # type: ignore[method-assign]
+    remover.remove_all = slow  # type: ignore[method-assign]
     (outcome,) = cleaner.run_once()
     assert outcome.state is CleaningState.WAITING
     assert "meanwhile" in outcome.message
@@ -171,16 +171,16 @@ def test_a_database_that_becomes_a_source_meanwhile(tmp_path: Path) -> None:
     world.compact()
     cleaner = world.cleaner()
     remover = cleaner._first.compacted._cleaning._remover
-    remove = remover.remove
+    remove = remover.remove_all
 
-    def slow(plan, require_same):
+    def slow(plans, still_same):
         found = world.metastore.get_database("db")
         world.metastore.alter_database(
             "db", replace(found, parameters={"repl.source.for": "policy"})
         )
-        return remove(plan, require_same)
+        return remove(plans, still_same)
 
-    remover.remove = slow  # type: ignore[method-assign]
+    remover.remove_all = slow  # type: ignore[method-assign]
     (outcome,) = cleaner.run_once()
     assert outcome.state is CleaningState.WAITING
     assert delta(1) in world.directories()

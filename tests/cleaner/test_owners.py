@@ -32,8 +32,8 @@ def test_nobody_else_is_known_to_be_dead() -> None:
 
 def test_the_lease_of_a_dead_process_is_free_at_once() -> None:
     leases, clock = InMemoryManifest(), SimulatedClock()
-    leases.take_lease("x", "dead", clock.now_ms())
-    leases.take_lease("y", "alive", clock.now_ms())
+    leases.take_leases(["x"], "dead", clock.now_ms())
+    leases.take_leases(["y"], "alive", clock.now_ms())
     work = WorkLease(leases, clock, lambda: "me", lambda owner: owner == "dead")
     with work.over("x") as is_held:
         assert is_held

@@ -41,7 +41,7 @@ class DyingAt(Passing):
         self._table = table
 
     def add_intents(self, intents: Sequence[ArchiveIntent]) -> Any:
-        if intents[0].context.table == self._table:
+        if any(intent.context.table == self._table for intent in intents):
             raise CrashError(self._table)
         return self.inner.add_intents(intents)
 

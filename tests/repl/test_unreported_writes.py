@@ -270,7 +270,7 @@ def test_without_the_manifest_a_clean_up_that_began_leaves_a_doubt(world):
     world.compact("t", MAJOR)
     world.clock.advance_ms(10_000)
     (entry,) = world.source.find_ready_to_clean()
-    world.source.mark_cleaning_started(entry.id)
+    world.source.mark_cleanings_started([entry.id])
     with pytest.raises(ReplError, match=r"write id 2 of src\.t"):
         dump_remotely(world)
 

@@ -6,7 +6,7 @@ import itertools
 import logging
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -158,10 +158,11 @@ def test_a_file_that_a_cleaner_archived_meanwhile_goes_with_the_drop(tmp_path: P
     victim = place / "delta_1_1"
     told: list[None] = []
 
-    def is_dropped_before_it_is_deleted() -> None:
+    def is_dropped_before_it_is_deleted(_: Sequence[Removal]) -> Sequence[None]:
         told.append(None)
         if len(told) == 2:
             raise InterruptedError
+        return [None]
 
     world.clock.advance_ms(60_000)
     removal = Removal(

@@ -93,12 +93,12 @@ TABLE = (
         f"{_LOCKED}, the entry; what is covered, as a row that is there or a new one",
     ),
     Sent("mark_compacted", 1, 1, "the entry"),
-    Sent("target_mark", 1, 1, "the table, with its directory and whether a rename moves it"),
+    Sent("target_marks", 1, 1, "the table, with its directory and whether a rename moves it"),
     Sent(
-        "cleaning_view", 8, 8,
+        "cleaning_views", 8, 8,
         "the watermark in two; one snapshot; highest, rows; entries; aborted ones, their write ids",
     ),
-    Sent("mark_cleaning_started", 1, 1, "the entry"),
+    Sent("mark_cleanings_started", 1, 1, "the entry"),
     Sent(
         "mark_cleaned", 6, 6,
         "clean-ups of aborts; the entry held, kept, gone; completed components, aborted ones",
@@ -108,8 +108,8 @@ TABLE = (
 
 _OF_COMPACTIONS = frozenset(
     {
-        "find_next_compaction", "update_compactor_state", "mark_compacted", "target_mark",
-        "cleaning_view", "mark_cleaning_started", "mark_cleaned",
+        "find_next_compaction", "update_compactor_state", "mark_compacted", "target_marks",
+        "cleaning_views", "mark_cleanings_started", "mark_cleaned",
     }
 )  # fmt: skip
 
@@ -172,9 +172,9 @@ class Counted:
         metastore.mark_compacted(entry)
         objects.commit(metastore, txn)
         calls: dict[str, Callable[[], object]] = {
-            "target_mark": lambda: metastore.target_mark(target),
-            "cleaning_view": lambda: metastore.cleaning_view(self.database, "t"),
-            "mark_cleaning_started": lambda: metastore.mark_cleaning_started(entry.id),
+            "target_marks": lambda: metastore.target_marks([target]),
+            "cleaning_views": lambda: metastore.cleaning_views([target.name]),
+            "mark_cleanings_started": lambda: metastore.mark_cleanings_started([entry.id]),
             "mark_cleaned": lambda: metastore.mark_cleaned(entry),
         }
         return calls[verb]

@@ -65,8 +65,8 @@ MUTATIONS = (
         also=(
             Edit(
                 "cleaner/planner.py",
-                "        if is_for_everyone:\n",
-                "        if not is_for_everyone:\n",
+                "    if is_for_everyone:\n",
+                "    if not is_for_everyone:\n",
             ),
         ),
         is_simulated=True,
@@ -194,8 +194,8 @@ MUTATIONS = (
     Mutation(
         name="the cleaner judges by what a new reader sees",
         file="cleaner/planner.py",
-        old="        if is_for_everyone:\n",
-        new="        if not is_for_everyone:\n",
+        old="    if is_for_everyone:\n",
+        new="    if not is_for_everyone:\n",
         test=f"{_READERS}test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers",
     ),
     Mutation(
@@ -215,8 +215,8 @@ MUTATIONS = (
     Mutation(
         name="a table that was made anew is cleaned by the old plan",
         file="cleaner/handlers/acid_cleaning.py",
-        old="        if now != target.mark:\n",
-        new="        if False:\n",
+        old="    if now != target.mark:\n",
+        new="    if False:\n",
         test=f"{_TROUBLE}test_a_table_that_is_made_anew_while_it_is_cleaned",
     ),
     Mutation(
@@ -699,8 +699,8 @@ MUTATIONS = (
     Mutation(
         name="a cleaner looks into a directory that is being moved",
         file="cleaner/planner.py",
-        old="        if mark.moves:\n",
-        new="        if False:\n",
+        old="    if not mark.moves:\n",
+        new="    if True:\n",
         test=f"{_FOUND}test_nothing_is_recorded_as_cleaned_while_a_rename_moves_it",
         also=(
             Edit(

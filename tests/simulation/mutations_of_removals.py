@@ -8,13 +8,14 @@ from tests.simulation.mutation import Edit, Mutation
 _TOGETHER = "tests/changemanager/test_removals_together.py::test_"
 _PIECES = "tests/rows/test_reader.py::test_pieces_of_a_file_read_the_same"
 _OF_A_PASS = "tests/cleaner/test_removals_of_a_pass.py::test_"
+_BESIDE = "tests/cleaner/test_entries_together.py::test_"
 _PROTOCOL = "changemanager/delete_protocol.py"
 
 OF_REMOVALS = (
     Mutation(
         name="nobody asks before deletions whether the table is the same",
         file=_PROTOCOL,
-        old="                require_same()\n"
+        old="                fail_changed(in_state(group, IntentState.ARCHIVED), require_same)\n"
         "                for work in in_state(group, IntentState.ARCHIVED):\n",
         new="                for work in in_state(group, IntentState.ARCHIVED):\n",
         test=f"{_TOGETHER}a_table_that_is_no_longer_the_same_loses_nothing_more",
@@ -25,14 +26,15 @@ OF_REMOVALS = (
         old="                for work in group:\n"
         "                    with work.failing(), self._abandoning(work):\n"
         "                        self._look_again(work)\n",
-        new="                require_same()\n"
+        new="                fail_changed(group, require_same)\n"
         "                for work in group:\n"
         "                    with work.failing(), self._abandoning(work):\n"
         "                        self._look_again(work)\n",
         also=(
             Edit(
                 _PROTOCOL,
-                "                require_same()\n"
+                "                fail_changed(in_state(group, IntentState.ARCHIVED), "
+                "require_same)\n"
                 "                for work in in_state(group, IntentState.ARCHIVED):\n",
                 "                for work in in_state(group, IntentState.ARCHIVED):\n",
             ),
@@ -49,9 +51,8 @@ OF_REMOVALS = (
     Mutation(
         name="nobody asks before each archiving whether the table is the same",
         file=_PROTOCOL,
-        old="            require_same()\n            with work.failing(), self._abandoning(work):\n"
-        "                work.kept",
-        new="            with work.failing(), self._abandoning(work):\n                work.kept",
+        old="            fail_changed([work], require_same)\n",
+        new="",
         test=f"{_TOGETHER}nothing_is_archived_of_a_table_that_is_no_longer_the_same",
     ),
     Mutation(
@@ -92,23 +93,86 @@ OF_REMOVALS = (
     Mutation(
         name="rows of a root that lies in another one are given up",
         file="cleaner/remover.py",
-        old="            for root in roots\n            for victim in root.plan.victims\n",
-        new="            for root in roots[:1]\n            for victim in root.plan.victims\n",
+        old="            for root in plan.roots\n            for victim in root.plan.victims\n",
+        new="            for root in plan.roots[:1]\n            for victim in root.plan.victims\n",
         test=f"{_OF_A_PASS}rows_of_all_partitions_are_taken_up",
     ),
     Mutation(
         name="a cleaner does not know the rows of an interrupted run",
         file="cleaner/remover.py",
-        old="                    begun=begun,\n",
-        new="                    begun=(),\n",
+        old="            removals, begun=begun, require_lease",
+        new="            removals, begun=(), require_lease",
         test=f"{_OF_A_PASS}an_interrupted_removal_is_taken_up_by_its_row",
     ),
     Mutation(
         name="a table that is another one is taken for one with a damaged compaction",
         file="cleaner/remover.py",
-        old="            if len(going) < len(root.plan.victims):\n                require_same()",
-        new="            if False:\n                require_same()",
+        old="        if len(going) < len(root.plan.victims):\n",
+        new="        if False:\n",
         test="tests/cleaner/test_cleaning_trouble.py::test_a_table_that_is_made_anew_while_it_is_cleaned",
+    ),
+    Mutation(
+        name="a victim that may not go any more goes with others",
+        file="changemanager/removal.py",
+        old="        if error is not None:\n            work.error = error\n",
+        new="        pass\n",
+        test=f"{_TOGETHER}of_those_that_may_not_go_any_more_nothing_is_touched",
+    ),
+    Mutation(
+        name="entries are cleaned at whose tables another one is",
+        file="cleaner/entry_cleaner.py",
+        old="in held\n",
+        new="in names\n",
+        test=f"{_BESIDE}at_a_table_that_another_one_cleans_nothing_is_done",
+    ),
+    Mutation(
+        name="several leases are taken from those who hold them",
+        file="hms_bridge/archive/leases.py",
+        old="owner == other or _is_over(held_at_ms, now_ms)",
+        new="True",
+        test="tests/archive/test_sql_manifest.py",
+    ),
+    Mutation(
+        name="who lost one of several leases records what he removed",
+        file="cleaner/handlers/acid_cleaning.py",
+        old="        if len(ended) > 1:\n            self._remover.lease.require()\n",
+        new="        if len(ended) > 1:\n",
+        test=f"{_BESIDE}who_lost_a_lease_records_nothing",
+    ),
+    Mutation(
+        name="of several leases only the first is kept alive",
+        file="changemanager/lease.py",
+        old="        for name in sorted(names):\n            if not self._leases.renew",
+        new="        for name in sorted(names)[:1]:\n            if not self._leases.renew",
+        test=f"{_BESIDE}who_lost_a_lease_records_nothing",
+    ),
+    Mutation(
+        name="what cannot be done for all entries is left undone for each",
+        file="cleaner/entry_cleaner.py",
+        old="            if place not in outcomes:\n",
+        new="            if len(entries) < 2:\n",
+        test=f"{_BESIDE}what_cannot_be_done_for_all_is_done_for_each",
+    ),
+    Mutation(
+        name="an entry of the queue that is gone is recorded with others",
+        file="hms_bridge/txn/compaction_history.py",
+        old="            raise _unknown(compaction_id)\n        ended.append(",
+        new="            continue\n        ended.append(",
+        test="tests/txn/test_cleaning.py::test_several_are_recorded_together_or_none",
+    ),
+    Mutation(
+        name="much goes together with what is small",
+        file="cleaner/handlers/acid_cleaning.py",
+        old="                work.is_left = len(works) > 1 and not _is_small(plan)\n",
+        new="",
+        test=f"{_BESIDE}an_entry_of_much_goes_by_itself",
+    ),
+    Mutation(
+        name="a whole table of partitions is cleaned beside one of them",
+        file="cleaner/handlers/acid_cleaning.py",
+        old="                    work.is_left = is_whole and len(works) > 1\n",
+        new="",
+        test=f"{_BESIDE}whole_tables_of_partitions_go_by_themselves",
     ),
     Mutation(
         name="removals move on from whatever state they are in",

@@ -133,7 +133,7 @@ class InMemoryManifest:
             return False
         if set(self.holders(cmroot, [name], now_ms).get(name, ())) - set(overridden_holders):
             return False
-        if not self.take_lease(_purge(cmroot, name), owner, now_ms):
+        if not self._take_lease(_purge(cmroot, name), owner, now_ms):
             return False
         if entry is None:
             entry = ArchiveEntry(
@@ -344,11 +344,14 @@ class InMemoryManifest:
                 found[name] = tuple(sorted(who))
         return found
 
-    def take_lease(self, name: str, owner: str, now_ms: int) -> bool:
+    def _take_lease(self, name: str, owner: str, now_ms: int) -> bool:
         if self._leases.get(name, (owner, 0))[0] != owner and not self._is_free(name, now_ms):
             return False
         self._leases[name] = (owner, now_ms)
         return True
+
+    def take_leases(self, names: Collection[str], owner: str, now_ms: int) -> frozenset[str]:
+        return frozenset(name for name in names if self._take_lease(name, owner, now_ms))
 
     def renew_lease(self, name: str, owner: str, now_ms: int) -> bool:
         if self._leases.get(name, ("", 0))[0] != owner:
@@ -356,9 +359,13 @@ class InMemoryManifest:
         self._leases[name] = (owner, now_ms)
         return True
 
-    def end_lease(self, name: str, owner: str) -> None:
+    def _end_lease(self, name: str, owner: str) -> None:
         if self._leases.get(name, ("", 0))[0] == owner:
             del self._leases[name]
+
+    def end_leases(self, names: Collection[str], owner: str) -> None:
+        for name in names:
+            self._end_lease(name, owner)
 
     def lease_owner(self, name: str) -> str | None:
         return self._leases[name][0] if name in self._leases else None

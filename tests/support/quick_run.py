@@ -23,6 +23,7 @@ LONG = frozenset(
         "changemanager/test_removals_together.py",
         "cleaner/test_cleaner_cli.py",
         "cleaner/test_cleaning_trouble.py",
+        "cleaner/test_entries_together.py",
         "cleaner/test_reaper.py",
         "cleaner/test_waiting_for_readers.py",
         "cli/test_adopt.py",

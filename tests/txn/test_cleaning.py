@@ -149,7 +149,7 @@ class TestWhen:
     def test_a_postponed_entry_waits_from_its_last_try(self, world: World, txns: Txns) -> None:
         mine = txns.compacted(_written(txns))
         world.clock.advance_ms(DAY_MS)
-        world.metastore.mark_cleaning_started(mine.id)
+        world.metastore.mark_cleanings_started([mine.id])
         world.metastore.mark_cleaning_postponed(mine, reason="busy", retry_retention_ms=300_000)
         (row,) = world.records(COMPACTION_QUEUE)
         assert (row["CQ_STATE"], row["CQ_ERROR_MESSAGE"]) == ("r", "busy")
@@ -386,6 +386,19 @@ def test_potential_compactions(world: World, txns: Txns) -> None:
     assert ("t", "p=2", False, True) not in _potential(world, age_ms=1000)
     txns.mark_cleaned(txns.compacted(2))
     assert ("t", None, False, False) not in _potential(world)
+
+
+def test_several_are_recorded_together_or_none(world: World, txns: Txns) -> None:
+    first, second, third = (
+        txns.compacted(_written(txns, table=table), table=table) for table in ("x", "y", "z")
+    )
+    txns.mark_cleaned(second)
+    before = (world.records(COMPACTION_QUEUE), world.records(COMPLETED_TXN_COMPONENTS))
+    with pytest.raises(NoSuchCompactionError, match=f"compaction {second.id} "):
+        world.metastore.mark_all_cleaned([third, second, first])
+    assert (world.records(COMPACTION_QUEUE), world.records(COMPLETED_TXN_COMPONENTS)) == before
+    world.metastore.mark_all_cleaned([third, first])
+    assert (world.records(COMPACTION_QUEUE), world.records(COMPLETED_TXN_COMPONENTS)) == ([], [])
 
 
 def test_aborted_writes_stay_invisible_through_everything(world: World, txns: Txns) -> None:
