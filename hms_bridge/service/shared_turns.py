@@ -14,19 +14,22 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
 class _Place(Generic[T]):
-    """One who has come. ``called`` is held until it leads, or until its work was done."""
+    """One who has come. ``called`` is held until it leads, or until its work was done; then it
+    calls the ``following`` one, whose work was done, too."""
 
-    __slots__ = ("called", "leads", "work")
+    __slots__ = ("called", "following", "leads", "work")
 
     def __init__(self, work: T, *, leads: bool) -> None:
         self.work = work
         self.leads = leads
+        self.following: _Place[T] | None = None
         self.called = threading.Lock()
         self.called.acquire()
 
@@ -79,14 +82,15 @@ class SharedTurns(Generic[T]):
         return True
 
     def _is_called(self, place: _Place[T]) -> bool:
-        if place.called.acquire(timeout=self._patience_seconds):
-            return True
-        with self._lock:
-            if place in self._waiting:
-                self._waiting.remove(place)
-                self._is_stalled = True
-                return False
-        place.called.acquire()
+        if not place.called.acquire(timeout=self._patience_seconds):
+            with self._lock:
+                if place in self._waiting:
+                    self._waiting.remove(place)
+                    self._is_stalled = True
+                    return False
+            place.called.acquire()
+        if place.following is not None:
+            place.following.called.release()
         return True
 
     def _greet(self) -> None:
@@ -116,8 +120,7 @@ class SharedTurns(Generic[T]):
             self._do([first.work, *(other.work for other in others)])
         finally:
             self._call_next()
-            for other in others:
-                other.called.release()
+            _call_one_by_one(others)
 
     def _call_next(self) -> None:
         with self._lock:
@@ -127,3 +130,12 @@ class SharedTurns(Generic[T]):
         if following is not None:
             following.leads = True
             following.called.release()
+
+
+def _call_one_by_one(places: Sequence[_Place[T]]) -> None:
+    """The first of them, which calls the next. Only one at a time has the interpreter: if all were
+    called at once, each would be woken to wait for it, and again to have it."""
+    for place, following in pairwise(places):
+        place.following = following
+    if places:
+        places[0].called.release()
