@@ -14,7 +14,6 @@ from sqlalchemy import (
     FromClause,
     Integer,
     Select,
-    String,
     bindparam,
     column,
     exists,
@@ -42,11 +41,18 @@ from hms_bridge.txn.names import require_fitting
 from hms_bridge.txn.txn_state import LockedTxns
 
 _L = HIVE_LOCKS.c
-_GIVEN = ("HL_TXNID", "HL_PARTITION", "HL_LOCK_TYPE", "HL_USER", "HL_HOST", "HL_AGENT_INFO")
+_GIVEN = (
+    "HL_TXNID",
+    "HL_DB",
+    "HL_TABLE",
+    "HL_PARTITION",
+    "HL_LOCK_TYPE",
+    "HL_USER",
+    "HL_HOST",
+    "HL_AGENT_INFO",
+)
 _PLACE = column("place", BigInteger)
 _COUNT = bindparam("count", type_=BigInteger)
-_DATABASE = bindparam("database", type_=String)
-_TABLE = bindparam("table", type_=String)
 _OPEN: ColumnElement[str] = literal_column(f"'{TxnState.OPEN.value}'")
 
 
@@ -76,6 +82,8 @@ def expect_locks(
     rows = [
         {
             "HL_TXNID": request.txn_id,
+            "HL_DB": component.scope.database,
+            "HL_TABLE": component.scope.table,
             "HL_PARTITION": component.scope.partition,
             "HL_LOCK_TYPE": component.type.stored,
             "HL_USER": request.user,
@@ -88,8 +96,8 @@ def expect_locks(
     if not is_single:
         placed = [{**row, _PLACE.name: place} for place, row in enumerate(rows)]
         given = {"rows": json.dumps(placed)}
-    here = {"database": scope.database, "table": scope.table, "count": len(requests)}
-    _grant(_in_the_way(types), is_single=is_single).later(work, **here, **given)
+    grant = _grant(_in_the_way(types), is_single=is_single)
+    grant.later(work, count=len(requests), **given)
 
     def look() -> Sequence[LockResponse]:
         first, _ = ids()
@@ -117,8 +125,6 @@ def _grant(kinds: tuple[str, ...], *, is_single: bool) -> TimedSql:
         rows = {
             "HL_LOCK_EXT_ID": NEXT_LOCK_ID.c.NL_NEXT - _COUNT + given.c.place,
             "HL_LOCK_INT_ID": literal(1, Integer),
-            "HL_DB": _DATABASE,
-            "HL_TABLE": _TABLE,
             "HL_LOCK_STATE": literal(LockState.ACQUIRED.stored, _L.HL_LOCK_STATE.type),
             # Those of a transaction live by its heartbeat.
             "HL_LAST_HEARTBEAT": literal(0, BigInteger),
@@ -134,7 +140,7 @@ def _grant(kinds: tuple[str, ...], *, is_single: bool) -> TimedSql:
                 .join(NEXT_LOCK_ID, literal_column("true"))
                 .where(
                     state.scalar_subquery() == _OPEN,
-                    *(~_is_there(kind, given.c.HL_TXNID) for kind in kinds),
+                    *(~_is_there(kind, given) for kind in kinds),
                 ),
             )
             .returning(_L.HL_LOCK_EXT_ID)
@@ -153,12 +159,16 @@ def _one() -> FromClause:
     return select(*values, literal(0, BigInteger).label(_PLACE.name)).subquery("given")
 
 
-def _is_there(kind: str, txn_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """A lock of a kind, of another transaction. Each kind by itself: see ``locks._earlier_in``."""
+def _is_there(kind: str, given: FromClause) -> ColumnElement[bool]:
+    """A lock of a kind, of another transaction. Each kind by itself: see ``locks._earlier_in``.
+
+    Of the database and table that a row names, not of parameters: of these PostgreSQL makes a plan
+    each time, as it takes one that knows them for a better one.
+    """
     held = HIVE_LOCKS.alias(f"held_{kind}").c
     return exists().where(
-        held.HL_DB == _DATABASE,
+        held.HL_DB == given.c.HL_DB,
         held.HL_LOCK_TYPE == literal_column(f"'{kind}'"),
-        or_(held.HL_TABLE.is_(None), held.HL_TABLE == _TABLE),
-        held.HL_TXNID != txn_id,
+        or_(held.HL_TABLE.is_(None), held.HL_TABLE == given.c.HL_TABLE),
+        held.HL_TXNID != given.c.HL_TXNID,
     )
