@@ -184,11 +184,11 @@ class AcidCleaning:
     def _record(self, works: Sequence[EntryWork]) -> None:
         """Report them to the metastore; what fails one of several fails all."""
         ended = [self._reached(work) for work in works]
-        if len(ended) > 1:
+        if len(ended) == 1:
+            self.record(ended[0])
+        elif ended:
             self._remover.lease.require()
             self._metastore.mark_all_cleaned(ended)
-        for entry in ended if len(ended) == 1 else ():
-            self.record(entry)
 
     def _cleaned(self, work: EntryWork) -> CleaningOutcome:
         entry, report = work.entry, work.report

@@ -45,17 +45,22 @@ def _expect_each(
 ) -> Callable[[], Sequence[LockResponse]] | None:
     look = plain_locks.expect_locks(unit, foresight, requests)
     if look is not None:
+        # That they are free is what was expected.
         for request in requests:
-            _tell(unit, request, is_granted=True)
+            _forget_changes(unit, request)
     return look
 
 
 def _tell(unit: UnitOfWork, request: LockRequest, *, is_granted: bool) -> None:
+    _forget_changes(unit, request)
     for component in map(locks.lowered, request.components):
-        # Whether they conflict with others is seen at their commit only.
-        if component.operation in CHANGES:
-            unit.news.append(lambda foresight: foresight.forget((request.txn_id,)))
         unit.news.append(_news(component, is_granted=is_granted))
+
+
+def _forget_changes(unit: UnitOfWork, request: LockRequest) -> None:
+    """Whether they conflict with others is seen at their commit only."""
+    if any(component.operation in CHANGES for component in request.components):
+        unit.news.append(lambda foresight: foresight.forget((request.txn_id,)))
 
 
 def _news(component: LockComponent, *, is_granted: bool) -> Callable[[Foresight], None]:

@@ -183,8 +183,6 @@ class SharedWrites(Generic[S]):
     def _do(self, steps: Sequence[S]) -> None:
         """Leaves undone, neither done nor refused, what is to be done alone."""
         batch = _Batch(sorted(steps, key=_place))
-        if self._expectations is not None:
-            self._expectations.begin()
         if self._in_turn_left or not self._database.is_pipelined:
             self._in_turn_left = max(0, self._in_turn_left - 1)
             batch.way = Way.IN_TURN
@@ -192,16 +190,17 @@ class SharedWrites(Generic[S]):
             try:
                 self._commit(batch)
             except _UnsafeError as error:
-                if self._expectations is not None:
-                    if batch.way is Way.AS_EXPECTED and error.way is Way.TOGETHER:
-                        self._expectations.fail()
-                    self._expectations.begin()
+                is_unexpected = batch.way is Way.AS_EXPECTED and error.way is Way.TOGETHER
+                if is_unexpected and self._expectations is not None:
+                    self._expectations.fail()
                 batch.way = error.way
                 self._in_turn_left = IN_TURN_COUNT if error.way is Way.IN_TURN else 0
             else:
                 return
 
     def _commit(self, batch: _Batch[S]) -> None:
+        if self._expectations is not None:
+            self._expectations.begin()
         try:
             with self._database.transaction(write=True, by_indexes=True) as connection:
                 batch.run(connection, self._now_seconds())

@@ -79,12 +79,9 @@ def forget_database(connection: Connection, database: str) -> None:
 
 def forget_table(connection: Connection, database: str, table: str) -> None:
     """The table was dropped."""
+    gone = TableName.lower(database, table)
     for named in (*_WRITE_IDS, *_FORGOTTEN):
-        connection.execute(
-            delete(named.table).where(
-                named.database == database.lower(), named.name == table.lower()
-            )
-        )
+        connection.execute(delete(named.table).where(_is_of(named, gone)))
 
 
 def forget_partitions(
@@ -102,8 +99,7 @@ def forget_partitions(
     for named in _FORGOTTEN:
         for batch in batches(names):
             gone = and_(
-                named.database == database.lower(),
-                named.name == table.lower(),
+                _is_of(named, TableName.lower(database, table)),
                 named.table.c[f"{named.prefix}_PARTITION"].in_(batch),
             )
             if named.table is TXN_COMPONENTS:
@@ -159,7 +155,7 @@ def rename_partition(connection: Connection, database: str, table: str, old: str
     for named in _RENAMED:
         partition = named.partition
         if partition is not None:
-            here = and_(named.database == database.lower(), named.name == table.lower())
+            here = _is_of(named, TableName.lower(database, table))
             connection.execute(
                 update(named.table).where(here, partition == old).values({partition: new})
             )

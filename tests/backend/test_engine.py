@@ -26,7 +26,7 @@ from hms_bridge.errors import (
     MetaError,
     RetryableBackendError,
 )
-from tests.support.databases import SERVER_URL
+from tests.support.databases import ON_POSTGRESQL, SERVER_URL
 from tests.support.simulated_clock import SimulatedClock
 
 sqlite_only = pytest.mark.skipif(SERVER_URL is not None, reason="about SQLite's own ways")
@@ -419,7 +419,7 @@ def test_an_idle_connection_is_asked_whether_it_lives(
     opened.dispose()
 
 
-@pytest.mark.skipif(not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL")
+@ON_POSTGRESQL
 def test_a_read_needs_no_transaction_and_the_next_write_has_one(database: Database) -> None:
     for _ in range(2):
         with database.transaction(write=False) as connection:

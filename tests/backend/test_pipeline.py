@@ -36,11 +36,9 @@ from hms_bridge.errors import (
     MetaError,
     RetryableBackendError,
 )
-from tests.support.databases import SERVER_URL
+from tests.support.databases import ON_POSTGRESQL, SERVER_URL
 
-pytestmark = pytest.mark.skipif(
-    not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
-)
+pytestmark = ON_POSTGRESQL
 PUT = FixedInsert(AUX_TABLE)
 KEYS = FixedSql(select(AUX_TABLE.c.MT_KEY2).order_by(AUX_TABLE.c.MT_KEY2))
 ONE = FixedSql(select(literal(1)))

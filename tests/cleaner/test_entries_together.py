@@ -20,24 +20,12 @@ from hms_bridge.model.compaction import Compaction, CompactionState
 from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.target import Target
 from tests.support.cleaning_world import CleaningWorld, delta
+from tests.support.compacted_tables import TABLES, compacted_tables, deltas
 from tests.support.faults import CrashError, FaultPlan, FaultyManifest, faulty
 from tests.support.passing import Counting, Interrupted, Passing
 from tests.support.world import World
 
-TABLES = ("a", "b", "c")
 CLEANED = CleaningState.CLEANED
-
-
-def made(tmp_path: Path, *, is_source: bool = True) -> World:
-    world = World(tmp_path, parameters={"repl.source.for": "policy"} if is_source else {})
-    for table in TABLES:
-        world.create_table(table)
-        world.insert(table, (1, "v"))
-        world.insert(table, (2, "w"))
-    for table in TABLES:
-        world.compact(table)
-    world.clock.advance_ms(60_000)
-    return world
 
 
 def cleaner_of(world: World, **others: Any) -> Cleaner:
@@ -46,10 +34,6 @@ def cleaner_of(world: World, **others: Any) -> Cleaner:
 
 def states(cleaner: Cleaner) -> dict[str, CleaningState]:
     return {outcome.entry.target.table: outcome.state for outcome in cleaner.run_once()}
-
-
-def deltas(world: World, table: str) -> set[str]:
-    return {name for name in world.names(table) if name.startswith("delta_")}
 
 
 def queued(world: World) -> dict[str, CompactionState]:
@@ -66,7 +50,7 @@ def require_all_cleaned(world: World) -> None:
 
 
 def test_the_store_is_asked_once_for_all(tmp_path: Path) -> None:
-    world = made(tmp_path, is_source=False)
+    world = compacted_tables(tmp_path, is_source=False)
     metastore, manifest = Counting(world.metastore), Counting(world.store.manifest)
     cleaner = cleaner_of(world, metastore=metastore, manifest=manifest)
     assert states(cleaner) == dict.fromkeys(TABLES, CLEANED)
@@ -85,7 +69,7 @@ def test_killed_at_any_step_all_comes_to_an_end(
 ) -> None:
     """Each third step of the pass, by turns."""
     for crash_at in range(first, 1000, 6):
-        world = made(tmp_path / str(crash_at), is_source=is_source)
+        world = compacted_tables(tmp_path / str(crash_at), is_source=is_source)
         faults = FaultPlan()
         faults.crash_at = crash_at
         dying = cleaner_of(
@@ -107,7 +91,7 @@ def test_killed_at_any_step_all_comes_to_an_end(
 
 
 def test_a_damaged_replacement_stops_no_other_entry(tmp_path: Path) -> None:
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path)
     (base,) = (name for name in world.names("b") if name.startswith("base_"))
     for file in (world.path("b") / base).glob("bucket_*"):
         file.write_bytes(b"")
@@ -125,7 +109,7 @@ def test_a_table_that_is_made_anew_meanwhile_stops_no_other_entry(
     tmp_path: Path, *, is_source: bool
 ) -> None:
     """It comes back with the same names, after all has been written down and looked at."""
-    world = made(tmp_path, is_source=is_source)
+    world = compacted_tables(tmp_path, is_source=is_source)
 
     def make_anew() -> None:
         world.metastore.drop_table("db", "b", is_purge=True)
@@ -143,7 +127,7 @@ def test_a_table_that_is_made_anew_meanwhile_stops_no_other_entry(
 
 
 def test_at_a_table_that_another_one_cleans_nothing_is_done(tmp_path: Path) -> None:
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path)
     now_ms = world.clock.now_ms()
     assert world.store.manifest.take_leases([cleaning_lease("db", "b")], "another", now_ms)
     assert states(cleaner_of(world)) == {"a": CLEANED, "c": CLEANED}
@@ -154,7 +138,7 @@ def test_at_a_table_that_another_one_cleans_nothing_is_done(tmp_path: Path) -> N
 
 
 def test_while_entries_are_cleaned_together_no_other_cleans_them(tmp_path: Path) -> None:
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path)
     seen: list[object] = []
     manifest = Interrupted(
         world.store.manifest,
@@ -169,7 +153,7 @@ def test_while_entries_are_cleaned_together_no_other_cleans_them(tmp_path: Path)
 def test_an_entry_that_another_cleaner_has_ended_meanwhile_is_no_trouble(tmp_path: Path) -> None:
     """Hive's own takes no lease of ours. With one entry of the queue gone, none is recorded
     together with it."""
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path)
     entries = {entry.target.table: entry for entry in world.metastore.show_compactions()}
     metastore = Interrupted(
         world.metastore,
@@ -190,7 +174,7 @@ class Refusing(Passing):
 
 
 def test_what_cannot_be_done_for_all_is_done_for_each(tmp_path: Path) -> None:
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path)
     cleaner = cleaner_of(world, manifest=Refusing(world.store.manifest))
     assert states(cleaner) == dict.fromkeys(TABLES, CLEANED)
     require_all_cleaned(world)
@@ -200,7 +184,7 @@ def test_what_cannot_be_done_for_all_is_done_for_each(tmp_path: Path) -> None:
 def test_an_entry_of_much_goes_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path)
     monkeypatch.setattr(acid_cleaning, what, 1)
     cleaner = cleaner_of(world)
     results = cleaner._first.compacted.clean_together(cleaner._first.compacted.find())
@@ -246,7 +230,7 @@ class Stalling(Passing):
 
 
 def test_who_lost_a_lease_records_nothing(tmp_path: Path) -> None:
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path)
     leases = world.store.manifest
 
     def lose_one() -> None:

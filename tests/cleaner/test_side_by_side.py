@@ -13,12 +13,10 @@ import pytest
 from changemanager.manifest import ArchiveIntent, IntentState
 from cleaner.daemon import make_cleaner
 from cleaner.plan import CleaningState
-from hms_bridge.config.settings import CompactorSettings
+from tests.support.compacted_tables import TABLES, compacted_tables, deltas
 from tests.support.faults import CrashError
 from tests.support.passing import Passing
 from tests.support.world import World
-
-TABLES = ("a", "b", "c")
 
 
 class Meeting(Passing):
@@ -46,19 +44,6 @@ class DyingAt(Passing):
         return self.inner.add_intents(intents)
 
 
-def made(tmp_path: Path, threads: int = 3) -> World:
-    compactor = CompactorSettings(cleaner_threads=threads)
-    world = World(tmp_path, parameters={"repl.source.for": "policy"}, compactor=compactor)
-    for table in TABLES:
-        world.create_table(table)
-        world.insert(table, (1, "v"))
-        world.insert(table, (2, "w"))
-    for table in TABLES:
-        world.compact(table)
-    world.clock.advance_ms(60_000)
-    return world
-
-
 def cleaned(world: World, manifest: object) -> list[str]:
     """Tables, in the order of their outcomes."""
     cleaner = make_cleaner(replace(world.store, manifest=manifest))  # type: ignore[arg-type]
@@ -67,13 +52,9 @@ def cleaned(world: World, manifest: object) -> list[str]:
     return [outcome.entry.target.table for outcome in outcomes]
 
 
-def deltas(world: World, table: str) -> set[str]:
-    return {name for name in world.names(table) if name.startswith("delta_")}
-
-
 def test_tables_are_cleaned_at_once(tmp_path: Path) -> None:
     """They meet where each has written down what goes; one after the other they would not."""
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path, threads=3)
     assert cleaned(world, Meeting(world.store.manifest, len(TABLES))) == list(TABLES)
     for table in TABLES:
         assert not deltas(world, table)
@@ -85,7 +66,7 @@ def test_tables_are_cleaned_at_once(tmp_path: Path) -> None:
 def test_a_table_is_cleaned_by_one_thread_alone(tmp_path: Path) -> None:
     """Partitions of one table are no strangers to each other: none is passed over because another
     thread has the lease."""
-    world = made(tmp_path)
+    world = compacted_tables(tmp_path, threads=3)
     world.create_table("parts", is_partitioned=True)
     parts = [world.add_partition("parts", str(number)) for number in range(6)]
     for part in parts:
@@ -98,7 +79,7 @@ def test_a_table_is_cleaned_by_one_thread_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_one_that_dies_is_heard_and_the_next_cleaner_goes_on(tmp_path: Path, threads: int) -> None:
-    world = made(tmp_path, threads)
+    world = compacted_tables(tmp_path, threads=threads)
     with pytest.raises(CrashError):
         cleaned(world, DyingAt(world.store.manifest, "b"))
     assert deltas(world, "b")

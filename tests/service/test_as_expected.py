@@ -22,12 +22,10 @@ from hms_bridge.service.metastore_service import MetastoreService
 from tests.conformance import objects
 from tests.conformance.objects import abort, commit, events_after, open_txn, write_id
 from tests.support.crowd import Crowd
-from tests.support.databases import SERVER_URL
+from tests.support.databases import ON_POSTGRESQL
 from tests.support.one_database import Side
 
-pytestmark = pytest.mark.skipif(
-    not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
-)
+pytestmark = ON_POSTGRESQL
 T = TypeVar("T")
 
 

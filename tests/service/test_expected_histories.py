@@ -52,11 +52,9 @@ from hms_bridge.txn import foresight, low_boundary
 from hms_bridge.txn.foresight import Foresight
 from hms_bridge.txn.open_txns import OpenTxnLimit
 from tests.conformance import objects
-from tests.support.databases import SERVER_URL, fresh_url
+from tests.support.databases import ON_POSTGRESQL, fresh_url
 
-pytestmark = pytest.mark.skipif(
-    not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
-)
+pytestmark = ON_POSTGRESQL
 STEPS = 200
 DATABASE = "d"
 RECORDED = (

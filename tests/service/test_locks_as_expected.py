@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import func, insert, select, update
 
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS, NEXT_LOCK_ID, TXN_COMPONENTS, TXNS
 from hms_bridge.errors import NoSuchTxnError, TxnAbortedError
@@ -17,13 +17,11 @@ from hms_bridge.service.metastore_service import MetastoreService
 from tests.conformance import objects
 from tests.conformance.objects import abort, commit, open_txn, write_id
 from tests.support.crowd import Crowd, wait_until
-from tests.support.databases import SERVER_URL
-from tests.support.one_database import Side
+from tests.support.databases import ON_POSTGRESQL
+from tests.support.one_database import Side, is_waited_for
 from tests.txn.test_lock_matrix import PLACES, ROWS, SCOPES
 
-pytestmark = pytest.mark.skipif(
-    not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
-)
+pytestmark = ON_POSTGRESQL
 READ, WRITE = LockType.SHARED_READ, LockType.SHARED_WRITE
 EXCL_WRITE, EXCLUSIVE = LockType.EXCL_WRITE, LockType.EXCLUSIVE
 ACQUIRED, WAITING = LockState.ACQUIRED, LockState.WAITING
@@ -287,12 +285,6 @@ def test_one_that_ends_while_its_row_is_waited_for_gets_no_lock(
     assert isinstance(refused, TxnAbortedError)
     assert [response.state for response in granted] == [ACQUIRED] * (crowd_size - 1)  # type: ignore[attr-defined]
     assert [txn for (txn,) in rows(side, HIVE_LOCKS.c.HL_TXNID)] == txns[1:]
-
-
-def is_waited_for(connection: Any) -> bool:
-    """Whether somebody waits for a row that another transaction has changed."""
-    waiting = "select count(*) from pg_locks where not granted and locktype = 'transactionid'"
-    return bool(connection.scalar(text(waiting)))
 
 
 @pytest.mark.parametrize(("end", "refusal"), [(commit, NoSuchTxnError), (abort, TxnAbortedError)])

@@ -42,7 +42,7 @@ from hms_bridge.service.unit_of_work import UnitOfWork
 from tests.conformance import objects
 from tests.conformance.objects import abort, commit, events_after, open_txn, write_id
 from tests.support.crowd import Crowd
-from tests.support.databases import SERVER_URL, fresh_url
+from tests.support.databases import ON_POSTGRESQL, SERVER_URL, fresh_url
 from tests.support.faults import CrashError, FaultPlan
 
 sqlite_only = pytest.mark.skipif(SERVER_URL is not None, reason="the same steps, but copied")
@@ -205,7 +205,7 @@ def test_verbs_of_several_kinds_for_one_table_are_done_in_one_go(
     assert len(begun) == 2, "that of who held the turn, and that of all"
 
 
-@pytest.mark.skipif(not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL")
+@ON_POSTGRESQL
 def test_verbs_of_all_kinds_are_asked_for_in_one_message_and_committed_with_another(
     metastore: MetastoreService, crowd: Crowd, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,14 +28,11 @@ from hms_bridge.repl.target_objects import FENCED
 from hms_bridge.service.metastore_service import MetastoreService
 from tests.conformance import objects
 from tests.conformance.objects import abort, commit, events_after, open_txn, write_id
-from tests.service.test_locks_as_expected import is_waited_for
 from tests.support.crowd import Crowd, wait_until
-from tests.support.databases import SERVER_URL
-from tests.support.one_database import Side
+from tests.support.databases import ON_POSTGRESQL
+from tests.support.one_database import Side, is_waited_for
 
-pytestmark = pytest.mark.skipif(
-    not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
-)
+pytestmark = ON_POSTGRESQL
 
 
 @pytest.fixture

@@ -135,8 +135,8 @@ OF_REMOVALS = (
     Mutation(
         name="who lost one of several leases records what he removed",
         file="cleaner/handlers/acid_cleaning.py",
-        old="        if len(ended) > 1:\n            self._remover.lease.require()\n",
-        new="        if len(ended) > 1:\n",
+        old="        elif ended:\n            self._remover.lease.require()\n",
+        new="        elif ended:\n",
         test=f"{_BESIDE}who_lost_a_lease_records_nothing",
     ),
     Mutation(

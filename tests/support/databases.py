@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import pytest
 from sqlalchemy import Connection, exists, inspect, literal, select, text, union_all
 
 from hms_bridge.backend.engine import Database, open_database
@@ -22,6 +23,9 @@ from hms_bridge.backend.schema.install import install, put_seeds
 from tests.support.engines import MEMORY, open_again, put_back
 
 SERVER_URL = os.environ.get("HMS_BRIDGE_TEST_DATABASE")
+ON_POSTGRESQL = pytest.mark.skipif(
+    not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
+)
 OTHER_URLS = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 
 

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sqlalchemy import Connection, text
+
 from hms_bridge.service.open import open_local_metastore
 
 T = TypeVar("T")
@@ -25,3 +27,10 @@ class Side:
     def close(self) -> None:
         self._client.shutdown()
         self.metastore.close()
+
+
+def is_waited_for(connection: Connection) -> bool:
+    """Whether somebody waits for a row that another transaction has changed; of
+    PostgreSQL."""
+    waiting = "select count(*) from pg_locks where not granted and locktype = 'transactionid'"
+    return bool(connection.scalar(text(waiting)))

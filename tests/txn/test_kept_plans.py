@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.clock import SystemClock
-from tests.support.databases import SERVER_URL
+from tests.support.databases import ON_POSTGRESQL
 from tests.support.txns import Txns
 from tests.support.world import World
 
-pytestmark = pytest.mark.skipif(
-    not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
-)
+pytestmark = ON_POSTGRESQL
 CLIENTS = 6
 TURNS = 25
 TRIED = 5
