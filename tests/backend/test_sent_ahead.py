@@ -196,3 +196,28 @@ def test_one_that_is_lost_before_a_refusal_is_not_used_again(
     with database.transaction(write=True) as connection:
         put(connection, 2)
     assert keys(database) == [2]
+
+
+def test_one_that_is_lost_at_a_statement_that_was_sent_before_leaves_no_doubt(
+    database: Database, other: Callable[[FixedSql], int]
+) -> None:
+    """Though the commit goes to the server, it gave up on what came before it."""
+    assert SERVER_URL is not None
+    holder = open_database(SERVER_URL)
+    with (
+        holder.transaction(write=True) as held_by,
+        pytest.raises(DatabaseGoneError),
+        database.transaction(write=True) as connection,
+    ):
+        HOLD.all(held_by, number=7332)
+        ((pid,),) = PID.all(connection)
+        put(connection, 1)
+        HOLD.later(connection, number=7332)
+        put(connection, 2)
+        send_ahead(connection)
+        end = FixedSql(text(f"SELECT pg_terminate_backend({pid})::int"))
+        ending = threading.Timer(0.5, lambda: other(end))
+        ending.start()
+    holder.close()
+    ending.join()
+    assert keys(database) == []
