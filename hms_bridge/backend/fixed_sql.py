@@ -407,7 +407,8 @@ def _is_heard(connection: Connection) -> bool:
 
 
 def _pipelined(connection: Connection) -> Any:
-    return connection.connection.driver_connection
+    # The driver's own, without a way round: its interface is none of another kind.
+    return connection.connection.dbapi_connection
 
 
 @cache

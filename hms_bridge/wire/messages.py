@@ -73,6 +73,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._seen: list[bytes] | None = None
         self._deadline: float | None = None
         self._is_limited = False
+        self._holds_memory = False
         self._buffer = BytesIO()
         self._received_bytes = 0
         self._protocol = TBinaryProtocolAccelerated(
@@ -134,8 +135,9 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def release(self) -> None:
         """Nobody works on the last message any more: it takes no memory."""
-        if self._memory is not None:
+        if self._memory is not None and self._holds_memory:
             self._memory.release(self)
+            self._holds_memory = False
 
     def close(self) -> None:
         """Close the socket; a thread that waits on it wakes up."""
@@ -182,6 +184,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
             )
         self._count_elements(chunk)
         if self._memory is not None and self._received_bytes > FREE_BYTES:
+            self._holds_memory = True
             count = 0 if self._elements is None else self._elements.count
             self._memory.hold(self, self._received_bytes + ELEMENT_BYTES * count)
         return chunk
