@@ -197,8 +197,8 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
             return 0
 
     def _limit_wait(self) -> None:
-        """The socket is told only where it may have to wait: each time it is, this thread gives up
-        the interpreter, for which others may be waiting."""
+        """The socket gets its limit only where it may have to wait: each time it does, this thread
+        gives up the interpreter, for which others may be waiting."""
         if self._deadline is not None:
             left = self._deadline - time.monotonic()
             if left <= 0:
