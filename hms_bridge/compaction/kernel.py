@@ -31,6 +31,7 @@ from hms_bridge.orc.acid_reader import open_orc_file
 from hms_bridge.orc.acid_writer import AcidOrcWriter
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.assembly import OrcSettings
+from hms_bridge.orc.numbers import repeated
 from hms_bridge.orc.stripe_copy import (
     CopySource,
     copy_refusal,
@@ -201,7 +202,7 @@ def _insert_events(batch: pa.RecordBatch) -> pa.RecordBatch:
         if columns
         else pa.array([{}] * batch.num_rows, pa.struct([]))
     )
-    operation = pa.repeat(pa.scalar(int(Operation.INSERT), pa.int32()), batch.num_rows)
+    operation = repeated(Operation.INSERT, pa.int32(), batch.num_rows)
     schema = pa.schema([*EVENT_FIELDS, pa.field(ROW, row.type)])
     return pa.RecordBatch.from_arrays(
         [operation, write_ids, buckets, row_ids, write_ids, row], schema=schema

@@ -17,6 +17,7 @@ from hms_bridge.orc.acid_layout import ROW, Operation
 from hms_bridge.orc.acid_reader import OrcFile, open_orc_file
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.nesting import bare_children
+from hms_bridge.orc.numbers import repeated, whole_number
 from hms_bridge.orc.stripe_reader import ReadForm
 from hms_bridge.orc.tail import Calendar, read_tail
 from hms_bridge.orc.timestamps import TimestampForm
@@ -135,7 +136,8 @@ class SnapshotReader:
                 continue
             events = opened.read_events(number, places)
             operation, write_ids, buckets, row_ids, current = events.columns[:5]
-            if pc.any(pc.not_equal(operation, int(Operation.INSERT))).as_py():
+            insert = whole_number(Operation.INSERT, operation.type)
+            if pc.any(pc.not_equal(operation, insert)).as_py():
                 raise AcidFormatError(
                     "update or delete events among inserts: a table from before Hive 3, which must"
                     " be major compacted by Hive 2 first",
@@ -231,8 +233,8 @@ def has_raw_rows(volume: Volume, path: str) -> bool:
 
 def _raw_keys(raw: RawRows, first: int, count: int) -> Keys:
     return (
-        pa.repeat(pa.scalar(int(raw.write_id), pa.int64()), count),
-        pa.repeat(pa.scalar(raw.bucket_property, pa.int32()), count),
+        repeated(raw.write_id, pa.int64(), count),
+        repeated(raw.bucket_property, pa.int32(), count),
         pa.arange(first, first + count),
     )
 
