@@ -14,12 +14,12 @@ from hms_bridge.acid.markers import parse_flush_length
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_layout import ROW, Operation
-from hms_bridge.orc.acid_reader import OrcFile, open_orc_file
+from hms_bridge.orc.acid_reader import OrcFile, OrcFiles, open_orc_file
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.nesting import bare_children
 from hms_bridge.orc.numbers import repeated, whole_number
 from hms_bridge.orc.stripe_reader import ReadForm
-from hms_bridge.orc.tail import Calendar, read_tail
+from hms_bridge.orc.tail import Calendar
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.deletes import DeleteEvents
@@ -81,15 +81,22 @@ class _Stripe:
 class SnapshotReader:
     """Reads splits of one plan. Memory: one decoded stripe and the deletes that may hit it."""
 
-    def __init__(self, volume: Volume, write_ids: ValidWriteIdList, projection: Projection) -> None:
+    def __init__(
+        self,
+        volume: Volume,
+        write_ids: ValidWriteIdList,
+        projection: Projection,
+        files: OrcFiles | None = None,
+    ) -> None:
+        """``files``: those of the volume whose tails are known, if there are some."""
         if projection.timestamps is TimestampForm.LOSSLESS:
             raise AcidFormatError("rows have one schema: ask for PARTS in place of LOSSLESS")
         self._volume = volume
+        self._files = files or OrcFiles(volume)
         self._write_ids = write_ids
         self._projection = projection
         self._places = projection.places()
         self._schema = projection.schema()
-        self._row_counts: dict[str, int] = {}
         self._deletes = DeleteEvents(volume, write_ids)
         self._form = ReadForm(
             timestamps=projection.timestamps, calendar=Calendar.PROLEPTIC_GREGORIAN
@@ -109,7 +116,7 @@ class SnapshotReader:
             length = logical_length(self._volume, file)
             if length == 0:
                 continue
-            with open_orc_file(self._volume, file.path, self._form, length) as opened:
+            with self._files.opened(file.path, self._form, length) as opened:
                 for stripe in self._stripes(opened, file, split):
                     batch = self._visible(stripe, file, opened, split.deletes)
                     if batch.num_rows:
@@ -168,10 +175,7 @@ class SnapshotReader:
 
     def _rows_before(self, raw: RawRows) -> int:
         """Rows of one bucket are numbered on through all of its files."""
-        for path in raw.preceding:
-            if path not in self._row_counts:
-                self._row_counts[path] = read_tail(self._volume, path).row_count
-        return sum(self._row_counts[path] for path in raw.preceding)
+        return sum(self._files.tail(path).row_count for path in raw.preceding)
 
     def _visible(
         self, stripe: _Stripe, file: ReadFile, opened: OrcFile, deletes: Sequence[ReadFile]
