@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn, Protocol
 
@@ -85,16 +84,16 @@ class _Text:
         return self._in(self._prepared_order, values)
 
     def _in(self, order: Sequence[str], values: Mapping[str, Any]) -> tuple[Any, ...]:
-        given = self._given
-        return tuple([values[name] if name in values else given[name] for name in order])
+        return tuple(map({**self._given, **values}.__getitem__, order))
 
 
-@dataclass(frozen=True, slots=True)
 class _Come:
     """An answer that is there already."""
 
-    rows: Sequence[tuple[Any, ...]]
-    count: int
+    __slots__ = ("count", "rows")
+
+    def __init__(self, rows: Sequence[tuple[Any, ...]], count: int) -> None:
+        self.rows, self.count = rows, count
 
 
 class _Awaited:
@@ -432,7 +431,7 @@ def _execute(connection: Connection, sql: str, arguments: Any) -> _Come:
         else:
             cursor = connection.connection.cursor()
             cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
-        rows = cursor.fetchall() if cursor.description is not None else ()
+        rows = () if cursor.description is None else cursor.fetchall()
         changed: int = cursor.rowcount
         cursor.close()
     except BaseException as error:
