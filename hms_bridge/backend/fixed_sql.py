@@ -84,7 +84,8 @@ class _Text:
         return self._in(self._prepared_order, values)
 
     def _in(self, order: Sequence[str], values: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(map({**self._given, **values}.__getitem__, order))
+        given = self._given
+        return tuple([values[name] if name in values else given[name] for name in order])
 
 
 class _Come:
