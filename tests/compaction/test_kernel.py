@@ -13,7 +13,9 @@ from hms_bridge.acid.names import DirectoryName
 from hms_bridge.compaction import kernel
 from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.compaction.plan import BucketTask, OutputFile
+from hms_bridge.compaction.verify import verify_task
 from hms_bridge.model.catalog import Column
+from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_reader import OrcFiles, open_orc_file
@@ -109,3 +111,18 @@ def test_files_whose_keys_overlap_are_sorted_together(tmp_path: Path) -> None:
     run = BucketKernel(resolver=FsspecResolver())
     result = run(task_of(file, two), str(tmp_path / "t"), str(tmp_path / "t/_tmp"))
     assert (result.rows_read, result.verification.difference) == (11, None)
+
+
+def test_a_second_reader_reads_every_stripe(tmp_path: Path) -> None:
+    """I1: what is right is told from a row that is another one, in the last stripe."""
+    one, two = put(tmp_path / "one", 10_000, 1), put(tmp_path / "two", 10_000, 2)
+    task, temporary = task_of(one, two), str(tmp_path / "t/_tmp")
+    run = BucketKernel(resolver=FsspecResolver())
+    right = run(task, str(tmp_path / "t"), temporary)
+    assert right.verification is not None
+    assert (right.verification.written_rows.count, right.verification.difference) == (20_000, None)
+    other = put(tmp_path / "other", 10_000, 3)
+    wrong = run(task_of(one, other), str(tmp_path / "t"), temporary)
+    found = verify_task(LOCAL, task, wrong.files, temporary, VerifyMode.KEYS)
+    assert found.written_rows.count == 20_000
+    assert found.difference is not None
