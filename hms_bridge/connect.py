@@ -25,7 +25,6 @@ from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
 from hms_bridge.backend.engine import POOL_SIZE, Database, is_in_memory, open_database
 from hms_bridge.backend.schema.install import schema_info
-from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import CM_ROOT, WAREHOUSE, Settings
@@ -99,6 +98,9 @@ def open_metastore(
 ) -> Metastore:
     """A metastore. Raises ConfigError for a URL that is none; else as :func:`open_local`."""
     if url.startswith(_THRIFT):
+        # A database does without the client of a server, which takes long to import.
+        from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
+
         return ThriftMetastoreClient(url)
     return open_local(url, settings, is_created=is_created).metastore
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+# What `signal` is written over: in Python 3.11 its own functions look for an enumeration's member
+# that a handler is, and fail, which takes longer than all else of a short block.
+import _signal  # type: ignore[import-not-found]
 import signal
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (int(signal.SIGINT), int(signal.SIGTERM))
 
 
 class HeldInterrupts:
@@ -27,10 +30,10 @@ class HeldInterrupts:
     def __enter__(self) -> HeldInterrupts:
         if threading.current_thread() is threading.main_thread():
             for number in _SIGNALS:
-                handler = signal.getsignal(number)
+                handler = _signal.getsignal(number)
                 if callable(handler):
                     self._handlers[number] = handler
-                    signal.signal(number, self._note)
+                    _signal.signal(number, self._note)
         return self
 
     def __exit__(
@@ -44,8 +47,8 @@ class HeldInterrupts:
     def release(self) -> None:
         """Let interrupts through from now on: first the one that came meanwhile."""
         for number, handler in self._handlers.items():
-            if signal.getsignal(number) == self._note:  # else somebody has set a newer one
-                signal.signal(number, handler)
+            if _signal.getsignal(number) == self._note:  # else somebody has set a newer one
+                _signal.signal(number, handler)
         while self._waiting:
             number, frame = self._waiting.popitem()
             self._handlers[number](number, frame)

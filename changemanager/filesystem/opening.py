@@ -1,10 +1,15 @@
-"""Opens file systems: the one place that knows which client speaks to which scheme."""
+"""Opens file systems: the one place that knows which client speaks to which scheme.
+
+A client is imported where it is needed: that of HTTP alone takes longer than many a verb's work.
+"""
 
 from __future__ import annotations
 
 import getpass
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import fsspec
 from fsspec import AbstractFileSystem
@@ -14,8 +19,10 @@ from changemanager.filesystem.driver_errors import ObjectStoreDriver
 from changemanager.filesystem.local import LocalVolume
 from changemanager.filesystem.plain import OBJECT_STORE, PlainVolume
 from changemanager.filesystem.volume import Volume
-from changemanager.filesystem.webhdfs import HttpFileSystem, WebHdfsVolume
 from changemanager.hadoop import HadoopConfig
+
+if TYPE_CHECKING:
+    from changemanager.filesystem.webhdfs import HttpFileSystem
 
 BUCKET_SCHEMES = frozenset({"s3", "s3a", "s3n", "gs", "gcs", "abfs", "abfss"})
 """Object stores: the authority of a URI is a bucket, the file system is the store."""
@@ -52,7 +59,7 @@ def _open(scheme: str, authority: str, hadoop: HadoopConfig) -> AbstractFileSyst
     if scheme == "hdfs":
         return _open_hdfs(authority, hadoop)
     if scheme == "webhdfs":
-        return HttpFileSystem((authority,), user=_user(hadoop), umask=hadoop.umask)
+        return _over_http((authority,), hadoop)
     if scheme == "s3":
         from changemanager.filesystem.s3 import open_s3
 
@@ -73,7 +80,7 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> AbstractFileSystem:
         )
     # HTTP would need SPNEGO, which is not offered; the native client has Kerberos.
     addresses = () if hadoop.is_kerberos else hadoop.http_addresses(authority)
-    web = HttpFileSystem(addresses, user=_user(hadoop), umask=hadoop.umask) if addresses else None
+    web = _over_http(addresses, hadoop) if addresses else None
     has_rpc = _has_rpc_address(authority, hadoop)
     is_native = (
         hadoop.is_native_allowed
@@ -93,6 +100,12 @@ def _open_hdfs(authority: str, hadoop: HadoopConfig) -> AbstractFileSystem:
         user=hadoop.user,
         web=web,
     )
+
+
+def _over_http(addresses: Sequence[str], hadoop: HadoopConfig) -> HttpFileSystem:
+    from changemanager.filesystem.webhdfs import HttpFileSystem
+
+    return HttpFileSystem(addresses, user=_user(hadoop), umask=hadoop.umask)
 
 
 def _without_client(authority: str, hadoop: HadoopConfig) -> LocationError:
@@ -123,7 +136,9 @@ def volume_of(fs: AbstractFileSystem) -> Volume:
     protocols = {fs.protocol} if isinstance(fs.protocol, str) else set(fs.protocol)
     if protocols & {"file", "local"}:
         return LocalVolume()
-    if isinstance(fs, HttpFileSystem):
+    if "webhdfs" in protocols:
+        from changemanager.filesystem.webhdfs import WebHdfsVolume
+
         return WebHdfsVolume(fs)
     if "hdfs" in protocols:
         from changemanager.filesystem.hdfs import HdfsVolume

@@ -20,6 +20,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool
 
+from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.errors import BackendError, ConfigError
@@ -102,7 +103,7 @@ class Database:
                     # A deferred transaction that turns to writing fails at once, busy_timeout or
                     # not. Not by a listener: while one is there, SQLAlchemy looks for more of them
                     # at each statement, which takes as long as a short one.
-                    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+                    execute(connection, "BEGIN IMMEDIATE" if write else "BEGIN", None)
                 yield connection
                 is_committing = True
                 transaction.commit()

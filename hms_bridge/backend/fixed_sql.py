@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NoReturn, Protocol
 
@@ -52,6 +51,7 @@ from hms_bridge.backend.dialect import (
     now_expression,
     row_time_expression,
 )
+from hms_bridge.backend.driver_cursor import Come, execute, is_heard
 from hms_bridge.backend.prepared_text import Answer, PreparedText
 from hms_bridge.clock import Clock
 
@@ -87,14 +87,6 @@ class _Text:
     def _in(self, order: Sequence[str], values: Mapping[str, Any]) -> tuple[Any, ...]:
         given = self._given
         return tuple([values[name] if name in values else given[name] for name in order])
-
-
-@dataclass(frozen=True, slots=True)
-class _Come:
-    """An answer that is there already."""
-
-    rows: Sequence[tuple[Any, ...]]
-    count: int
 
 
 class _Awaited:
@@ -197,7 +189,7 @@ class KeyedSql:
             for batch in batches(keys)
             for row in connection.execute(self._make(self._key.in_(batch)), values)
         ]
-        return _Come(rows, len(rows))
+        return Come(rows, len(rows))
 
     def change(self, connection: Connection, keys: Sequence[int], /, **values: Any) -> None:
         """Run a statement that returns no rows."""
@@ -373,7 +365,7 @@ def send(connection: Connection, *statements: str) -> None:
             raw.ask(_bare(sql))
         return
     for sql in statements:
-        _execute(connection, sql, None)
+        execute(connection, sql, None)
 
 
 def send_ahead(connection: Connection) -> None:
@@ -390,20 +382,9 @@ def send_ahead(connection: Connection) -> None:
 _PIPELINED = "psycopg"
 """The driver whose connections are :class:`hms_bridge.backend.pipeline.PipelinedConnection`."""
 
-_EMBEDDED = "pysqlite"
-"""The driver whose connections make their cursors themselves, in one call."""
-
 
 def _is_direct(connection: Connection) -> bool:
-    return connection.dialect.driver == _PIPELINED and not _is_heard(connection)
-
-
-def _is_heard(connection: Connection) -> bool:
-    # The flags first, as SQLAlchemy does: to ask who listens takes as long as to run a statement.
-    if not (connection._has_events or connection.engine._has_events):
-        return False
-    heard = connection.dispatch
-    return bool(heard.before_cursor_execute or heard.after_cursor_execute)
+    return connection.dialect.driver == _PIPELINED and not is_heard(connection)
 
 
 def _pipelined(connection: Connection) -> Any:
@@ -428,29 +409,7 @@ def _run(
             connection._handle_dbapi_exception(error, text.sql, None, None, None)
             raise
         return _Awaited(connection, text.sql, answer)
-    return _execute(connection, text.sql, text.arguments(values))
-
-
-def _execute(connection: Connection, sql: str, arguments: Any) -> _Come:
-    if _is_heard(connection):
-        options = {"no_parameters": arguments is None}
-        result = connection.exec_driver_sql(sql, arguments, options)
-        return _Come(result.fetchall() if result.returns_rows else (), result.rowcount)
-    cursor: Any = None
-    try:
-        if connection.dialect.driver == _EMBEDDED:
-            raw: Any = connection.connection.dbapi_connection
-            cursor = raw.execute(sql, () if arguments is None else arguments)
-        else:
-            cursor = connection.connection.cursor()
-            cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
-        rows = cursor.fetchall() if cursor.description is not None else ()
-        changed: int = cursor.rowcount
-        cursor.close()
-    except BaseException as error:
-        # As SQLAlchemy's own cursors do: what the error means for connection and pool is there.
-        connection._handle_dbapi_exception(error, sql, arguments, cursor, None)
-    return _Come(rows, changed)
+    return execute(connection, text.sql, text.arguments(values))
 
 
 @cache

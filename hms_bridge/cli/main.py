@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from hms_bridge.cli.ending import JsonEnding, TextEnding
+from hms_bridge.cli.garbage import search_seldom
 
 _VERBS = {
     "serve": "hms_bridge.cli.serve:serve",
@@ -137,6 +138,7 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
 def main() -> None:
     """The program ``hms-bridge``."""
     _open_closed_streams()
+    search_seldom()
     cli.main(prog_name="hms-bridge")
 
 

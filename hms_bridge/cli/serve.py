@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import click
 
+from hms_bridge.cli.garbage import spare_what_is_loaded
 from hms_bridge.cli.logs import logging_options
 from hms_bridge.cli.options import database_option, settings_options
 from hms_bridge.cli.output import say
@@ -19,7 +20,6 @@ from hms_bridge.cli.serve_parts import (
     make_server,
     prepare_archive,
     say_ready,
-    spare_garbage_collections,
 )
 from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.config.settings import Settings
@@ -126,7 +126,7 @@ def _serve_alone(request: ServeRequest) -> None:
         )
         stack.enter_context(metrics_served(store, metrics))
         requests.listen()  # Spark's session takes Ctrl-C for itself
-        spare_garbage_collections()
+        spare_what_is_loaded()
         say_ready(request, server.port)
         requests.wait()
         say("stopping")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from hms_bridge.server.door import Entrance
     from hms_bridge.server.serve import MetastoreServer
 
-_GARBAGE_THRESHOLD = 20_000
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ServeRequest:
@@ -39,15 +36,6 @@ class ServeRequest:
     metrics_port: int | None
     daemons: AskedDaemons
     spark: SparkRequest
-
-
-def spare_garbage_collections() -> None:
-    """What is loaded by now stays. Else each full collection goes through all of it again, and the
-    answer with a thousand partitions is reason enough for one: tens of thousands of objects, none
-    of which is garbage yet."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_GARBAGE_THRESHOLD)
 
 
 def make_server(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NoReturn
 
+from hms_bridge.cli.garbage import spare_what_is_loaded
 from hms_bridge.cli.output import say
 from hms_bridge.cli.serve_daemons import start_daemons
 from hms_bridge.cli.serve_metrics import SharedMetrics, metrics_served
@@ -26,7 +27,6 @@ from hms_bridge.cli.serve_parts import (
     make_server,
     prepare_archive,
     say_ready,
-    spare_garbage_collections,
 )
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
@@ -138,7 +138,7 @@ def _work_in_background(shared: _Shared, life: Life) -> None:
         start_daemons(store, stack, request.daemons, request.spark)
         stack.enter_context(metrics_served(store, shared.metrics))
         life.listen()  # Spark's session takes Ctrl-C for itself
-        spare_garbage_collections()
+        spare_what_is_loaded()
         life.begin()
 
 
@@ -155,5 +155,5 @@ def _answer_clients(shared: _Shared, entrance: Entrance, life: Life) -> None:
         server = make_server(request, store, watch, entrance)
         server.start()
         stack.callback(server.stop)
-        spare_garbage_collections()
+        spare_what_is_loaded()
         life.begin()

@@ -27,16 +27,18 @@ from hms_bridge.errors import CompactionError
 from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, Operation
-from hms_bridge.orc.acid_reader import open_orc_file
+from hms_bridge.orc.acid_reader import OrcFiles, open_orc_file
 from hms_bridge.orc.acid_writer import AcidOrcWriter
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.assembly import OrcSettings
+from hms_bridge.orc.numbers import repeated
 from hms_bridge.orc.stripe_copy import (
     CopySource,
     copy_refusal,
     copy_stripes,
     in_key_order,
     load_copy_source,
+    stated_key_range,
 )
 from hms_bridge.orc.tail import read_tail
 from hms_bridge.orc.timestamps import TimestampForm
@@ -63,37 +65,38 @@ class BucketKernel:
 
         Raises CompactionError for what cannot be encoded.
         """
-        volume = self.resolver(root).volume
+        files = OrcFiles(self.resolver(root).volume)
         place = self.resolver(temporary).path
         try:
-            result = self._run(volume, task, f"{place}/try_{uuid4().hex}")
-            verification = verify_task(volume, task, result.files, place, self.verify)
+            result = self._run(files, task, f"{place}/try_{uuid4().hex}")
+            verification = verify_task(files.volume, task, result.files, place, self.verify)
             return replace(result, verification=verification)
         except pa.ArrowException as error:
             raise CompactionError(f"bucket {task.bucket_id} of {root}: {error}") from error
 
-    def _run(self, volume: Volume, task: BucketTask, target: str) -> TaskResult:
-        files = []
+    def _run(self, files: OrcFiles, task: BucketTask, target: str) -> TaskResult:
+        outputs = []
         rows_read = deletes_read = 0
         if task.rows is not None and task.inserts is not None:
-            written, rows_read = _write_rows(volume, task, task.rows, task.inserts, target)
-            files.append(written)
+            written, rows_read = _write_rows(files, task, task.rows, task.inserts, target)
+            outputs.append(written)
         if task.delete_events and task.deletes is not None:
-            written, deletes_read = _write_deletes(volume, task, task.deletes, target)
-            files.append(written)
+            written, deletes_read = _write_deletes(files, task, task.deletes, target)
+            outputs.append(written)
         return TaskResult(
             bucket_id=task.bucket_id,
-            files=tuple(files),
+            files=tuple(outputs),
             rows_read=rows_read,
             delete_events_read=deletes_read,
         )
 
 
 def _write_rows(
-    volume: Volume, task: BucketTask, split: ReadSplit, output: OutputFile, target: str
+    files: OrcFiles, task: BucketTask, split: ReadSplit, output: OutputFile, target: str
 ) -> tuple[WrittenFile, int]:
     path = f"{target}/{output.path}"
-    sources = _copyable(volume, task, split)
+    volume = files.volume
+    sources = _copyable(files, task, split)
     if sources:
         with _new_file(volume, path) as sink:
             copy_stripes(volume, sources, sink)
@@ -101,13 +104,13 @@ def _write_rows(
         return _read_back(volume, output, path), read
     table = row_type(task.columns)
     projection = Projection(table=table, has_row_id=True, timestamps=TimestampForm.PARTS)
-    reader = SnapshotReader(volume, task.write_ids, projection)
+    reader = SnapshotReader(volume, task.write_ids, projection, files)
     rows_read = 0
     with (
         _new_file(volume, path) as sink,
-        AcidOrcWriter(sink, table, _settings(volume, split.files)) as out,
+        AcidOrcWriter(sink, table, _settings(files, split.files)) as out,
     ):
-        for group in _in_key_order(volume, split.files):
+        for group in _in_key_order(files, split.files):
             batches = reader.read(replace(split, files=group))
             events = (_insert_events(batch) for batch in batches)
             for batch in events if len(group) == 1 else _sorted_together(events):
@@ -117,24 +120,24 @@ def _write_rows(
     return _read_back(volume, output, path), rows_read
 
 
-def _copyable(volume: Volume, task: BucketTask, split: ReadSplit) -> tuple[CopySource, ...]:
+def _copyable(files: OrcFiles, task: BucketTask, split: ReadSplit) -> tuple[CopySource, ...]:
     """The files, if their stripes can be copied as they are: nothing is decoded, so nothing can
     change. Not worth it for small stripes, which make the result slow to read."""
     if task.is_delete_applied or any(file.raw or file.side_file for file in split.files):
         return ()
-    tails = [read_tail(volume, file.path) for file in split.files]
+    tails = [files.tail(file.path) for file in split.files]
     stripe_count = sum(len(tail.stripes) for tail in tails)
     if sum(tail.row_count for tail in tails) < stripe_count * _COPIED_STRIPE_ROWS_MIN:
         return ()
-    sources = in_key_order([load_copy_source(volume, file.path) for file in split.files])
+    sources = in_key_order([load_copy_source(files, file.path) for file in split.files])
     return () if copy_refusal(sources, task.write_ids) else sources
 
 
-def _in_key_order(volume: Volume, files: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ...]]:
+def _in_key_order(files: OrcFiles, inputs: Sequence[ReadFile]) -> Iterator[tuple[ReadFile, ...]]:
     """Files by their first keys; those whose ranges overlap together."""
     ranges = []
-    for place, file in enumerate(files):
-        first, last = _key_range(volume, file)
+    for place, file in enumerate(inputs):
+        first, last = _key_range(files, file)
         if first is not None:
             ranges.append((first, last, place))
     group: list[ReadFile] = []
@@ -143,7 +146,7 @@ def _in_key_order(volume: Volume, files: Sequence[ReadFile]) -> Iterator[tuple[R
         if group and end is not None and first > end:
             yield tuple(group)
             group = []
-        group.append(files[place])
+        group.append(inputs[place])
         # The highest key so far, which need not be the last file's.
         end = last if end is None or last > end or not group[:-1] else end
     if group:
@@ -151,24 +154,28 @@ def _in_key_order(volume: Volume, files: Sequence[ReadFile]) -> Iterator[tuple[R
 
 
 def _key_range(
-    volume: Volume, file: ReadFile
+    files: OrcFiles, file: ReadFile
 ) -> tuple[tuple[int, int, int] | None, tuple[int, int, int]]:
     """First and last key of a file; no first one for a file without rows."""
     nothing = (0, 0, 0)
     # A file from before the table was ACID has no keys: rows are counted, over the files before it.
     if file.raw is not None:
-        tail = read_tail(volume, file.path)
-        before = sum(read_tail(volume, path).row_count for path in file.raw.preceding)
+        tail = files.tail(file.path)
+        before = sum(files.tail(path).row_count for path in file.raw.preceding)
         if not tail.row_count:
             return None, nothing
         write_id, bucket = int(file.raw.write_id), file.raw.bucket_property
         return (write_id, bucket, before), (write_id, bucket, before + tail.row_count - 1)
-    length = logical_length(volume, file)
+    length = logical_length(files.volume, file)
     if length == 0:
         return None, nothing
-    with open_orc_file(volume, file.path, length_bytes=length) as opened:
-        if not opened.tail.row_count:
-            return None, nothing
+    tail = files.tail(file.path, length)
+    if not tail.row_count:
+        return None, nothing
+    stated = stated_key_range(tail)
+    if stated is not None:
+        return stated
+    with files.opened(file.path, length_bytes=length) as opened:
         full = [at for at, stripe in enumerate(opened.tail.stripes) if stripe.row_count]
         first = opened.read_keys(full[0])
         last = first if len(full) == 1 else opened.read_keys(full[-1])
@@ -201,7 +208,7 @@ def _insert_events(batch: pa.RecordBatch) -> pa.RecordBatch:
         if columns
         else pa.array([{}] * batch.num_rows, pa.struct([]))
     )
-    operation = pa.repeat(pa.scalar(int(Operation.INSERT), pa.int32()), batch.num_rows)
+    operation = repeated(Operation.INSERT, pa.int32(), batch.num_rows)
     schema = pa.schema([*EVENT_FIELDS, pa.field(ROW, row.type)])
     return pa.RecordBatch.from_arrays(
         [operation, write_ids, buckets, row_ids, write_ids, row], schema=schema
@@ -209,10 +216,11 @@ def _insert_events(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _write_deletes(
-    volume: Volume, task: BucketTask, output: OutputFile, target: str
+    files: OrcFiles, task: BucketTask, output: OutputFile, target: str
 ) -> tuple[WrittenFile, int]:
     """All visible delete events of the bucket, sorted by their victims' keys."""
     table = row_type(task.columns)
+    volume = files.volume
     batches = [
         batch
         for file in task.delete_events
@@ -226,7 +234,7 @@ def _write_deletes(
         sort_keys=[*((name, "ascending") for name in _KEY), ("currentTransaction", "descending")],
     )
     row = arrow_type(table, TimestampForm.MICROS)
-    settings = _settings(volume, task.delete_events)
+    settings = _settings(files, task.delete_events)
     with _new_file(volume, path) as sink, AcidOrcWriter(sink, table, settings) as out:
         for batch in events.take(order).combine_chunks().to_batches():
             out.write(batch.append_column(pa.field(ROW, row), pa.nulls(batch.num_rows, row)))
@@ -244,11 +252,11 @@ def _delete_events(
             yield events if mask is None else events.filter(mask)
 
 
-def _settings(volume: Volume, files: Sequence[ReadFile]) -> OrcSettings:
+def _settings(files: OrcFiles, inputs: Sequence[ReadFile]) -> OrcSettings:
     """The codec and block size of the inputs stay."""
-    for file in files:
-        length = logical_length(volume, file)
-        tail = None if length == 0 else read_tail(volume, file.path, length)
+    for file in inputs:
+        length = logical_length(files.volume, file)
+        tail = None if length == 0 else files.tail(file.path, length)
         if tail is not None and tail.row_count:
             return OrcSettings(
                 compression=tail.compression, block_size_bytes=max(tail.block_size_bytes, 65_536)

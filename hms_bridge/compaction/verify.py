@@ -9,16 +9,17 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow.orc import ORCFile
 
 from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import parse_flush_length
-from hms_bridge.compaction.arrow_files import arrow_files
 from hms_bridge.compaction.executor import Verification, WrittenFile
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError
@@ -27,8 +28,7 @@ from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.rows.row_sum import SeenRows, added_up, value_sums
 from hms_bridge.snapshot.plan import RawRows, ReadFile
 
-_BATCH_ROWS: Final = 65_536
-_WIDE_BATCH_ROWS: Final = 4_096
+_ROWS_AT_ONCE: Final = 65_536
 _KEY: Final = ("originaltransaction", "bucket", "rowid")
 _CURRENT: Final = "currenttransaction"
 _ROW: Final = "row"
@@ -86,15 +86,15 @@ class _Look:
 
     def __init__(self, volume: Volume, mode: VerifyMode) -> None:
         self._volume = volume
-        self._files = arrow_files(volume)
         self._mode = mode
         self._row_type: pa.StructType | None = None
 
     def expect_values_of(self, path: str | None) -> None:
         """Values are compared in the types that the written file has."""
         if self._mode is VerifyMode.FULL and path is not None:
-            schema = self._fragment(path).physical_schema
-            self._row_type = schema.field(_place(schema, _ROW)).type
+            with self._opened(path) as file:
+                schema = file.schema
+                self._row_type = schema.field(_place(schema, _ROW)).type
             if _has_union(self._row_type):
                 raise CompactionError(
                     "--verify full cannot compare a uniontype; nothing was published: use --verify "
@@ -133,16 +133,15 @@ class _Look:
         """All events of an ACID file; nothing of none."""
         if path is None:
             return
-        fragment = self._fragment(path, content)
-        schema = fragment.physical_schema
-        names = [schema.names[_place(schema, name)] for name in (*_KEY, _CURRENT)]
-        is_wide = has_values and self._row_type is not None
-        if is_wide:
-            names.append(schema.names[_place(schema, _ROW)])
-        for batch in _batches(fragment, names, is_wide=is_wide):
-            numbers = [_numbers(batch.column(at)) for at in range(4)]
-            row = self._aligned(batch.column(4)) if is_wide else None
-            yield _Events(key=tuple(numbers[:3]), current=numbers[3], row=row)
+        has_row = has_values and self._row_type is not None
+        with self._opened(path, content) as file:
+            wanted = (*_KEY, _CURRENT, *((_ROW,) if has_row else ()))
+            schema = file.schema
+            names = [schema.names[_place(schema, name)] for name in wanted]
+            for batch in _stripes(file, names):
+                numbers = [_numbers(batch.column(name)) for name in names[:4]]
+                row = self._aligned(batch.column(names[4])) if has_row else None
+                yield _Events(key=tuple(numbers[:3]), current=numbers[3], row=row)
 
     def _of_input(self, file: ReadFile) -> Iterator[_Events]:
         if file.raw is not None:
@@ -159,27 +158,38 @@ class _Look:
 
     def _raw(self, path: str, raw: RawRows) -> Iterator[_Events]:
         """Rows without ACID columns: their identity is where they lie."""
-        fragment = self._fragment(path)
-        at = sum(self._fragment(earlier).count_rows() for earlier in raw.preceding)
-        wanted = self._row_type
-        names = [] if wanted is None else list(fragment.physical_schema.names)
-        for batch in _batches(fragment, names, is_wide=wanted is not None):
-            count = batch.num_rows
+        at = sum(self._row_count(earlier) for earlier in raw.preceding)
+        for count, row in self._raw_rows(path):
             write_ids = np.full(count, int(raw.write_id), np.int64)
             buckets = np.full(count, raw.bucket_property, np.int64)
             row_ids = np.arange(at, at + count, dtype=np.int64)
-            row = None if wanted is None else self._aligned(batch.to_struct_array())
             yield _Events(key=(write_ids, buckets, row_ids), current=write_ids, row=row)
             at += count
 
-    def _fragment(self, path: str, content: bytes | None = None) -> Any:
-        # Not above: it imports pandas where that is there, which no task needs.
-        from pyarrow.dataset import OrcFileFormat
+    def _raw_rows(self, path: str) -> Iterator[tuple[int, pa.StructArray | None]]:
+        """Some rows after others: how many, and their values if those were asked for."""
+        if self._row_type is None:
+            left = self._row_count(path)
+            while left > 0:
+                yield min(left, _ROWS_AT_ONCE), None
+                left -= _ROWS_AT_ONCE
+            return
+        with self._opened(path) as file:
+            for batch in _stripes(file):
+                yield batch.num_rows, self._aligned(batch.to_struct_array())
 
-        form = OrcFileFormat()
+    def _row_count(self, path: str) -> int:
+        with self._opened(path) as file:
+            count: int = file.nrows
+            return count
+
+    @contextmanager
+    def _opened(self, path: str, content: bytes | None = None) -> Iterator[ORCFile]:
         if content is not None:
-            return form.make_fragment(pa.py_buffer(content))
-        return form.make_fragment(path, filesystem=self._files)
+            yield ORCFile(pa.BufferReader(content))
+            return
+        with self._volume.open_input(path) as stream:
+            yield ORCFile(pa.PythonFile(stream, mode="r"))
 
     def _aligned(self, row: pa.StructArray) -> pa.StructArray:
         """By position, as Hive reads older files: what they lack is null."""
@@ -242,16 +252,15 @@ def _place(schema: pa.Schema, name: str) -> int:
     return [column_name.lower() for column_name in schema.names].index(name)
 
 
-def _batches(fragment: Any, names: list[str], *, is_wide: bool) -> Iterator[pa.RecordBatch]:
-    rows = _WIDE_BATCH_ROWS if is_wide else _BATCH_ROWS
-    scanner = fragment.scanner(
-        columns=names, batch_size=rows, batch_readahead=1, fragment_readahead=1, use_threads=False
-    )
-    yield from scanner.to_batches()
+def _stripes(file: ORCFile, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The columns of these names, or all; in the file's order."""
+    for number in range(file.nstripes):
+        yield file.read_stripe(number, names)
 
 
 def _numbers(column: pa.Array) -> _Numbers:
-    numbers: _Numbers = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    """Raises pa.ArrowException if one is null. (Arrow's own way to numpy imports pandas.)"""
+    numbers: _Numbers = np.asarray(np.from_dlpack(column.cast(pa.int64())), np.int64)
     return numbers
 
 

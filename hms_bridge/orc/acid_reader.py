@@ -13,7 +13,7 @@ from hms_bridge.errors import AcidFormatError
 from hms_bridge.orc.acid_layout import EVENT_FIELDS, ROW, AcidLayout, acid_layout
 from hms_bridge.orc.nesting import bare_children
 from hms_bridge.orc.stripe_reader import OrcStripeReader, ReadForm
-from hms_bridge.orc.tail import OrcTail, tail_of_file
+from hms_bridge.orc.tail import OrcTail, read_tail, tail_of_file
 
 _DEFAULT_FORM: Final = ReadForm()
 
@@ -99,3 +99,27 @@ def open_orc_file(
     """
     with volume.open_input(path) as file:
         yield OrcFile(file, tail_of_file(file, path, length_bytes), form)
+
+
+class OrcFiles:
+    """Files that do not change while this lives: a tail that was asked for is kept."""
+
+    def __init__(self, volume: Volume) -> None:
+        self.volume = volume
+        self._tails: dict[tuple[str, int | None], OrcTail] = {}
+
+    def tail(self, path: str, length_bytes: int | None = None) -> OrcTail:
+        """As `read_tail` gives it."""
+        tail = self._tails.get((path, length_bytes))
+        if tail is None:
+            tail = self._tails[path, length_bytes] = read_tail(self.volume, path, length_bytes)
+        return tail
+
+    @contextmanager
+    def opened(
+        self, path: str, form: ReadForm = _DEFAULT_FORM, length_bytes: int | None = None
+    ) -> Iterator[OrcFile]:
+        """As `open_orc_file` gives it; its tail is kept only if it was asked for before."""
+        with self.volume.open_input(path) as file:
+            known = self._tails.get((path, length_bytes))
+            yield OrcFile(file, known or tail_of_file(file, path, length_bytes), form)

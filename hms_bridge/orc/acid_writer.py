@@ -28,6 +28,7 @@ from hms_bridge.orc.acid_layout import (
 )
 from hms_bridge.orc.assembly import OrcAssembler, OrcSettings
 from hms_bridge.orc.calendar import DayConversion, hybrid_day, proleptic_day
+from hms_bridge.orc.numbers import whole_number
 from hms_bridge.orc.stripe_writer import encode_stripe
 from hms_bridge.orc.tail import Calendar
 from hms_bridge.orc.types import OrcKind, OrcType
@@ -174,7 +175,7 @@ def _is_ordered(events: pa.RecordBatch) -> bool:
         return True
     operation, *keys, current = events.columns
     before, after = current.slice(0, count - 1), current.slice(1)
-    is_delete = pc.not_equal(operation.slice(1), int(Operation.INSERT))
+    is_delete = pc.not_equal(operation.slice(1), whole_number(Operation.INSERT, operation.type))
     result = pc.and_(pc.greater_equal(before, after), is_delete)
     for column in reversed(keys):
         before, after = column.slice(0, count - 1), column.slice(1)

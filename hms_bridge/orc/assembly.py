@@ -54,7 +54,7 @@ class EncodedStripe:
     """StripeFooter message."""
     row_count: int
     statistics: Any
-    """StripeStatistics message."""
+    """StripeStatistics message: of all columns, or of none in all stripes of a file."""
 
 
 class OrcAssembler:
@@ -142,6 +142,8 @@ class OrcAssembler:
         return footer
 
     def _file_statistics(self) -> Sequence[Any]:
+        if self._statistics and not any(stripe.column_statistics for stripe in self._statistics):
+            return []
         by_column: list[list[Any]] = [[] for _ in range(self._schema.size)]
         for stripe in self._statistics:
             for column, statistics in zip(by_column, stripe.column_statistics, strict=True):

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hms_bridge.errors import AcidFormatError
+from hms_bridge.orc.numbers import whole_number
 
 SWITCH_DAY: Final = -141_427
 """1582-10-15, the first Gregorian day, in days since 1970-01-01."""
@@ -97,7 +98,7 @@ def convert_dates(dates: pa.Array, convert: DayConversion) -> pa.Array:
 
 def convert_seconds(seconds: pa.Array, convert: DayConversion) -> pa.Array:
     """An int64 array of seconds since 1970-01-01 00:00:00 with its early days converted."""
-    limit = pa.scalar(SWITCH_DAY * SECONDS_PER_DAY)
+    limit = whole_number(SWITCH_DAY * SECONDS_PER_DAY, pa.int64())
     if not pc.any(pc.less(seconds, limit)).as_py():
         return seconds
     days = floor_divide(seconds, SECONDS_PER_DAY)
@@ -109,7 +110,7 @@ def convert_seconds(seconds: pa.Array, convert: DayConversion) -> pa.Array:
 
 
 def _convert_days(days: pa.Array, convert: DayConversion) -> pa.Array | None:
-    is_early = pc.less(days, SWITCH_DAY)
+    is_early = pc.less(days, whole_number(SWITCH_DAY, days.type))
     if not pc.any(is_early).as_py():
         return None
     early = pc.unique(days.filter(is_early))

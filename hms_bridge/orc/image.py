@@ -40,10 +40,11 @@ class StreamKind(IntEnum):
     BLOOM_FILTER = 7
     BLOOM_FILTER_UTF8 = 8
 
-    @property
-    def is_index(self) -> bool:
-        """Whether streams of this kind lie in the stripe's index section."""
-        return self in {StreamKind.ROW_INDEX, StreamKind.BLOOM_FILTER, StreamKind.BLOOM_FILTER_UTF8}
+
+_INDEX_KINDS: Final = frozenset(
+    {StreamKind.ROW_INDEX, StreamKind.BLOOM_FILTER, StreamKind.BLOOM_FILTER_UTF8}
+)
+"""Streams of these kinds lie in a stripe's index section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class StripeStreams:
         wanted = [
             stream
             for stream in self.layout.streams
-            if stream.column in columns and not _is_index(stream.kind)
+            if stream.column in columns and stream.kind not in _INDEX_KINDS
         ]
         self._content: dict[tuple[int, int], memoryview] = {}
         for run in _runs(wanted):
@@ -124,10 +125,6 @@ class StripeStreams:
     def of_column(self, column: int) -> Mapping[int, memoryview]:
         """The streams of one column by kind."""
         return {kind: data for (owner, kind), data in self._content.items() if owner == column}
-
-
-def _is_index(kind: int) -> bool:
-    return any(kind == known and known.is_index for known in StreamKind)
 
 
 def _runs(streams: Sequence[Stream]) -> Iterator[list[Stream]]:
@@ -179,6 +176,8 @@ def select_columns(
         ]
         pairs = [pairs[at] for at in kept]
         names = tuple(names[at] for at in kept)
+    if not node.children:
+        return SelectedColumn(node, source_id)
     children = tuple(select_columns(child, wanted, own_id) for child, own_id in pairs)
     pruned = replace(node, names=names, children=tuple(child.node for child in children))
     return SelectedColumn(pruned, source_id, children)
@@ -213,14 +212,16 @@ def _image_parts(
         shown_child, parts = _image_parts(streams, child, make)
         shown_children.append(shown_child)
         below.extend(parts)
-    node = replace(
-        column.node,
-        kind=kind,
-        children=tuple(shown_children),
-        names=tuple(f"f{at}" for at in range(len(shown_children)))
-        if kind is OrcKind.STRUCT
-        else (),
-    )
+    node = column.node
+    if kind is not node.kind or shown_children:
+        node = replace(
+            node,
+            kind=kind,
+            children=tuple(shown_children),
+            names=tuple(f"f{at}" for at in range(len(shown_children)))
+            if kind is OrcKind.STRUCT
+            else (),
+        )
     encoding = (
         proto.ColumnEncoding(kind=0)
         if column.source_id < 0
@@ -236,10 +237,8 @@ def build_image(
     schema, parts = _image_parts(streams, root, make)
     footer = proto.StripeFooter(writer_timezone=streams.layout.timezone)
     data: list[bytes | memoryview] = []
-    statistics = proto.StripeStatistics()
     for own_id, part in enumerate(parts):
         footer.columns.append(part.encoding)
-        statistics.column_statistics.add()
         for kind, content in part.streams.items():
             footer.streams.add(kind=kind, column=own_id, length=len(content))
             data.append(content)
@@ -252,7 +251,7 @@ def build_image(
             data=b"".join(data),
             footer=footer,
             row_count=row_count,
-            statistics=statistics,
+            statistics=proto.StripeStatistics(),
         )
     )
     assembler.finish({})

@@ -25,10 +25,11 @@ from hms_bridge.orc.acid_layout import (
     AcidLayout,
     AcidStats,
     Operation,
+    acid_layout,
     format_key_index,
     parse_key_index,
 )
-from hms_bridge.orc.acid_reader import OrcFile, open_orc_file
+from hms_bridge.orc.acid_reader import OrcFile, OrcFiles
 from hms_bridge.orc.acid_writer import WrittenFile
 from hms_bridge.orc.assembly import OrcAssembler, OrcSettings
 from hms_bridge.orc.tail import OrcTail, StripeInfo
@@ -51,9 +52,9 @@ class CopySource:
     write_ids: tuple[WriteId, WriteId] | None
 
 
-def load_copy_source(volume: Volume, path: str) -> CopySource:
+def load_copy_source(files: OrcFiles, path: str) -> CopySource:
     """Read what is to be known: the tail, the first key, and what the tail leaves out."""
-    with open_orc_file(volume, path) as file:
+    with files.opened(path) as file:
         layout = file.require_layout()
         metadata = file.tail.user_metadata
         indexed = parse_key_index(metadata.get(KEY_INDEX_METADATA, b""), path)
@@ -74,15 +75,34 @@ def _key_of(file: OrcFile, stripe: int, row: int) -> RowId:
     return RowId._make(events.column(at)[place].as_py() for at in range(3))
 
 
-def _bounds_of(tail: OrcTail, column: int) -> tuple[int, int] | None:
-    """Lowest and highest value of an integer column, if every stripe states them."""
+def _bounds_of(stripes: Sequence[Any], column: int) -> tuple[int, int] | None:
+    """Lowest and highest value of an integer column, if the statistics of every stripe state
+    them."""
     bounds: list[int] = []
-    for stripe in tail.stripe_statistics():
+    for stripe in stripes:
+        if column >= len(stripe.column_statistics):
+            return None
         statistics = stripe.column_statistics[column].int_statistics
         if not (statistics.HasField("minimum") and statistics.HasField("maximum")):
             return None
         bounds += [statistics.minimum, statistics.maximum]
     return (min(bounds), max(bounds)) if bounds else None
+
+
+def stated_key_range(tail: OrcTail) -> tuple[RowId, RowId] | None:
+    """First and last key of an ACID file, as its statistics say: None where they do not, or where
+    bounds of its columns are none of its keys."""
+    layout = acid_layout(tail.schema)
+    if layout is None:
+        return None
+    stripes = tail.stripe_statistics()
+    write_ids, buckets, row_ids = (_bounds_of(stripes, column) for column in layout.key_ids)
+    if write_ids is None or buckets is None or row_ids is None:
+        return None
+    (write_id, last_write_id), (bucket, last_bucket) = write_ids, buckets
+    if write_id != last_write_id or bucket != last_bucket:
+        return None
+    return RowId(write_id, bucket, row_ids[0]), RowId(write_id, bucket, row_ids[1])
 
 
 def _stats_of(tail: OrcTail, layout: AcidLayout) -> AcidStats | None:
@@ -92,7 +112,7 @@ def _stats_of(tail: OrcTail, layout: AcidLayout) -> AcidStats | None:
     if not tail.row_count:
         return AcidStats()
     # Other writers keep no counts; that all events are of one kind, the column's statistics say.
-    bounds = _bounds_of(tail, layout.operation)
+    bounds = _bounds_of(tail.stripe_statistics(), layout.operation)
     if bounds == (Operation.INSERT, Operation.INSERT):
         return AcidStats(inserts=tail.row_count)
     if bounds == (Operation.DELETE, Operation.DELETE):
@@ -101,7 +121,7 @@ def _stats_of(tail: OrcTail, layout: AcidLayout) -> AcidStats | None:
 
 
 def _write_ids_of(tail: OrcTail, layout: AcidLayout) -> tuple[WriteId, WriteId] | None:
-    bounds = _bounds_of(tail, layout.current_write_id)
+    bounds = _bounds_of(tail.stripe_statistics(), layout.current_write_id)
     return None if bounds is None else (WriteId(bounds[0]), WriteId(bounds[1]))
 
 

@@ -55,9 +55,10 @@ def is_sorted(keys: Keys, *, allows_equal: bool) -> bool:
     count = len(keys[0])
     if count < 2:
         return True
-    result = pa.scalar(allows_equal)
-    for column in reversed(keys):
-        before, after = column.slice(0, count - 1), column.slice(1)
+    neighbours = [(column.slice(0, count - 1), column.slice(1)) for column in keys]
+    before, after = neighbours[-1]
+    result = pc.less_equal(before, after) if allows_equal else pc.less(before, after)
+    for before, after in reversed(neighbours[:-1]):
         result = pc.or_(pc.less(before, after), pc.and_(pc.equal(before, after), result))
     return bool(pc.all(result).as_py())
 

@@ -14,11 +14,12 @@ from hms_bridge.acid.markers import parse_flush_length
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_layout import ROW, Operation
-from hms_bridge.orc.acid_reader import OrcFile, open_orc_file
+from hms_bridge.orc.acid_reader import OrcFile, OrcFiles, open_orc_file
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.nesting import bare_children
+from hms_bridge.orc.numbers import repeated, whole_number
 from hms_bridge.orc.stripe_reader import ReadForm
-from hms_bridge.orc.tail import Calendar, read_tail
+from hms_bridge.orc.tail import Calendar
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.deletes import DeleteEvents
@@ -80,15 +81,22 @@ class _Stripe:
 class SnapshotReader:
     """Reads splits of one plan. Memory: one decoded stripe and the deletes that may hit it."""
 
-    def __init__(self, volume: Volume, write_ids: ValidWriteIdList, projection: Projection) -> None:
+    def __init__(
+        self,
+        volume: Volume,
+        write_ids: ValidWriteIdList,
+        projection: Projection,
+        files: OrcFiles | None = None,
+    ) -> None:
+        """``files``: those of the volume whose tails are known, if there are some."""
         if projection.timestamps is TimestampForm.LOSSLESS:
             raise AcidFormatError("rows have one schema: ask for PARTS in place of LOSSLESS")
         self._volume = volume
+        self._files = files or OrcFiles(volume)
         self._write_ids = write_ids
         self._projection = projection
         self._places = projection.places()
         self._schema = projection.schema()
-        self._row_counts: dict[str, int] = {}
         self._deletes = DeleteEvents(volume, write_ids)
         self._form = ReadForm(
             timestamps=projection.timestamps, calendar=Calendar.PROLEPTIC_GREGORIAN
@@ -108,7 +116,7 @@ class SnapshotReader:
             length = logical_length(self._volume, file)
             if length == 0:
                 continue
-            with open_orc_file(self._volume, file.path, self._form, length) as opened:
+            with self._files.opened(file.path, self._form, length) as opened:
                 for stripe in self._stripes(opened, file, split):
                     batch = self._visible(stripe, file, opened, split.deletes)
                     if batch.num_rows:
@@ -135,7 +143,8 @@ class SnapshotReader:
                 continue
             events = opened.read_events(number, places)
             operation, write_ids, buckets, row_ids, current = events.columns[:5]
-            if pc.any(pc.not_equal(operation, int(Operation.INSERT))).as_py():
+            insert = whole_number(Operation.INSERT, operation.type)
+            if pc.any(pc.not_equal(operation, insert)).as_py():
                 raise AcidFormatError(
                     "update or delete events among inserts: a table from before Hive 3, which must"
                     " be major compacted by Hive 2 first",
@@ -166,10 +175,7 @@ class SnapshotReader:
 
     def _rows_before(self, raw: RawRows) -> int:
         """Rows of one bucket are numbered on through all of its files."""
-        for path in raw.preceding:
-            if path not in self._row_counts:
-                self._row_counts[path] = read_tail(self._volume, path).row_count
-        return sum(self._row_counts[path] for path in raw.preceding)
+        return sum(self._files.tail(path).row_count for path in raw.preceding)
 
     def _visible(
         self, stripe: _Stripe, file: ReadFile, opened: OrcFile, deletes: Sequence[ReadFile]
@@ -231,8 +237,8 @@ def has_raw_rows(volume: Volume, path: str) -> bool:
 
 def _raw_keys(raw: RawRows, first: int, count: int) -> Keys:
     return (
-        pa.repeat(pa.scalar(int(raw.write_id), pa.int64()), count),
-        pa.repeat(pa.scalar(raw.bucket_property, pa.int32()), count),
+        repeated(raw.write_id, pa.int64(), count),
+        repeated(raw.bucket_property, pa.int32(), count),
         pa.arange(first, first + count),
     )
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -16,10 +19,11 @@ from hms_bridge.errors import ConfigError
 from hms_bridge.spark.compaction_job import SparkExecutor
 from hms_bridge.spark.request import SparkRequest
 from tests.support.busy_metastore import copy_golden
-from tests.support.program import Program
+from tests.support.program import Program, process_environment
 
 STAGE = "g02_iud/01-before-minor"
 MAJOR = ("compact", "sales.orders", "major", "--run", "--format", "json")
+MINOR = ("compact", "sales.orders", "minor", "--run", "--format", "json")
 
 
 @pytest.fixture
@@ -48,6 +52,20 @@ def test_a_small_compaction_starts_no_spark(
     done = program.ok(*MAJOR).json
     assert (done["state"], spark.count) == ("ready for cleaning", 0)
     assert done["duration_ms"] is not None
+
+
+@pytest.mark.process
+def test_a_small_compaction_loads_only_what_it_uses(program: Program) -> None:
+    """Each of these takes longer to load than the compaction to do."""
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "hms_bridge.cli.main", *MINOR],
+        env=process_environment(program.environment), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (run.returncode, json.loads(run.stdout)["state"]) == (0, "ready for cleaning")
+    loaded = {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
+    assert "pyarrow.orc" in loaded  # which the second reader is
+    for unused in ("pyspark", "pandas", "requests", "sqlglot", "hms_bridge.client"):
+        assert unused not in loaded
 
 
 def test_a_larger_one_fails_by_name_where_spark_does_not_start(

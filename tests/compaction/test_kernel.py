@@ -13,10 +13,12 @@ from hms_bridge.acid.names import DirectoryName
 from hms_bridge.compaction import kernel
 from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.compaction.plan import BucketTask, OutputFile
+from hms_bridge.compaction.verify import verify_task
 from hms_bridge.model.catalog import Column
+from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.orc.acid_reader import open_orc_file
+from hms_bridge.orc.acid_reader import OrcFiles, open_orc_file
 from hms_bridge.orc.acid_writer import AcidOrcWriter
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.snapshot.plan import FileRole, RawRows, ReadFile, ReadSplit
@@ -56,7 +58,7 @@ def task_of(*files: ReadFile, is_delete_applied: bool = False) -> BucketTask:
 
 def copied_stripes(task: BucketTask) -> int:
     assert task.rows is not None
-    return len(kernel._copyable(LOCAL, task, task.rows))
+    return len(kernel._copyable(OrcFiles(LOCAL), task, task.rows))
 
 
 def test_stripes_are_copied_only_where_the_whole_file_may_be_read(tmp_path: Path) -> None:
@@ -95,3 +97,32 @@ def test_only_what_a_streaming_writer_flushed_is_compacted(tmp_path: Path, flush
     (file,) = result.files
     with open_orc_file(LOCAL, str(tmp_path / "t/_tmp" / file.written_as)) as opened:
         assert opened.tail.row_count == result.rows_read
+
+
+def test_files_whose_keys_overlap_are_sorted_together(tmp_path: Path) -> None:
+    """Also where one has rows of two writes, so that bounds of its columns are no keys."""
+    one, two = tmp_path / "t/a/bucket_00000", put(tmp_path / "t/b/bucket_00000", 9, 1)
+    rows = as_array([{"a": 7}, {"a": 8}], TABLE)
+    one.parent.mkdir(parents=True)
+    with one.open("wb") as sink, AcidOrcWriter(sink, TABLE) as writer:
+        writer.write(events(rows, row_ids=[7, 0], write_ids=[0, 2]))
+        writer.close()
+    file = replace(two, path=str(one))
+    run = BucketKernel(resolver=FsspecResolver())
+    result = run(task_of(file, two), str(tmp_path / "t"), str(tmp_path / "t/_tmp"))
+    assert (result.rows_read, result.verification.difference) == (11, None)
+
+
+def test_a_second_reader_reads_every_stripe(tmp_path: Path) -> None:
+    """I1: what is right is told from a row that is another one, in the last stripe."""
+    one, two = put(tmp_path / "one", 10_000, 1), put(tmp_path / "two", 10_000, 2)
+    task, temporary = task_of(one, two), str(tmp_path / "t/_tmp")
+    run = BucketKernel(resolver=FsspecResolver())
+    right = run(task, str(tmp_path / "t"), temporary)
+    assert right.verification is not None
+    assert (right.verification.written_rows.count, right.verification.difference) == (20_000, None)
+    other = put(tmp_path / "other", 10_000, 3)
+    wrong = run(task_of(one, other), str(tmp_path / "t"), temporary)
+    found = verify_task(LOCAL, task, wrong.files, temporary, VerifyMode.KEYS)
+    assert found.written_rows.count == 20_000
+    assert found.difference is not None

@@ -15,6 +15,7 @@ from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.orc.acid_layout import AcidStats
+from hms_bridge.orc.acid_reader import OrcFiles
 from hms_bridge.orc.acid_writer import AcidOrcWriter
 from hms_bridge.orc.assembly import OrcSettings
 from hms_bridge.orc.blocks import Compression
@@ -25,6 +26,7 @@ from hms_bridge.orc.stripe_copy import (
     copy_stripes,
     in_key_order,
     load_copy_source,
+    stated_key_range,
 )
 from hms_bridge.orc.tail import Calendar, tail_of_file
 from hms_bridge.orc.types import OrcType
@@ -52,7 +54,7 @@ def source(
         if row_ids:
             writer.write(events(as_array(rows, table), row_ids=list(row_ids), **fields))
         writer.close()
-    return load_copy_source(LOCAL, str(folder / name))
+    return load_copy_source(OrcFiles(LOCAL), str(folder / name))
 
 
 def test_files_become_one(tmp_path: Path) -> None:
@@ -158,7 +160,7 @@ def test_mixed_events_are_refused(tmp_path: Path) -> None:
             rows = as_array([{"a": 1, "s": "x"}], TABLE)
             writer.write(events(rows, row_ids=[operation], operation=operation))
         writer.close()
-    mixed = load_copy_source(LOCAL, str(tmp_path / "mixed"))
+    mixed = load_copy_source(OrcFiles(LOCAL), str(tmp_path / "mixed"))
     assert "mixes" in (copy_refusal([mixed], ALL) or "")
 
 
@@ -185,7 +187,7 @@ def test_deltas_of_a_real_hive_become_one() -> None:
     joined = 0
     for stage in golden_stages("full_acid"):
         for paths in _groups(stage):
-            sources = [load_copy_source(LOCAL, path) for path in paths]
+            sources = [load_copy_source(OrcFiles(LOCAL), path) for path in paths]
             if copy_refusal(sources, ALL) is not None:
                 continue
             sink = io.BytesIO()
@@ -217,3 +219,14 @@ def test_what_cannot_be_copied_as_it_is(tmp_path: Path, what: str) -> None:
         "order": replace(sound, first_key=RowId(9, BUCKET, 9)),
     }
     assert what in (copy_refusal([changed[what]], ALL) or "")
+
+
+def test_statistics_state_keys_only_of_one_write_id_and_bucket(tmp_path: Path) -> None:
+    """Bounds of columns are keys only where but one of them changes; else keys are read."""
+    own = source(tmp_path, "own", range(3, 7))
+    assert stated_key_range(own.tail) == (RowId(1, BUCKET, 3), RowId(1, BUCKET, 6))
+    writes = source(tmp_path, "writes", [7, 0], write_ids=[1, 2])
+    assert stated_key_range(writes.tail) is None
+    buckets = source(tmp_path, "buckets", [7, 0], buckets=[BUCKET, BUCKET + 1])
+    assert stated_key_range(buckets.tail) is None
+    assert stated_key_range(replace(own.tail, statistics_message=b"")) is None

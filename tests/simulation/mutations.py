@@ -457,6 +457,20 @@ MUTATIONS = (
         test=f"{_COPY}test_what_cannot_be_copied_as_it_is",
     ),
     Mutation(
+        name="bounds of a file's columns are taken for its keys",
+        file="hms_bridge/orc/stripe_copy.py",
+        old="    if write_id != last_write_id or bucket != last_bucket:\n",
+        new="    if False:\n",
+        test="tests/compaction/test_kernel.py::test_files_whose_keys_overlap_are_sorted_together",
+    ),
+    Mutation(
+        name="the second reader reads the first stripe only",
+        file="hms_bridge/compaction/verify.py",
+        old="    for number in range(file.nstripes):\n",
+        new="    for number in range(min(1, file.nstripes)):\n",
+        test="tests/compaction/test_kernel.py::test_a_second_reader_reads_every_stripe",
+    ),
+    Mutation(
         name="files of which only a part may be read are copied",
         file="hms_bridge/compaction/kernel.py",
         old="any(file.raw or file.side_file for file in split.files)",
