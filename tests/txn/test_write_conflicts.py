@@ -192,3 +192,12 @@ def test_other_tables_do_not_conflict(txns: Txns) -> None:
     second, _ = txns.write(UPDATE, table="two")
     txns.commit(first)
     txns.commit(second)
+
+
+def test_who_changes_a_whole_database_by_its_lock_can_commit(txns: Txns) -> None:
+    """Its clients say so of locks of databases that do not say what is done there."""
+    first, second = txns.open(2)
+    for txn_id in (first, second):
+        txns.lock(txn_id, component(LockType.SHARED_WRITE, DataOperation.UNSET, table=None))
+    txns.commit(first)
+    assert [event.type for event in txns.commit(second)] == ["COMMIT_TXN"]
