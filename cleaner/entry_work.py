@@ -61,6 +61,11 @@ class EntryWork:
         assert self.known_report is not None
         return self.known_report
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether an error is what became of it."""
+        return isinstance(self.result, Exception)
+
     @contextmanager
     def failing(self) -> Iterator[None]:
         """What goes wrong within is this entry's failure; a lost lease is all's."""
