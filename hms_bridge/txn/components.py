@@ -126,7 +126,11 @@ _SILENT_WRITES = select(
         _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
     )
 )
-_SILENT = KeyedSql(_W.T2W_TXNID, _SILENT_WRITES.where)
+# Who renames their table is waited for, and waits: the rows that are made of these have its name.
+_SILENT = KeyedSql(
+    _W.T2W_TXNID,
+    lambda is_of_txn: _SILENT_WRITES.where(is_of_txn).with_for_update(read=True),
+)
 _GIVE_WRITE_IDS = KeyedSql(
     _T.TC_TXNID,
     lambda is_of_txn: (
