@@ -134,6 +134,8 @@ _COMMIT_ROW = (
 _COMPLETE, _FORGET_COMPONENTS = FixedSql(_COMPLETE_ROWS), FixedSql(_FORGET_COMPONENT_ROWS)
 _COMMIT = FixedSql(_COMMIT_ROW)
 _FINISHED = FixedSql(select(*QUEUE_COLUMNS).where(_Q.CQ_TXN_ID == _TXN_ID))
+# Who renames their table is waited for, and waits: the rows that are made of these have its name.
+_HOLD_COMPONENTS = FixedSql(select(_C.TC_TXNID).where(_C.TC_TXNID == _TXN_ID).with_for_update())
 
 
 def _finish(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
@@ -341,6 +343,7 @@ def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: T
     """
     mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(_CHANGES))
     lock_txns(connection, is_exclusive=True)
+    _HOLD_COMPONENTS.later(connection, txn_id=txn_id)
     commit_id = high_watermark(connection)
     if not (request.is_exclusive_write_enabled and _holds_all(connection, txn_id, mine)):
         refusal = _conflict(connection, txn_id, commit_id, mine)
