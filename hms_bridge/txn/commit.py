@@ -342,8 +342,9 @@ def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: T
     whole databases, of which an old client's lock may say so: rows are of tables.
     """
     mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(_CHANGES))
-    lock_txns(connection, is_exclusive=True)
+    # Before the openers' lock, for which everybody waits.
     _HOLD_COMPONENTS.later(connection, txn_id=txn_id)
+    lock_txns(connection, is_exclusive=True)
     commit_id = high_watermark(connection)
     if not (request.is_exclusive_write_enabled and _holds_all(connection, txn_id, mine)):
         refusal = _conflict(connection, txn_id, commit_id, mine)
