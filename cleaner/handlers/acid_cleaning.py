@@ -109,7 +109,7 @@ class AcidCleaning:
                 else:
                     work.known_target = target
                     is_whole = target.table.is_partitioned and work.entry.target.partition is None
-                    work.is_left = is_whole and len(works) > 1
+                    work.goes_alone = is_whole and len(works) > 1
 
     def _gone(
         self, entry: Compaction, error: NoSuchObjectError, when_gone: WhenGone | None
@@ -130,7 +130,7 @@ class AcidCleaning:
             with work.failing():
                 plan = self._planner.plan(work.entry, work.target, of_table)
                 work.known_lists, work.known_plan = of_table, plan
-                work.is_left = len(works) > 1 and not _is_small(plan)
+                work.goes_alone = len(works) > 1 and not _is_small(plan)
 
     def _require_alone(self, works: Sequence[EntryWork]) -> None:
         """Those fail in whose directories that would go someone else lies."""
