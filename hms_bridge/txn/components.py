@@ -251,7 +251,8 @@ def tracked_rows(
 ) -> tuple[tuple[Scope, DataOperation], ...]:
     """What is written, and how, each once.
 
-    An operation that the client did not name counts as an update, the one that conflicts. A
+    An operation that the client did not name counts as an update, the one that conflicts. Rows are
+    of tables: of a database nobody would ever clean up what was aborted, nor forget who did it. A
     dynamic-partition write stands once per table, without a partition, until
     :func:`add_dynamic_partitions` names those it wrote.
     """
@@ -259,6 +260,8 @@ def tracked_rows(
     dynamic: dict[Scope, DataOperation] = {}
     for component in components:
         if component.is_transactional is False or component.operation in _UNTRACKED:
+            continue
+        if component.scope.table is None:
             continue
         operation = component.operation
         if operation is None or operation is DataOperation.UNSET:

@@ -194,10 +194,18 @@ def test_other_tables_do_not_conflict(txns: Txns) -> None:
     txns.commit(second)
 
 
-def test_who_changes_a_whole_database_by_its_lock_can_commit(txns: Txns) -> None:
-    """Its clients say so of locks of databases that do not say what is done there."""
-    first, second = txns.open(2)
-    for txn_id in (first, second):
-        txns.lock(txn_id, component(LockType.SHARED_WRITE, DataOperation.UNSET, table=None))
+def test_who_locks_a_whole_database_for_a_change_can_commit_and_abort(
+    world: World, txns: Txns
+) -> None:
+    """As clients do that do not say what is done there. Nothing is left, which would have to be
+    cleaned up and could not."""
+    first, second, third = txns.open(3)
+    for txn_id, operation in zip(
+        (first, second, third), (DataOperation.UNSET, UPDATE, None), strict=True
+    ):
+        txns.lock(txn_id, component(LockType.SHARED_WRITE, operation, table=None))
     txns.commit(first)
     assert [event.type for event in txns.commit(second)] == ["COMMIT_TXN"]
+    txns.abort(third)
+    for left in (TXN_COMPONENTS, WRITE_SET):
+        assert world.records(left) == []
