@@ -338,7 +338,8 @@ def _is_refused(connection: Connection, txn_id: TxnId) -> bool:
 def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: TxnId) -> str | None:
     """The refusal of a transaction that updates or deletes, if that conflicts.
 
-    Without a conflict, what it changed is put into WRITE_SET for those who commit later.
+    Without a conflict, what it changed is put into WRITE_SET for those who commit later; but not
+    whole databases, which only a lock says: rows of data are of tables.
     """
     mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(_CHANGES))
     # Before the openers' lock, for which everybody waits.
@@ -356,7 +357,7 @@ def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: T
         _C.TC_TXNID,
         literal(commit_id),
         _C.TC_OPERATION_TYPE,
-    ).where(mine)
+    ).where(mine, _C.TC_TABLE.is_not(None))
     connection.execute(
         insert(WRITE_SET).from_select([column.name for column in WRITE_SET.c], changes.distinct())
     )

@@ -251,8 +251,7 @@ def tracked_rows(
 ) -> tuple[tuple[Scope, DataOperation], ...]:
     """What is written, and how, each once.
 
-    An operation that the client did not name counts as an update, the one that conflicts. Rows are
-    of tables: of a database nobody would ever clean up what was aborted, nor forget who did it. A
+    An operation that the client did not name counts as an update, the one that conflicts. A
     dynamic-partition write stands once per table, without a partition, until
     :func:`add_dynamic_partitions` names those it wrote.
     """
@@ -260,8 +259,6 @@ def tracked_rows(
     dynamic: dict[Scope, DataOperation] = {}
     for component in components:
         if component.is_transactional is False or component.operation in _UNTRACKED:
-            continue
-        if component.scope.table is None:
             continue
         operation = component.operation
         if operation is None or operation is DataOperation.UNSET:
@@ -339,6 +336,15 @@ def forget_aborted(
     mine = and_(at_target(target), _T.TC_TXNID.in_(_aborted(before_ms)))
     for batch in batches(write_ids):
         connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(batch)))
+
+
+def forget_aborted_without_table(connection: Connection) -> None:
+    """Drop rows of transactions that aborted, and by their locks changed whole databases: rows of
+    data are of tables, so no cleaner comes for these."""
+    aborted = select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
+    connection.execute(
+        delete(TXN_COMPONENTS).where(_T.TC_TABLE.is_(None), _T.TC_TXNID.in_(aborted))
+    )
 
 
 def forget_aborted_up_to(
