@@ -19,11 +19,11 @@ CleaningError = HmsBridgeError | ChangeManagerError | OSError
 
 @dataclass(eq=False, slots=True)
 class EntryWork:
-    """What is known of it so far; at its end the ``result``. ``is_left``: it did not go with the
-    others, and is to be cleaned by itself."""
+    """What is known of it so far; at its end the ``result``. ``goes_alone``: it leaves the others
+    behind, and is to be cleaned by itself afterwards."""
 
     entry: Compaction
-    is_left: bool = False
+    goes_alone: bool = False
     result: CleaningOutcome | CleaningError | None = None
     known_target: CleaningTarget | None = None
     known_lists: CleanerLists | None = None
@@ -61,6 +61,11 @@ class EntryWork:
         assert self.known_report is not None
         return self.known_report
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether an error is what became of it."""
+        return isinstance(self.result, Exception)
+
     @contextmanager
     def failing(self) -> Iterator[None]:
         """What goes wrong within is this entry's failure; a lost lease is all's."""
@@ -73,5 +78,5 @@ class EntryWork:
 
 
 def going_on(works: Iterable[EntryWork]) -> list[EntryWork]:
-    """Those that have not come to their end."""
-    return [work for work in works if work.result is None and not work.is_left]
+    """Those that are still with the others."""
+    return [work for work in works if work.result is None and not work.goes_alone]

@@ -91,6 +91,7 @@ class AcidCleaning:
         self._record(going_on(works))
         for work in going_on(works):
             work.result = self._cleaned(work)
+        self._excuse([work for work in works if work.known_target and work.has_failed])
 
     def _look_up(self, works: Sequence[EntryWork], when_gone: WhenGone | None) -> None:
         targets = self._planner.targets([work.entry for work in works])
@@ -108,7 +109,7 @@ class AcidCleaning:
                 else:
                     work.known_target = target
                     is_whole = target.table.is_partitioned and work.entry.target.partition is None
-                    work.is_left = is_whole and len(works) > 1
+                    work.goes_alone = is_whole and len(works) > 1
 
     def _gone(
         self, entry: Compaction, error: NoSuchObjectError, when_gone: WhenGone | None
@@ -129,7 +130,7 @@ class AcidCleaning:
             with work.failing():
                 plan = self._planner.plan(work.entry, work.target, of_table)
                 work.known_lists, work.known_plan = of_table, plan
-                work.is_left = len(works) > 1 and not _is_small(plan)
+                work.goes_alone = len(works) > 1 and not _is_small(plan)
 
     def _require_alone(self, works: Sequence[EntryWork]) -> None:
         """Those fail in whose directories that would go someone else lies."""
@@ -173,6 +174,12 @@ class AcidCleaning:
         for work, error in zip(works, self._changes(works), strict=True):
             if error is not None:
                 work.result = error
+
+    def _excuse(self, works: Sequence[EntryWork]) -> None:
+        """What fails as its table goes is no failure: of a table that was dropped the metastore
+        has forgotten the write ids, before its directory is gone."""
+        for work, change in zip(works, self._changes(works), strict=True):
+            work.result = change or work.result
 
     def _changes(self, works: Sequence[EntryWork]) -> Sequence[TargetChangedError | None]:
         """Of each why it is not what it was when it was looked up."""

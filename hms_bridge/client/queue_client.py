@@ -122,7 +122,8 @@ class NotificationClient(Client):
     def get_next_notification(self, request: NotificationRequest) -> tuple[NotificationEvent, ...]:
         """Old metastores do not know every filter: it is applied here again, and more is fetched
         until there is enough."""
-        wanted, last, limit = [], request.last_event_id, request.max_events
+        wanted, last = [], request.last_event_id
+        limit = request.max_events if request.max_events and request.max_events > 0 else None
         while True:
             struct = convert_event.notification_request_to_struct(
                 replace(request, last_event_id=last)
@@ -210,7 +211,11 @@ def _is_wanted(entry: Compaction, request: ShowCompactionsRequest) -> bool:
 def _is_selected(event: NotificationEvent, request: NotificationRequest) -> bool:
     if event.type in request.skipped_types or (request.types and event.type not in request.types):
         return False
-    if request.database_name and (event.database_name or "").lower() != request.database_name:
+    pairs = (
+        (request.catalog_name, event.catalog_name),
+        (request.database_name, event.database_name),
+    )
+    if any(wanted is not None and wanted.lower() != (is_ or "").lower() for wanted, is_ in pairs):
         return False
-    tables = request.table_names
+    tables = [table.lower() for table in request.table_names]
     return not tables or (event.table_name or "").lower() in tables

@@ -278,7 +278,7 @@ def _filters(request: NotificationRequest) -> list[ColumnElement[bool]]:
     if request.skipped_types:
         filters.append(log.EVENT_TYPE.not_in(sorted(request.skipped_types)))
     if request.catalog_name is not None:
-        filters.append(log.CAT_NAME == request.catalog_name)
+        filters.append(log.CAT_NAME == request.catalog_name.lower())
     if request.database_name is not None:
         filters.append(log.DB_NAME == request.database_name.lower())
     if request.table_names:

@@ -14,9 +14,12 @@ from hms_bridge.txn.write_ids import WrittenTable
 
 
 def log_abort(unit: UnitOfWork, outcome: AbortOutcome | None) -> None:
-    """Events of what was aborted, and a mark on databases whose replay it broke off."""
+    """Events of what was aborted, and a mark on databases whose replay it broke off. Who expects
+    what these wrote learns that they have ended: their commit would fail, and others with it."""
     if outcome is None:
         return
+    ended = [txn.id for txn in outcome.aborted]
+    unit.news.append(lambda foresight: foresight.forget(ended))
     named = sorted({policy.partition(".")[0] for policy in outcome.broken_policies})
     broken = [name for name in named if is_replicated(unit.connection, name)]
     if broken:

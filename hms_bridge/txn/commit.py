@@ -134,6 +134,8 @@ _COMMIT_ROW = (
 _COMPLETE, _FORGET_COMPONENTS = FixedSql(_COMPLETE_ROWS), FixedSql(_FORGET_COMPONENT_ROWS)
 _COMMIT = FixedSql(_COMMIT_ROW)
 _FINISHED = FixedSql(select(*QUEUE_COLUMNS).where(_Q.CQ_TXN_ID == _TXN_ID))
+# Who renames their table is waited for, and waits: the rows that are made of these have its name.
+_HOLD_COMPONENTS = FixedSql(select(_C.TC_TXNID).where(_C.TC_TXNID == _TXN_ID).with_for_update())
 
 
 def _finish(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
@@ -336,9 +338,12 @@ def _is_refused(connection: Connection, txn_id: TxnId) -> bool:
 def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: TxnId) -> str | None:
     """The refusal of a transaction that updates or deletes, if that conflicts.
 
-    Without a conflict, what it changed is put into WRITE_SET for those who commit later.
+    Without a conflict, what it changed is put into WRITE_SET for those who commit later; but not
+    whole databases, which only a lock says: rows of data are of tables.
     """
     mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(_CHANGES))
+    # Before the openers' lock, for which everybody waits.
+    _HOLD_COMPONENTS.later(connection, txn_id=txn_id)
     lock_txns(connection, is_exclusive=True)
     commit_id = high_watermark(connection)
     if not (request.is_exclusive_write_enabled and _holds_all(connection, txn_id, mine)):
@@ -352,7 +357,7 @@ def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: T
         _C.TC_TXNID,
         literal(commit_id),
         _C.TC_OPERATION_TYPE,
-    ).where(mine)
+    ).where(mine, _C.TC_TABLE.is_not(None))
     connection.execute(
         insert(WRITE_SET).from_select([column.name for column in WRITE_SET.c], changes.distinct())
     )

@@ -126,7 +126,11 @@ _SILENT_WRITES = select(
         _T.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
     )
 )
-_SILENT = KeyedSql(_W.T2W_TXNID, _SILENT_WRITES.where)
+# Who renames their table is waited for, and waits: the rows that are made of these have its name.
+_SILENT = KeyedSql(
+    _W.T2W_TXNID,
+    lambda is_of_txn: _SILENT_WRITES.where(is_of_txn).with_for_update(read=True),
+)
 _GIVE_WRITE_IDS = KeyedSql(
     _T.TC_TXNID,
     lambda is_of_txn: (
@@ -332,6 +336,15 @@ def forget_aborted(
     mine = and_(at_target(target), _T.TC_TXNID.in_(_aborted(before_ms)))
     for batch in batches(write_ids):
         connection.execute(delete(TXN_COMPONENTS).where(mine, _T.TC_WRITEID.in_(batch)))
+
+
+def forget_aborted_without_table(connection: Connection) -> None:
+    """Drop rows of transactions that aborted, and by their locks changed whole databases: rows of
+    data are of tables, so no cleaner comes for these."""
+    aborted = select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
+    connection.execute(
+        delete(TXN_COMPONENTS).where(_T.TC_TABLE.is_(None), _T.TC_TXNID.in_(aborted))
+    )
 
 
 def forget_aborted_up_to(

@@ -53,7 +53,7 @@ class _Guess(Generic[T]):
         self._turns_left = 0
 
     def look(self) -> T | None:
-        """None without a guess."""
+        """None without a guess. Each look is a turn: it counts towards the end of a pause."""
         if self._turns_left > 0:
             self._turns_left -= 1
             return None

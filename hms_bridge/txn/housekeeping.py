@@ -34,6 +34,7 @@ from hms_bridge.txn import compaction_queue
 from hms_bridge.txn.abort import AbortOutcome, abort_open
 from hms_bridge.txn.compaction_history import fail_queued
 from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.components import forget_aborted_without_table
 from hms_bridge.txn.low_boundary import low_boundary
 from hms_bridge.txn.open_txns import min_open_txn_watermark
 from hms_bridge.txn.txn_state import high_watermark
@@ -136,6 +137,7 @@ def forget_txns(work: Work) -> int:
     was dropped would count as open when the clock is set back, and its rows be unseen.
     """
     connection = work.connection
+    forget_aborted_without_table(connection)
     boundary = low_boundary(work)
     lasting = _lasting(connection, boundary)
     is_committed = _T.TXN_STATE == TxnState.COMMITTED.value

@@ -52,6 +52,8 @@ class _Named:
         return self.table.c.get(f"{self.prefix}_PARTITION")
 
 
+# Locks, WRITE_SET and MIN_HISTORY_WRITE_ID stay: they end with their transactions. Until then a
+# table that is made there again waits, or is in conflict, where it need not.
 _FORGOTTEN = (
     _Named(TXN_COMPONENTS, "TC"),
     _Named(COMPLETED_TXN_COMPONENTS, "CTC"),

@@ -3,6 +3,7 @@ and a kill at any step leaves what the next cleaner brings to an end."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -257,3 +258,30 @@ def test_of_many_entries_a_few_are_at_work(tmp_path: Path) -> None:
     outcomes = make_cleaner(replace(world.store, manifest=manifest)).run_once()
     assert [(one.entry.id, one.state) for one in outcomes] == [(e.id, CLEANED) for e in entries]
     assert manifest.calls["add_intents"] == 2
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_what_fails_as_its_table_is_dropped_meanwhile_is_no_failure(
+    tmp_path: Path, *, is_alone: bool
+) -> None:
+    """The metastore knows nothing any more of the write ids in a directory that the drop is about
+    to take away."""
+    world = compacted_tables(tmp_path, is_source=False)
+    place = world.path("b")
+
+    def drop() -> None:
+        kept = place.with_name("kept")
+        shutil.copytree(place, kept)
+        world.metastore.drop_table("db", "b", is_purge=True)
+        kept.rename(place)
+
+    for table in ("a", "c") if is_alone else ():
+        world.metastore.drop_table("db", table)
+    metastore = Interrupted(world.metastore, drop, before="cleaning_views")
+    outcomes = {
+        outcome.entry.target.table: outcome
+        for outcome in cleaner_of(world, metastore=metastore).run_once()
+    }
+    assert outcomes["b"].state is CleaningState.WAITING
+    assert outcomes["b"].message.startswith("db.b was dropped meanwhile")
+    assert sum(name.name.startswith("delta_") for name in place.iterdir()) == 2

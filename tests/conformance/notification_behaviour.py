@@ -218,6 +218,12 @@ class NotificationBehaviour:
         assert read(max_events=1, types=frozenset({"CREATE_TABLE"}), table_names=("c",)) == ["c"]
         assert read(database_name=name, table_names=("b",)) == ["b"]
         assert read(database_name="none") == []
+        # As Hive's server has it: names in any case, and no most where none is sensible.
+        assert read(database_name=name.upper(), table_names=("B",)) == ["b"]
+        created = frozenset({"CREATE_TABLE"})
+        assert read(catalog_name="HIVE", types=created, max_events=0) == ["a", "b", "c"]
+        assert read(catalog_name="other", types=created, max_events=-1) == []
+        assert read(types=created, max_events=-1) == ["a", "b", "c"]
         assert metastore.get_notification_events_count(EventId(last), name) == 4
         assert metastore.get_notification_events_count(EventId(last), name, tables=["A", "c"]) == 2
 

@@ -213,6 +213,23 @@ def test_one_that_another_server_has_ended(
     assert told(side, known) == []
 
 
+@pytest.mark.parametrize("is_many", [False, True])
+def test_who_commits_what_is_aborted_costs_the_others_nothing(
+    side: Side, messages: list[int], *, is_many: bool
+) -> None:
+    """As a client does whose transaction has timed out."""
+    gone, mine = side(open_txn), side(open_txn)
+    if is_many:
+        side(MetastoreService.abort_txns, [gone])
+    else:
+        side(abort, gone)
+    with pytest.raises(TxnAbortedError):
+        side(commit, gone)
+    messages.clear()
+    side(commit, mine)
+    assert len(messages) == 1
+
+
 def test_the_commit_of_a_compaction_tells_from_when_on_its_inputs_may_go(
     side: Side, table: str
 ) -> None:

@@ -163,14 +163,14 @@ OF_REMOVALS = (
     Mutation(
         name="much goes together with what is small",
         file="cleaner/handlers/acid_cleaning.py",
-        old="                work.is_left = len(works) > 1 and not _is_small(plan)\n",
+        old="                work.goes_alone = len(works) > 1 and not _is_small(plan)\n",
         new="",
         test=f"{_BESIDE}an_entry_of_much_goes_by_itself",
     ),
     Mutation(
         name="a whole table of partitions is cleaned beside one of them",
         file="cleaner/handlers/acid_cleaning.py",
-        old="                    work.is_left = is_whole and len(works) > 1\n",
+        old="                    work.goes_alone = is_whole and len(works) > 1\n",
         new="",
         test=f"{_BESIDE}whole_tables_of_partitions_go_by_themselves",
     ),

@@ -18,6 +18,7 @@ from hms_bridge.backend.schema.notification_tables import NOTIFICATION_SEQUENCE
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     MIN_HISTORY_LEVEL,
+    TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
     TXNS,
     WRITE_SET,
@@ -304,3 +305,51 @@ def _go(world: World, verb: str) -> None:
     table = world.describe()
     place = replace(table.storage, location=f"file:{world.warehouse}/elsewhere")
     world.metastore.alter_table(world.database, "t", replace(table, name="u", storage=place))
+
+
+@pytest.mark.skipif(not SERVER_URL, reason="SQLite has one writer at a time")
+@pytest.mark.parametrize("is_renamed_first", [False, True])
+def test_a_write_that_is_aborted_while_its_table_is_renamed_stays_known(
+    world: World, *, is_renamed_first: bool
+) -> None:
+    """Under the new name: else it is forgotten with the old one, and what it wrote shows."""
+    world.create_table()
+    txns = world.txns
+    (txn_id,) = txns.open(1)
+    assert txns.allocate(txn_id) == [1]
+    verbs: list[Callable[[], object]] = [lambda: txns.abort(txn_id), lambda: _go(world, "rename")]
+    with ThreadPoolExecutor(2) as pool:
+        with world.engine.transaction(write=True) as connection:
+            connection.execute(select(NOTIFICATION_SEQUENCE).with_for_update())
+            doing = []
+            for verb in reversed(verbs) if is_renamed_first else verbs:
+                doing.append(pool.submit(verb))
+                sleep(0.5)
+        for done in doing:
+            done.result(60)
+    known = [(row["TC_TABLE"], row["TC_WRITEID"]) for row in world.records(TXN_COMPONENTS)]
+    assert known == [("u", 1)]
+
+
+@pytest.mark.skipif(not SERVER_URL, reason="SQLite has one writer at a time")
+@pytest.mark.parametrize("is_renamed_first", [False, True])
+def test_of_two_updates_one_commits_while_their_table_is_renamed(
+    world: World, *, is_renamed_first: bool
+) -> None:
+    """What the first one changed is noted down under the new name, where the second one looks."""
+    world.create_table()
+    txns = world.txns
+    first, second = (txns.write(DataOperation.UPDATE)[0] for _ in range(2))
+    verbs: list[Callable[[], object]] = [lambda: txns.commit(first), lambda: _go(world, "rename")]
+    with ThreadPoolExecutor(2) as pool:
+        with world.engine.transaction(write=True) as connection:
+            connection.execute(select(NOTIFICATION_SEQUENCE).with_for_update())
+            doing = []
+            for verb in reversed(verbs) if is_renamed_first else verbs:
+                doing.append(pool.submit(verb))
+                sleep(0.5)
+        for done in doing:
+            done.result(60)
+    assert {row["WS_TABLE"] for row in world.records(WRITE_SET)} == {"u"}
+    with pytest.raises(TxnAbortedError):
+        txns.commit(second)

@@ -3,10 +3,11 @@ import re
 
 import pytest
 
-from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, WRITE_SET
+from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXNS, WRITE_SET
 from hms_bridge.errors import TxnAbortedError
 from hms_bridge.model.lock import DataOperation, LockComponent, LockType
 from hms_bridge.model.txn import TxnState
+from hms_bridge.txn.housekeeping import forget_txns
 from tests.conformance import objects
 from tests.support.event_messages import read_message
 from tests.support.golden import golden_roots
@@ -192,3 +193,25 @@ def test_other_tables_do_not_conflict(txns: Txns) -> None:
     second, _ = txns.write(UPDATE, table="two")
     txns.commit(first)
     txns.commit(second)
+
+
+def test_who_locks_a_whole_database_for_a_change_can_commit_and_is_forgotten(
+    world: World, txns: Txns
+) -> None:
+    """As clients do that do not say what is done there."""
+    first, second, third = txns.open(3)
+    for txn_id, operation in (
+        (first, DataOperation.UNSET),
+        (second, UPDATE),
+        (third, None),
+    ):
+        txns.lock(txn_id, component(LockType.SHARED_WRITE, operation, table=None))
+    txns.commit(first)
+    assert [event.type for event in txns.commit(second)] == ["COMMIT_TXN"]
+    txns.abort(third)
+    txns.open_one()
+    world.clock.advance_ms(60_000)
+    world.do(forget_txns)
+    for left in (TXN_COMPONENTS, WRITE_SET):
+        assert world.records(left) == []
+    assert third not in {row["TXN_ID"] for row in world.records(TXNS)}
