@@ -84,7 +84,7 @@ OF_TURNS = (
     Mutation(
         name="verbs of a batch lock what all need in any order",
         file="hms_bridge/service/shared_writes.py",
-        old="        batch = _Batch(sorted(steps, key=_place))\n",
+        old="        batch = _Batch(sorted(steps, key=_order))\n",
         new="        batch = _Batch(steps)\n",
         test=f"{_SHARED}test_what_comes_at_the_same_time_shares_one_commit",
     ),
