@@ -186,6 +186,7 @@ class SharedWrites(Generic[S]):
         if self._in_turn_left or not self._database.is_pipelined:
             self._in_turn_left = max(0, self._in_turn_left - 1)
             batch.way = Way.IN_TURN
+        # It ends: what a way cannot do, it leaves to one that comes after it, and the last can all.
         while True:
             try:
                 self._commit(batch)

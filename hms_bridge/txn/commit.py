@@ -62,12 +62,12 @@ from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.lock import CHANGES, DataOperation, LockState, LockType
+from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnType, WriteEvent
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
 from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
 from hms_bridge.txn.foresight import Foresight
-from hms_bridge.txn.plain_commits import PlainEnd, expect_ends
+from hms_bridge.txn.plain_commits import CHANGING, COMPLETED_COLUMNS, PlainEnd, expect_ends
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
 from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
 from hms_bridge.txn.write_ids import WrittenTable, tables_written_by
@@ -77,7 +77,6 @@ _L = HIVE_LOCKS.c
 _Q = COMPACTION_QUEUE.c
 _H = COMPLETED_COMPACTIONS.c
 _S = WRITE_SET.c
-_CHANGES = tuple(operation.stored for operation in CHANGES)
 _COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
 _HELD_FROM_OTHERS = (LockType.EXCL_WRITE.stored, LockType.EXCLUSIVE.stored)
 _SAME_RESOURCE = and_(
@@ -103,20 +102,12 @@ _TRACES = FixedSql(
         _is_there(
             and_(
                 _C.TC_TXNID == _TXN_ID,
-                or_(*(_C.TC_OPERATION_TYPE == kind for kind in _CHANGES)),
+                or_(*(_C.TC_OPERATION_TYPE == kind for kind in CHANGING)),
             )
         ),
         _is_there(TXN_TO_WRITE_ID.c.T2W_TXNID == _TXN_ID),
         *(_is_there(column == _TXN_ID) for column in OPEN_ONLY.values()),
     )
-)
-_COMPLETED = (
-    "CTC_TXNID",
-    "CTC_DATABASE",
-    "CTC_TABLE",
-    "CTC_PARTITION",
-    "CTC_WRITEID",
-    "CTC_UPDATE_DELETE",
 )
 _WRITTEN = select(
     _C.TC_TXNID,
@@ -126,7 +117,7 @@ _WRITTEN = select(
     _C.TC_WRITEID,
     bindparam("has_changes", type_=LETTER),
 ).where(_C.TC_TXNID == _TXN_ID, _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored)
-_COMPLETE_ROWS = insert(COMPLETED_TXN_COMPONENTS).from_select(_COMPLETED, _WRITTEN)
+_COMPLETE_ROWS = insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, _WRITTEN)
 _FORGET_COMPONENT_ROWS = delete(TXN_COMPONENTS).where(_C.TC_TXNID == _TXN_ID)
 _COMMIT_ROW = (
     update(TXNS).where(TXNS.c.TXN_ID == _TXN_ID).values(TXN_STATE=TxnState.COMMITTED.value)
@@ -341,7 +332,7 @@ def _settle_changes(connection: Connection, request: CommitTxnRequest, txn_id: T
     Without a conflict, what it changed is put into WRITE_SET for those who commit later; but not
     whole databases, which only a lock says: rows of data are of tables.
     """
-    mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(_CHANGES))
+    mine = and_(_C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE.in_(CHANGING))
     # Before the openers' lock, for which everybody waits.
     _HOLD_COMPONENTS.later(connection, txn_id=txn_id)
     lock_txns(connection, is_exclusive=True)
@@ -375,9 +366,9 @@ def latest_txn_in_conflict(connection: Connection, txn_id: TxnId) -> TxnId | Non
         .join_from(TXN_COMPONENTS, WRITE_SET, _SAME_RESOURCE)
         .where(
             _C.TC_TXNID == txn_id,
-            _C.TC_OPERATION_TYPE.in_(_CHANGES),
+            _C.TC_OPERATION_TYPE.in_(CHANGING),
             _S.WS_TXNID != txn_id,
-            _S.WS_OPERATION_TYPE.in_(_CHANGES),
+            _S.WS_OPERATION_TYPE.in_(CHANGING),
         )
     ).scalar()
     return None if newest is None else TxnId(newest)
@@ -416,7 +407,7 @@ def _conflict(
             mine,
             _S.WS_TXNID != txn_id,
             _S.WS_COMMIT_ID >= txn_id,
-            _S.WS_OPERATION_TYPE.in_(_CHANGES),
+            _S.WS_OPERATION_TYPE.in_(CHANGING),
         )
         .limit(1)
     ).first()

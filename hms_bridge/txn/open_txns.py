@@ -394,7 +394,8 @@ def _open_at_once(
 
 def _open_as_expected(now: ColumnElement[int], row_time: ColumnElement[int]) -> Select[Any]:
     """Fails unless the ids are ``count`` from ``first`` on. To see before they are drawn whether
-    they will be, spares gaps."""
+    they will be, spares gaps; but not where something else of the message fails: the next ids are
+    then not as expected either."""
     first, count = bindparam("first", type_=BigInteger), bindparam("count", type_=BigInteger)
     is_next = select(last_txn_id()).scalar_subquery() == first - literal(1, BigInteger)
     opened = _open_at_once(now, row_time, is_next).cte("kept")

@@ -47,8 +47,9 @@ from hms_bridge.txn.write_ids import WrittenTable, WrittenTables
 _C = TXN_COMPONENTS.c
 _W = TXN_TO_WRITE_ID.c
 _WRITTEN = ("T2W_TXNID", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID")
-_CHANGES = tuple(operation.stored for operation in CHANGES)
-_COMPLETED = (
+CHANGING = tuple(operation.stored for operation in CHANGES)
+"""What components that change rows have as their operation."""
+COMPLETED_COLUMNS = (
     "CTC_TXNID",
     "CTC_DATABASE",
     "CTC_TABLE",
@@ -56,6 +57,7 @@ _COMPLETED = (
     "CTC_WRITEID",
     "CTC_UPDATE_DELETE",
 )
+"""What is written of components that are committed."""
 _KIND = func.coalesce(TXNS.c.TXN_TYPE, literal(0, Integer))
 _IsMine = Callable[[ColumnElement[int]], ColumnElement[bool]]
 
@@ -86,7 +88,7 @@ def _ended(
     nobody adds any meanwhile.
     """
     changes = exists().where(
-        is_mine(_C.TC_TXNID), or_(*(_C.TC_OPERATION_TYPE == kind for kind in _CHANGES))
+        is_mine(_C.TC_TXNID), or_(*(_C.TC_OPERATION_TYPE == kind for kind in CHANGING))
     )
     is_plain = (
         select(func.count())
@@ -120,7 +122,7 @@ def _ended(
     is_ended = exists(select(ended.c.TXN_ID))
     forgotten = {TXN_COMPONENTS: _C.TC_TXNID, **OPEN_ONLY}
     return ended, (
-        insert(COMPLETED_TXN_COMPONENTS).from_select(_COMPLETED, written).cte("completed"),
+        insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, written).cte("completed"),
         *(
             delete(table).where(is_mine(column), is_ended).cte(f"of_{table.name.lower()}")
             for table, column in forgotten.items()
