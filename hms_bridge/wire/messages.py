@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BytesIO
+from itertools import chain
 from struct import Struct as BinaryLayout
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -23,11 +25,12 @@ from thrift.transport.TTransport import (
 
 from hms_bridge.wire.element_count import ElementCounter
 from hms_bridge.wire.message_memory import ELEMENT_BYTES, FREE_BYTES, MessageMemory
-from hms_bridge.wire.struct_bytes import struct_pieces
+from hms_bridge.wire.struct_bytes import is_plain, plain_bytes, struct_pieces
 from hms_bridge.wire.structs import Struct, set_spec
 
 _CHUNK_BYTES = 64 * 1024
 _READ_AHEAD_BYTES = 4096
+_PART_BYTES = 32 * 1024
 _STRICT_VERSION = 0x8001
 _METHOD_NAME_BYTES_MAX = 256
 _HEADER = BinaryLayout("!HHI")
@@ -119,15 +122,23 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         finally:
             self._elements, self._seen = None, None
 
-    def encode(self, name: str, kind: int, sequence: int, body: Struct) -> bytes:
-        """One message as bytes."""
+    def encode(self, name: str, kind: int, sequence: int, body: Struct) -> Iterable[bytes]:
+        """One message in parts, for once. The first is there; the others, of a long list, are made
+        when they are asked for: the other side reads the first meanwhile."""
         encoded_name = name.encode()
         header = _HEADER.pack(_STRICT_VERSION, kind, len(encoded_name))
-        return b"".join((header, encoded_name, _NUMBER.pack(sequence), *struct_pieces(body)))
+        start = (header, encoded_name, _NUMBER.pack(sequence))
+        if is_plain(body):
+            return (b"".join((*start, plain_bytes(body))),)
+        parts = _parts(chain(start, struct_pieces(body)))
+        return chain((next(parts),), parts)
 
-    def send(self, message: bytes) -> None:
+    def send(self, message: Iterable[bytes]) -> None:
         """Send an encoded message."""
-        self._socket.sendall(message)
+        for place, part in enumerate(message):
+            if place > 0 and self._deadline is not None:
+                self._socket.settimeout(_time_left(self._deadline))
+            self._socket.sendall(part)
 
     def release(self) -> None:
         """Nobody works on the last message any more: it takes no memory."""
@@ -170,10 +181,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def _receive(self, wanted: int) -> bytes:
         if self._deadline is not None:
-            left = self._deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError("a message took too long")
-            self._socket.settimeout(left)
+            self._socket.settimeout(_time_left(self._deadline))
         chunk = self._socket.recv(min(max(wanted, _READ_AHEAD_BYTES), _CHUNK_BYTES))
         self._received_bytes += len(chunk)
         if self._received_bytes > self._message_size_bytes:
@@ -199,6 +207,28 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
                 for seen in self._seen:
                     self._elements.feed(seen)
                 self._seen = None
+
+
+def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes, in parts that are worth a call each."""
+    held: list[bytes] = []
+    size_bytes = 0
+    for piece in pieces:
+        held.append(piece)
+        size_bytes += len(piece)
+        if size_bytes >= _PART_BYTES:
+            yield b"".join(held)
+            held, size_bytes = [], 0
+    if held:
+        yield b"".join(held)
+
+
+def _time_left(deadline: float) -> float:
+    """In seconds. Raises TimeoutError without any."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("a message took too long")
+    return left
 
 
 def _what_is_this(start: bytes) -> str:
