@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ _TRUSTED_SECONDS = 0.5
 """How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
 that is not fails its first statement, and the verb is tried again with another."""
 _NO_COMPILER = b"SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'jit'"
+_NOBODY_WAITS: AbstractContextManager[None] = nullcontext()
 _MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
 
 
@@ -95,7 +96,7 @@ class Database:
                 connection.begin() as transaction,
             ):
                 if self.is_pipelined:
-                    pipelined = connection.connection.driver_connection
+                    pipelined = connection.connection.dbapi_connection
                     pipelined.go_by_indexes(is_wanted=by_indexes)
                 if self._writer is not None:
                     # A deferred transaction that turns to writing fails at once, busy_timeout or
@@ -149,13 +150,15 @@ class Database:
             raise
         self._kept.give(connection, isolation)
 
-    @contextmanager
-    def _sqlite_writer(self, *, write: bool) -> Iterator[None]:
+    def _sqlite_writer(self, *, write: bool) -> AbstractContextManager[None]:
         """Threads of this process queue here, instead of polling SQLite's own lock."""
         if self._writer is None or not write:
-            yield
-            return
-        if not self._writer.acquire(timeout=self._busy_timeout_seconds):
+            return _NOBODY_WAITS
+        return self._alone(self._writer)
+
+    @contextmanager
+    def _alone(self, writer: threading.Lock) -> Iterator[None]:
+        if not writer.acquire(timeout=self._busy_timeout_seconds):
             raise BackendError(
                 f"{self.name}: another write has held the database for more than "
                 f"{self._busy_timeout_seconds:g} s; try again, or use a database server"
@@ -163,7 +166,7 @@ class Database:
         try:
             yield
         finally:
-            self._writer.release()
+            writer.release()
 
 
 def open_database(

@@ -376,6 +376,17 @@ def send(connection: Connection, *statements: str) -> None:
         _execute(connection, sql, None)
 
 
+def send_ahead(connection: Connection) -> None:
+    """Let the database begin with what nobody has looked at yet, where it is held back."""
+    if not _is_direct(connection):
+        return
+    try:
+        _pipelined(connection).send_ahead()
+    except BaseException as error:
+        connection._handle_dbapi_exception(error, None, None, None, None)
+        raise
+
+
 _PIPELINED = "psycopg"
 """The driver whose connections are :class:`hms_bridge.backend.pipeline.PipelinedConnection`."""
 
@@ -396,7 +407,8 @@ def _is_heard(connection: Connection) -> bool:
 
 
 def _pipelined(connection: Connection) -> Any:
-    return connection.connection.driver_connection
+    # The driver's own, without a way round: its interface is none of another kind.
+    return connection.connection.dbapi_connection
 
 
 @cache

@@ -4,7 +4,8 @@ A short verb is a handful of statements, and most of what it costs is going to a
 processes. Of many statements (BEGIN, a lock, rows to insert, COMMIT) the answer is of no interest
 until the next one is asked, or the transaction ends. They are held back until then, and go in one
 message, in their order (libpq's pipeline mode): the server does none of them after one that failed,
-so a COMMIT at their end commits all or nothing.
+so a COMMIT at their end commits all or nothing. Who has more to make before the end lets it begin
+with what there is (:meth:`PipelinedConnection.send_ahead`).
 
 What asks by a cursor, as all of SQLAlchemy does, is sent after what is held back; so nobody else
 has to know. Texts are prepared once a connection (unless it has ``prepare_threshold=None``, as
@@ -21,7 +22,13 @@ import psycopg
 from psycopg import IsolationLevel
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, DiagnosticField, ExecStatus, TransactionStatus
+from psycopg.pq import (
+    ConnStatus,
+    DiagnosticField,
+    ExecStatus,
+    PipelineStatus,
+    TransactionStatus,
+)
 from psycopg.pq.abc import PGresult
 
 from hms_bridge.backend.prepared_text import PreparedText
@@ -99,6 +106,7 @@ class PipelinedConnection(psycopg.Connection[Row]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._held_back: list[PipelineAnswer] = []
+        self._under_way: list[PipelineAnswer] = []
         self._known_texts: set[PreparedText] = set()
         self._text_codec: Any = None
         self._wants_indexes = False
@@ -139,31 +147,53 @@ class PipelinedConnection(psycopg.Connection[Row]):
             self.send_held()
         return answer
 
+    def send_ahead(self) -> None:
+        """Let the server begin with what is held back, while the rest of a transaction is made.
+        What becomes of it is heard with what comes next, at the latest at the commit.
+
+        Raises psycopg's OperationalError if the connection is lost.
+        """
+        held = self._held_back
+        # A text is prepared by itself, once a connection, which is not worth the care.
+        if not held or not self._are_known(held):
+            return
+        try:
+            self._send(held)
+            self.pgconn.flush()
+        except BaseException:
+            # Cut off between question and answer: what comes next would be taken for the answer.
+            self.pgconn.finish()
+            raise
+        self._under_way += held
+        self._held_back = []
+
     def send_held(self) -> None:
-        """Send what is held back, and wait until all of it has been done.
+        """Send what is held back, and wait until all of it, and what is under way, has been done.
 
         Raises psycopg's error of the first that failed.
         """
+        under_way, self._under_way = self._under_way, []
         held, self._held_back = self._held_back, []
-        if not held:
+        asked = [*under_way, *held]
+        if not asked:
             return
         goes_by_indexes, self._goes_by_indexes = self._goes_by_indexes, None
         try:
-            results = self._send_all(held)
+            results = self._send_all(held, is_begun=bool(under_way))
         except BaseException:
-            # Cut off between question and answer: what comes next would be taken for the answer.
+            # Cut off, as with what is sent ahead.
             self.pgconn.finish()
             raise
         for place, result in enumerate(results, 1):
             if result.status in _FAILED:
                 error = error_from_result(result, encoding=self.info.encoding)
-                if _is_told(result) and place < len(held):
+                if _is_told(result) and place < len(asked):
                     self._is_in_doubt = False
                 if error.sqlstate == _NO_SUCH_TEXT:
                     self._known_texts.clear()
                 raise error
         self._goes_by_indexes = goes_by_indexes
-        for answer, result in zip(held, results, strict=True):
+        for answer, result in zip(asked, results, strict=True):
             answer.give(result)
 
     def read(self, result: PGresult) -> Sequence[Row]:
@@ -187,10 +217,11 @@ class PipelinedConnection(psycopg.Connection[Row]):
         held, self._is_in_doubt = self._held_back, False
         if len(held) == 1 and held[0].text is _BEGIN:
             held.clear()
-        elif held or self.pgconn.transaction_status == TransactionStatus.INTRANS:
+        elif held or self._under_way or self.pgconn.transaction_status == TransactionStatus.INTRANS:
             held.append(PipelineAnswer(self, _COMMIT, ()))
+            asked = [*self._under_way, *held]
             self._commit_held()
-            for answer in held:
+            for answer in asked:
                 answer.keep()
         else:
             self._is_in_doubt = True
@@ -218,10 +249,11 @@ class PipelinedConnection(psycopg.Connection[Row]):
             raise
 
     def rollback(self) -> None:
-        """What is held back was never done."""
+        """What is held back was never done; what is under way is undone."""
         if self._held_back or self.pgconn.transaction_status != TransactionStatus.IDLE:
             self._goes_by_indexes = None
         self._held_back.clear()
+        self._hear_what_is_under_way()
         if self.pgconn.transaction_status != TransactionStatus.IDLE:
             super().rollback()
 
@@ -231,24 +263,39 @@ class PipelinedConnection(psycopg.Connection[Row]):
             self._known_texts.clear()
         return super()._deallocate(name)
 
-    def _send_all(self, held: Sequence[PipelineAnswer]) -> list[PGresult]:
+    def _hear_what_is_under_way(self) -> None:
+        """And forget it, whatever became of it."""
+        under_way, self._under_way = self._under_way, []
+        if under_way and self.pgconn.status == ConnStatus.OK:
+            try:
+                self._send_together(())
+            except BaseException:
+                self.pgconn.finish()
+                raise
+
+    def _send_all(self, held: Sequence[PipelineAnswer], *, is_begun: bool) -> list[PGresult]:
+        """What is held back; the results of what is under way come first, if the connection
+        ``is_begun``."""
         self._check_connection_ok()
-        is_prepared = self.prepare_threshold is not None
-        if is_prepared:
-            for answer in held:
-                if answer.text not in self._known_texts:
-                    failure = self._prepare_text(answer.text)
-                    if failure is not None:
-                        return [failure]
-        if held[-1].text is _COMMIT:
+        results: list[PGresult] = []
+        if self.prepare_threshold is not None and not self._are_known(held):
+            if is_begun:
+                results, is_begun = self._send_together(()), False
+            failure = self._prepare_texts(held)
+            if failure is not None:
+                return [*results, failure]
+        if held and held[-1].text is _COMMIT:
             self._hear_of_an_end()
             self._is_in_doubt = True
-        if len(held) > 1:
-            return self._send_together(held, is_prepared=is_prepared)
+        if is_begun or len(held) > 1:
+            return [*results, *self._send_together(held)]
         (answer,) = held
-        if is_prepared:
-            return [self.pgconn.exec_prepared(answer.text.name, answer.values)]
-        return [self.pgconn.exec_params(answer.text.sql, answer.values)]
+        if self.prepare_threshold is not None:
+            return [*results, self.pgconn.exec_prepared(answer.text.name, answer.values)]
+        return [*results, self.pgconn.exec_params(answer.text.sql, answer.values)]
+
+    def _are_known(self, held: Sequence[PipelineAnswer]) -> bool:
+        return all(answer.text in self._known_texts for answer in held)
 
     def _hear_of_an_end(self) -> None:
         """Raises OperationalError if the server has ended the connection before: nobody would know
@@ -256,24 +303,31 @@ class PipelinedConnection(psycopg.Connection[Row]):
         while self._arrivals.poll(0):
             self.pgconn.consume_input()
 
-    def _prepare_text(self, text: PreparedText) -> PGresult | None:
-        """The failure, if it is no statement of this database."""
-        result = self.pgconn.prepare(text.name, text.sql)
-        if result.status == ExecStatus.FATAL_ERROR:
-            return result
-        self._known_texts.add(text)
+    def _prepare_texts(self, held: Sequence[PipelineAnswer]) -> PGresult | None:
+        """The failure, if one is no statement of this database."""
+        for text in {answer.text: None for answer in held}:
+            if text not in self._known_texts:
+                result = self.pgconn.prepare(text.name, text.sql)
+                if result.status == ExecStatus.FATAL_ERROR:
+                    return result
+                self._known_texts.add(text)
         return None
 
-    def _send_together(
-        self, held: Sequence[PipelineAnswer], *, is_prepared: bool
-    ) -> list[PGresult]:
+    def _send(self, held: Sequence[PipelineAnswer]) -> None:
         pgconn = self.pgconn
-        pgconn.enter_pipeline_mode()
+        if pgconn.pipeline_status == PipelineStatus.OFF:
+            pgconn.enter_pipeline_mode()
+        is_prepared = self.prepare_threshold is not None
         for answer in held:
             if is_prepared:
                 pgconn.send_query_prepared(answer.text.name, answer.values)
             else:
                 pgconn.send_query_params(answer.text.sql, answer.values)
+
+    def _send_together(self, held: Sequence[PipelineAnswer]) -> list[PGresult]:
+        """The results of what is under way, and of these."""
+        pgconn = self.pgconn
+        self._send(held)
         pgconn.pipeline_sync()
         self._flush_all()
         results: list[PGresult] = []

@@ -65,6 +65,7 @@ _DEFINITIONS = frozenset(
 )
 
 
+_LOOKED_AT = _DEFINITIONS | {EventType.DROP_DATABASE}
 _KEPT = (TARGET_FOR, FENCED)
 
 
@@ -141,7 +142,9 @@ def require_own_definitions(connection: Connection, drafts: Iterable[EventDraft]
 
     A database that goes as a whole may go.
     """
-    drafts = tuple(drafts)
+    drafts = [draft for draft in drafts if draft.type in _LOOKED_AT]
+    if not drafts:
+        return
     gone = {draft.database_name for draft in drafts if draft.type is EventType.DROP_DATABASE}
     changed = {
         name: draft

@@ -65,7 +65,7 @@ class Rank(IntEnum):
     """The counter of locks."""
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a verb stands in a batch; those of one rank and key as they came."""
 
@@ -182,7 +182,7 @@ class SharedWrites(Generic[S]):
 
     def _do(self, steps: Sequence[S]) -> None:
         """Leaves undone, neither done nor refused, what is to be done alone."""
-        batch = _Batch(sorted(steps, key=_place))
+        batch = _Batch(sorted(steps, key=_order))
         if self._in_turn_left or not self._database.is_pipelined:
             self._in_turn_left = max(0, self._in_turn_left - 1)
             batch.way = Way.IN_TURN
@@ -346,3 +346,9 @@ def _finish_all(begun: list[Finish]) -> None:
 def _place(step: Step) -> Place:
     assert step.place is not None
     return step.place
+
+
+def _order(step: Step) -> tuple[Rank, str]:
+    """Of places, in a form that is compared at once."""
+    place = _place(step)
+    return place.rank, place.key

@@ -242,6 +242,11 @@ def _repl_table_write_id_state(unit: UnitOfWork, state: TableWriteIdState) -> No
     log_abort(unit, AbortOutcome(aborted=applied.aborted))
 
 
+def _as_one(requests: Sequence[OpenTxnsRequest]) -> OpenTxnsRequest:
+    """Of equal requests for one each, the one that asks for as many."""
+    return requests[0] if len(requests) == 1 else replace(requests[0], count=len(requests))
+
+
 class TransactionVerbs(VerbFamily):
     """The TransactionStore."""
 
@@ -291,7 +296,7 @@ class TransactionVerbs(VerbFamily):
         if len(requests) > self._settings.txn.open_batch_max:
             return None
         self._limit.check(unit.connection)
-        ask = open_txns.ask_to_open(unit, replace(requests[0], count=len(requests)))
+        ask = open_txns.ask_to_open(unit, _as_one(requests))
 
         def look(_is_in_turn: bool) -> Sequence[OpenedTxns]:
             return self._each(unit, requests, ask())
@@ -305,7 +310,7 @@ class TransactionVerbs(VerbFamily):
         if first is None or len(requests) > self._settings.txn.open_batch_max:
             return None
         self._limit.check(unit.connection)
-        together = open_txns.expect_to_open(unit, replace(requests[0], count=len(requests)), first)
+        together = open_txns.expect_to_open(unit, _as_one(requests), first)
         if together is None:
             return None
         each = self._each(unit, requests, together)
@@ -314,7 +319,9 @@ class TransactionVerbs(VerbFamily):
     def _each(
         self, unit: UnitOfWork, requests: Sequence[OpenTxnsRequest], together: OpenedTxns
     ) -> Sequence[OpenedTxns]:
-        each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
+        each = [together]
+        if len(requests) > 1:
+            each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
         for opened in each:
             _log_open(unit, opened, requests[0].type)
         return each

@@ -26,9 +26,10 @@ COUNT_MAX = 16
 
 
 def of_open(request: OpenTxnsRequest) -> Place | None:
-    """Where openers stand."""
+    """Where openers stand; equal ones side by side."""
     is_shared = request.count <= COUNT_MAX and request.repl_policy is None
-    return Place(Rank.OPEN, repr(request)) if is_shared else None
+    equal = f"{request.type} {request.count} {request.user} {request.host} {request.agent}"
+    return Place(Rank.OPEN, equal) if is_shared else None
 
 
 def is_single(request: OpenTxnsRequest) -> bool:

@@ -21,6 +21,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from changemanager.journal import log_deed
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.engine import Database
+from hms_bridge.backend.fixed_sql import send_ahead
 from hms_bridge.backend.retry import RetrySettings, run_in_transaction
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import Clock
@@ -303,6 +304,8 @@ class Transactions:
         telling = [write for write in writes if write.unit.events or write.unit.points]
         if not telling:
             return
+        # The server works meanwhile: to write and to zip events takes us as long as it the verb.
+        send_ahead(connection)
         now_seconds = telling[0].unit.now_seconds
         drafts = [draft for write in telling for draft in write.unit.events]
         if self._inner.pre:

@@ -75,6 +75,8 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._elements: ElementCounter | None = None
         self._seen: list[bytes] | None = None
         self._deadline: float | None = None
+        self._is_limited = False
+        self._holds_memory = False
         self._buffer = BytesIO()
         self._received_bytes = 0
         self._protocol = TBinaryProtocolAccelerated(
@@ -99,7 +101,6 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
     def limit_time(self, seconds: float | None) -> None:
         """From now on: a whole message must come, and go, in this time; None for any."""
         self._deadline = None if seconds is None else time.monotonic() + seconds
-        self._socket.settimeout(seconds)
 
     def read_header(self) -> tuple[str, int, int]:
         """A message's method, kind and sequence number."""
@@ -135,15 +136,17 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def send(self, message: Iterable[bytes]) -> None:
         """Send an encoded message."""
-        for place, part in enumerate(message):
-            if place > 0 and self._deadline is not None:
-                self._socket.settimeout(_time_left(self._deadline))
-            self._socket.sendall(part)
+        for part in message:
+            sent = 0 if self._deadline is None else self._send_at_once(part)
+            if sent < len(part):
+                self._limit_wait()
+                self._socket.sendall(memoryview(part)[sent:])
 
     def release(self) -> None:
         """Nobody works on the last message any more: it takes no memory."""
-        if self._memory is not None:
+        if self._memory is not None and self._holds_memory:
             self._memory.release(self)
+            self._holds_memory = False
 
     def close(self) -> None:
         """Close the socket; a thread that waits on it wakes up."""
@@ -180,8 +183,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return self._buffer
 
     def _receive(self, wanted: int) -> bytes:
-        if self._deadline is not None:
-            self._socket.settimeout(_time_left(self._deadline))
+        self._limit_wait()
         chunk = self._socket.recv(min(max(wanted, _READ_AHEAD_BYTES), _CHUNK_BYTES))
         self._received_bytes += len(chunk)
         if self._received_bytes > self._message_size_bytes:
@@ -191,9 +193,30 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
             )
         self._count_elements(chunk)
         if self._memory is not None and self._received_bytes > FREE_BYTES:
+            self._holds_memory = True
             count = 0 if self._elements is None else self._elements.count
             self._memory.hold(self, self._received_bytes + ELEMENT_BYTES * count)
         return chunk
+
+    def _send_at_once(self, part: bytes) -> int:
+        """How many bytes of it the other side has room for now: of most answers, all."""
+        try:
+            return self._socket.send(part, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+
+    def _limit_wait(self) -> None:
+        """The socket is told only where it may have to wait: each time it is, this thread gives up
+        the interpreter, for which others may be waiting."""
+        if self._deadline is not None:
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("a message took too long")
+            self._socket.settimeout(left)
+            self._is_limited = True
+        elif self._is_limited:
+            self._socket.settimeout(None)
+            self._is_limited = False
 
     def _count_elements(self, chunk: bytes) -> None:
         """An element is a byte at least, and what is short takes no memory to speak of: only a
@@ -221,14 +244,6 @@ def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
             held, size_bytes = [], 0
     if held:
         yield b"".join(held)
-
-
-def _time_left(deadline: float) -> float:
-    """In seconds. Raises TimeoutError without any."""
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("a message took too long")
-    return left
 
 
 def _what_is_this(start: bytes) -> str:

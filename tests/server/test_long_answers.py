@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -14,7 +13,6 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.Thrift import TApplicationException, TMessageType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from hms_bridge.config.settings import ServerSettings
 from hms_bridge.model.catalog import Storage
 from hms_bridge.model.partition_list import PartitionList, PartitionRow
 from hms_bridge.server.serve import MetastoreServer
@@ -43,10 +41,9 @@ class _Rows:
             yield PartitionRow((f"{number}",), 0, 0, STORAGE, place, {}, 0)
 
 
-def _serving(before: Callable[[int], None], timeout_ms: int = 60_000) -> MetastoreServer:
+def _serving(before: Callable[[int], None]) -> MetastoreServer:
     fake = FakeMetastore(get_partitions=PartitionList("db", "t", _Rows(before)))
-    limits = ServerSettings(message_timeout_ms=timeout_ms)
-    return MetastoreServer(0, fake, limits=limits)  # type: ignore[arg-type]
+    return MetastoreServer(0, fake)  # type: ignore[arg-type]
 
 
 def _fails_at(last: int) -> Callable[[int], None]:
@@ -109,21 +106,3 @@ def test_a_half_answer_ends_the_connection(caplog: pytest.LogCaptureFixture) -> 
         with RawClient(server.port) as other:
             other.send(call("getName"))
             assert other.answer()[1] == TMessageType.REPLY
-
-
-def test_all_parts_of_an_answer_have_the_time_of_one() -> None:
-    """Not each anew."""
-    made: list[int] = []
-
-    def before(number: int) -> None:
-        made.append(number)
-        if number % 50 == 0:
-            time.sleep(0.1)
-
-    with (
-        _serving(before, timeout_ms=500) as server,
-        RawClient(server.port) as client,
-    ):
-        client.send(MANY)
-        _rest(client)
-    assert len(made) < COUNT

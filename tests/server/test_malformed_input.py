@@ -394,3 +394,42 @@ def test_who_waits_for_us_is_not_cut_off() -> None:
             assert second.is_closed()
         go_on.set()
         assert first.answer()[2].success.name == "db"
+
+
+LONG = replace(DATABASE, description="x" * 20_000_000)
+
+
+def test_who_does_not_take_its_answer_is_left_after_a_while() -> None:
+    fake = FakeMetastore(get_database=LONG)
+    with (
+        MetastoreServer(0, fake, limits=LIMITS) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as client,
+    ):
+        client.send(GET_DATABASE)
+        sleep(3 * LIMITS.message_timeout_ms / 1000)
+        client.socket.settimeout(10)
+        taken = 0
+        with suppress(ConnectionResetError):
+            while piece := client.socket.recv(1_000_000):
+                taken += len(piece)
+        assert taken < 20_000_000
+
+
+def test_who_took_a_long_answer_has_all_time_for_its_next_call() -> None:
+    fake = FakeMetastore(get_database=LONG)
+    limits = replace(LIMITS, message_timeout_ms=1000)
+    with (
+        MetastoreServer(0, fake, limits=limits) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as client,
+    ):
+        client.send(GET_DATABASE)
+        sleep(0.2)
+        taken = 0
+        while taken < 20_000_000:
+            taken += len(client.socket.recv(1_000_000))
+        while select.select([client.socket], [], [], 0.2)[0]:
+            assert client.socket.recv(1_000_000)
+        fake.answers["get_database"] = DATABASE
+        sleep(1.5 * limits.message_timeout_ms / 1000)
+        client.send(GET_DATABASE)
+        assert client.answer()[2].success.name == "db"

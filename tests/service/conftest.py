@@ -61,9 +61,9 @@ def messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     sent: list[int] = []
     really = PipelinedConnection._send_all
 
-    def send_all(raw: Any, held: Any) -> Any:
+    def send_all(raw: Any, held: Any, *, is_begun: bool) -> Any:
         sent.append(len(held))
-        return really(raw, held)
+        return really(raw, held, is_begun=is_begun)
 
     monkeypatch.setattr(PipelinedConnection, "_send_all", send_all)
     return sent

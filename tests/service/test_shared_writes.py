@@ -219,9 +219,9 @@ def test_verbs_of_all_kinds_are_asked_for_in_one_message_and_committed_with_anot
     sent: list[int] = []
     really = PipelinedConnection._send_all
 
-    def send_all(raw: Any, held: Any) -> Any:
+    def send_all(raw: Any, held: Any, *, is_begun: bool) -> Any:
         sent.append(len(held))
-        return really(raw, held)
+        return really(raw, held, is_begun=is_begun)
 
     metastore._transactions.write(lambda unit: unit.now_ms)
     monkeypatch.setattr(PipelinedConnection, "_send_all", send_all)

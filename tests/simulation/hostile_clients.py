@@ -53,10 +53,11 @@ class SimulatedSocket:
             return b""
         return given
 
-    def sendall(self, message: bytes) -> None:
-        """Its answer."""
+    def send(self, message: bytes, _flags: int) -> int:
+        """Takes all of its answer."""
         self._cluster.scheduler.point("a server answers", changes=False)
         self.answers += message
+        return len(message)
 
     def settimeout(self, seconds: float | None) -> None:
         """Nobody waits here."""
