@@ -288,11 +288,12 @@ _ALIKE_IN_SERDES = _Many(
 )
 
 
-def _add_alike(rows: Sequence[Any], found: ParameterRows) -> None:
+def _add_alike(rows: Sequence[Any], parameters: ParameterRows) -> None:
     """Names and values, and the keys of all that have them."""
     sets: dict[str, dict[str, str]] = defaultdict(dict)
     for name, value, owners in rows:
         sets[owners][name] = value or ""
     for owners, alike in sets.items():
         for owner in map(int, owners.split(",")):
-            found[owner] = {**found[owner], **alike} if owner in found else alike
+            own = parameters.get(owner)
+            parameters[owner] = alike if own is None else {**own, **alike}
