@@ -206,8 +206,8 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
             return 0
 
     def _limit_wait(self) -> None:
-        """A limit is set only where the socket may have to wait: each time it is, this thread gives up
-        the interpreter, for which others may be waiting."""
+        """A limit is set only where the socket may have to wait: each time one is, this thread
+        gives up the interpreter, for which others may be waiting."""
         if self._deadline is not None:
             left = self._deadline - time.monotonic()
             if left <= 0:
