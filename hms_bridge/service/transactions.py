@@ -321,7 +321,14 @@ class TransactionVerbs(VerbFamily):
     ) -> Sequence[OpenedTxns]:
         each = [together]
         if len(requests) > 1:
-            each = [replace(together, ids=(txn_id,)) for txn_id in together.ids]
+            each = [
+                OpenedTxns(
+                    ids=(txn_id,),
+                    is_event_due=together.is_event_due,
+                    deadline_ms=together.deadline_ms,
+                )
+                for txn_id in together.ids
+            ]
         for opened in each:
             _log_open(unit, opened, requests[0].type)
         return each

@@ -206,7 +206,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
             return 0
 
     def _limit_wait(self) -> None:
-        """A limit is set only where the socket may have to wait: each time one is, this thread
+        """The socket gets its limit only where it may have to wait: each time it does, this thread
         gives up the interpreter, for which others may be waiting."""
         if self._deadline is not None:
             left = self._deadline - time.monotonic()
