@@ -21,15 +21,19 @@ from sqlalchemy import (
     Select,
     String,
     Table,
+    Text,
     cast,
+    func,
     literal_column,
     null,
     select,
     union_all,
 )
 
-from hms_bridge.backend.batches import batches
-from hms_bridge.backend.listing_sql import Listed, ListingSql
+from hms_bridge.backend.batches import batches, is_among_many, keys_text
+from hms_bridge.backend.dialect import is_postgresql
+from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.listing_sql import IsOneOf, Listed, ListingSql
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.model.catalog import Column, SortColumn
 
@@ -66,12 +70,41 @@ def load_details(connection: Connection, owners: Owners) -> Details:
     """Everything that describes these rows."""
     details = Details()
     for keys in _pieces(owners):
+        if len(keys.get("partitions", ())) > _FEW_PARTITIONS and is_postgresql(connection):
+            _load_many(connection, keys, details)
+            continue
         kinds = tuple(keys)
         parameters = _rows(connection, _parameter_query(kinds), keys, _PARAMETER_TABLES)
         lists = _rows(connection, _list_query(kinds), keys, _LISTED)
         _add_parameters(parameters(), details)
         _add_lists(lists(), details)
     return details
+
+
+def _load_many(connection: Connection, keys: Mapping[str, Sequence[int]], details: Details) -> None:
+    """As two statements would, of hundreds of partitions: there is a statement for what each of
+    them has, which is narrower, and one for what nearly all have alike."""
+    given = {kind: keys_text(some) for kind, some in keys.items()}
+    kinds = tuple(kind for kind in keys if kind != "serdes")
+    parameters, lists, values = (
+        _ask(connection, query, given)
+        for query in (_many_parameters(kinds), _many_lists(kinds), _VALUES)
+    )
+    if "serdes" in given:
+        _add_alike(_ask(connection, _ALIKE_IN_SERDES, given)(), details.parameters["serdes"])
+    _add_parameters(parameters(), details)
+    _add_lists(lists(), details)
+    for owner, _, value in sorted(values(), key=itemgetter(1)):
+        details.partition_values[owner].append(value or "")
+
+
+def _ask(
+    connection: Connection, many: _Many | None, given: Mapping[str, str]
+) -> Callable[[], Sequence[Any]]:
+    if many is None:
+        return tuple
+    answer = many.query.read_later(connection, **{kind: given[kind] for kind in many.kinds})
+    return lambda: answer.rows
 
 
 def _rows(
@@ -94,6 +127,9 @@ def _pieces(owners: Owners) -> Iterator[Mapping[str, Sequence[int]]]:
 
 
 _KINDS = fields(Owners)
+_FEW_PARTITIONS = 100
+"""Which two statements describe as soon as four."""
+
 _PARAMETER_TABLES: dict[str, Table] = {
     "tables": t.TABLE_PARAMS,
     "partitions": t.PARTITION_PARAMS,
@@ -104,21 +140,23 @@ _PARAMETER_TABLES: dict[str, Table] = {
 
 @cache
 def _parameter_query(kinds: tuple[str, ...]) -> ListingSql | None:
-    tables = [(kind, table) for kind, table in _PARAMETER_TABLES.items() if kind in kinds]
-    if not tables:
+    if not any(kind in _PARAMETER_TABLES for kind in kinds):
         return None
-    return ListingSql(
-        lambda is_one_of: _together(
-            [
-                select(
-                    literal_column(f"'{kind}'").label("kind"),
-                    table.columns[0].label("owner"),
-                    table.c.PARAM_KEY.label("name"),
-                    table.c.PARAM_VALUE.label("value"),
-                ).where(is_one_of(table.columns[0], kind))
-                for kind, table in tables
-            ]
-        )
+    return ListingSql(lambda is_one_of: _parameters(kinds, is_one_of))
+
+
+def _parameters(kinds: Collection[str], is_one_of: IsOneOf) -> Listed:
+    return _together(
+        [
+            select(
+                literal_column(f"'{kind}'").label("kind"),
+                table.columns[0].label("owner"),
+                table.c.PARAM_KEY.label("name"),
+                table.c.PARAM_VALUE.label("value"),
+            ).where(is_one_of(table.columns[0], kind))
+            for kind, table in _PARAMETER_TABLES.items()
+            if kind in kinds
+        ]
     )
 
 
@@ -174,13 +212,18 @@ _LISTED = {owners for owners, _, _ in _LIST_PARTS}
 
 @cache
 def _list_query(kinds: tuple[str, ...]) -> ListingSql | None:
-    parts = [(owners, owner, part) for owners, owner, part in _LIST_PARTS if owners in kinds]
-    if not parts:
+    if not any(kind in _LISTED for kind in kinds):
         return None
-    return ListingSql(
-        lambda is_one_of: _together(
-            [part.where(is_one_of(owner, owners)) for owners, owner, part in parts]
-        )
+    return ListingSql(lambda is_one_of: _lists(kinds, is_one_of))
+
+
+def _lists(kinds: Collection[str], is_one_of: IsOneOf) -> Listed:
+    return _together(
+        [
+            part.where(is_one_of(owner, owners))
+            for owners, owner, part in _LIST_PARTS
+            if owners in kinds
+        ]
     )
 
 
@@ -203,3 +246,54 @@ def _add_lists(rows: Sequence[Any], details: Details) -> None:
 
 def _together(parts: Sequence[Select[Any]]) -> Listed:
     return parts[0] if len(parts) == 1 else union_all(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Many:
+    """A statement on PostgreSQL, for many keys of each of these kinds."""
+
+    query: FixedSql
+    kinds: Sequence[str]
+
+
+@cache
+def _many_parameters(kinds: tuple[str, ...]) -> _Many | None:
+    asked = [kind for kind in kinds if kind in _PARAMETER_TABLES]
+    return _Many(FixedSql(_parameters(asked, is_among_many)), asked) if asked else None
+
+
+@cache
+def _many_lists(kinds: tuple[str, ...]) -> _Many | None:
+    asked = [kind for kind in kinds if kind in _LISTED and kind != "partitions"]
+    return _Many(FixedSql(_lists(asked, is_among_many)), asked) if asked else None
+
+
+_V = t.PARTITION_KEY_VALS.c
+_VALUES = _Many(
+    FixedSql(
+        select(_V.PART_ID, _V.INTEGER_IDX, _V.PART_KEY_VAL).where(
+            is_among_many(_V.PART_ID, "partitions")
+        )
+    ),
+    ["partitions"],
+)
+_P = t.SERDE_PARAMS.c
+_ALIKE_IN_SERDES = _Many(
+    FixedSql(
+        select(_P.PARAM_KEY, _P.PARAM_VALUE, func.string_agg(cast(_P.SERDE_ID, Text), ","))
+        .where(is_among_many(_P.SERDE_ID, "serdes"))
+        .group_by(_P.PARAM_KEY, _P.PARAM_VALUE)
+    ),
+    ["serdes"],
+)
+
+
+def _add_alike(rows: Sequence[Any], parameters: ParameterRows) -> None:
+    """Names and values, and the keys of all that have them."""
+    sets: dict[str, dict[str, str]] = defaultdict(dict)
+    for name, value, owners in rows:
+        sets[owners][name] = value or ""
+    for owners, alike in sets.items():
+        for owner in map(int, owners.split(",")):
+            own = parameters.get(owner)
+            parameters[owner] = alike if own is None else {**own, **alike}

@@ -3,7 +3,7 @@ rows, for who changes them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -48,9 +48,8 @@ class FoundPartitions:
     def listed(self) -> PartitionList:
         """Without their keys."""
         table = self._table
-        return PartitionList(
-            table.database_name, table.name, self._listed_rows(), table.catalog_name
-        )
+        rows = _ListedRows(table, self._rows, self._details, self._skews)
+        return PartitionList(table.database_name, table.name, rows, table.catalog_name)
 
     def stored(self) -> tuple[StoredPartition, ...]:
         """With their keys."""
@@ -64,13 +63,27 @@ class FoundPartitions:
             for row, partition in zip(self._rows, self.listed(), strict=True)
         )
 
-    def _listed_rows(self) -> list[PartitionRow]:
-        """What is stored alike is made once, and is one object."""
-        details = self._details
+
+class _ListedRows:
+    """Made when they are gone through: of many, the first are sent before the last are made. What
+    is stored alike is made once, and is one object."""
+
+    def __init__(
+        self, table: Table, rows: Sequence[Any], details: Details, skews: Mapping[int, Skew]
+    ) -> None:
+        self._table = table
+        self._rows = rows
+        self._details = details
+        self._skews = skews
+        self._storages: dict[object, Storage] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[PartitionRow]:
+        details, storages = self._details, self._storages
         values, parameters = details.partition_values, details.parameters["partitions"]
         kind_of = alikeness(details, self._skews)
-        storages: dict[object, Storage] = {}
-        listed = []
         for row in self._rows:
             kind = kind_of(row)
             storage = storages.get(kind)
@@ -78,10 +91,7 @@ class FoundPartitions:
                 storage = storages[kind] = self._storage(row)
             key, created, accessed, location, write_id = _OWN(row)
             own, named = tuple(values.get(key, ())), parameters.get(key, {})
-            listed.append(
-                PartitionRow(own, created, accessed, storage, location, named, write_id or 0)
-            )
-        return listed
+            yield PartitionRow(own, created, accessed, storage, location, named, write_id or 0)
 
     def _storage(self, row: Any) -> Storage:
         columns = tuple(self._details.columns.get(row.CD_ID, ()))

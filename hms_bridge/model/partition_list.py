@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, overload
+from typing import NamedTuple, Protocol, overload
 
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Partition, Storage
 
@@ -23,6 +23,14 @@ class PartitionRow(NamedTuple):
     is_statistics_compliant: bool | None = None
 
 
+class PartitionRows(Protocol):
+    """As many as its length says, and the same each time."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[PartitionRow]: ...
+
+
 class PartitionList(Sequence[Partition]):
     """Partitions that become records when they are looked at: a server that sends thousands writes
     them from their rows (:mod:`hms_bridge.wire.partition_bytes`). Equal to any sequence of the same
@@ -32,7 +40,7 @@ class PartitionList(Sequence[Partition]):
         self,
         database_name: str,
         table_name: str,
-        rows: Sequence[PartitionRow],
+        rows: PartitionRows,
         catalog_name: str = DEFAULT_CATALOG,
     ) -> None:
         self.database_name = database_name
@@ -51,6 +59,8 @@ class PartitionList(Sequence[Partition]):
     @overload
     def __getitem__(self, place: slice) -> tuple[Partition, ...]: ...
     def __getitem__(self, place: int | slice) -> Partition | tuple[Partition, ...]:
+        if not isinstance(self.rows, Sequence):
+            self.rows = tuple(self.rows)
         if isinstance(place, slice):
             return tuple(map(self._record, self.rows[place]))
         return self._record(self.rows[place])

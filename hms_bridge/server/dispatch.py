@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,10 +122,17 @@ class Dispatcher:
             duration_ms = max(0, steady_ms(self._clock) - began_ms)
             self._watch(AnsweredCall(method, outcome, duration_ms))
 
-    def _send(self, stream: MessageStream, turns: Turns, message: bytes) -> None:
+    def _send(self, stream: MessageStream, turns: Turns, message: Iterable[bytes]) -> None:
         turns.rest()
         stream.limit_time(self._limits.message_timeout_ms / 1000)
-        stream.send(message)
+        try:
+            stream.send(message)
+        except (TTransportException, OSError):
+            raise
+        # The border: a part of a long answer could not be made, and others are sent already.
+        except Exception as error:
+            _log.exception("connection closed: an answer could not be made to its end")
+            raise TTransportException(TTransportException.UNKNOWN, "a half answer") from error
 
 
 def _read_arguments(stream: MessageStream, name: str, sequence: int, arguments: Struct) -> None:
@@ -143,7 +150,7 @@ def _read_arguments(stream: MessageStream, name: str, sequence: int, arguments: 
 
 def _answer(
     stream: MessageStream, name: str, sequence: int, call: _Call, arguments: Struct
-) -> tuple[bytes, CallOutcome]:
+) -> tuple[Iterable[bytes], CallOutcome]:
     result: Any = call.result
     outcome = CallOutcome.FAILED
     try:
@@ -173,7 +180,9 @@ def _outcome(error: HmsBridgeError) -> CallOutcome:
     return CallOutcome.FAILED
 
 
-def _refusal(stream: MessageStream, name: str, sequence: int, kind: int, text: str) -> bytes:
+def _refusal(
+    stream: MessageStream, name: str, sequence: int, kind: int, text: str
+) -> Iterable[bytes]:
     body = ApplicationError(message=text, type=kind)
     return stream.encode(name, KINDS.EXCEPTION, sequence, body)
 

@@ -4,9 +4,9 @@ that is a query's own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from struct import Struct as BinaryLayout
 from typing import Any
@@ -23,6 +23,9 @@ from hms_bridge.wire.structs import hive
 
 _STATES = {state.stored: state.number for state in (LockState.ACQUIRED, LockState.WAITING)}
 _TYPES = {kind.stored: kind.number for kind in LockType}
+_AT_ONCE = 256
+"""Of so many locks a piece is made at once, while the client reads the piece before."""
+
 _NUMBER = BinaryLayout("!q").pack
 _HEADERS = tuple(
     field_header(hive.ShowLocksResponseElement, name)
@@ -40,21 +43,24 @@ _LAST = BinaryLayout("!3sqx").pack
 _Pack = Callable[..., bytes]
 
 
-def locks_to_bytes(rows: Iterable[LockRow]) -> EncodedStructs:
+def locks_to_bytes(rows: Sequence[LockRow]) -> EncodedStructs:
     """ShowLocksResponseElement structs, in the order of the rows."""
+    return EncodedStructs(len(rows), _pieces(rows))
+
+
+def _pieces(rows: Sequence[LockRow]) -> Iterator[bytes]:
     target_of, owner_of = cache(_target), cache(_owner)
     whole, front = cache(_whole), cache(_front)
-    locks: list[bytes] = []
     for texts, same in groupby(rows, _TEXTS):
-        run = list(same)
         target, owner = target_of(*texts[:5]), owner_of(*texts[5:])
-        agents = set(map(_AGENTS, run))
-        if len(agents) == 1:
-            owner += _agent(agents.pop())
-            locks += _alike(run, target, owner, whole(len(target), len(owner)))
-        else:
-            locks += _of_agents(run, target, owner, front(len(target), len(owner)))
-    return EncodedStructs(len(locks), locks)
+        while run := list(islice(same, _AT_ONCE)):
+            agents = set(map(_AGENTS, run))
+            if len(agents) == 1:
+                known = owner + _agent(agents.pop())
+                locks = _alike(run, target, known, whole(len(target), len(known)))
+            else:
+                locks = _of_agents(run, target, owner, front(len(target), len(owner)))
+            yield b"".join(locks)
 
 
 def _alike(run: Sequence[LockRow], target: bytes, owner: bytes, held: _Pack) -> list[bytes]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BytesIO
+from itertools import chain
 from struct import Struct as BinaryLayout
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
@@ -23,11 +25,12 @@ from thrift.transport.TTransport import (
 
 from hms_bridge.wire.element_count import ElementCounter
 from hms_bridge.wire.message_memory import ELEMENT_BYTES, FREE_BYTES, MessageMemory
-from hms_bridge.wire.struct_bytes import struct_pieces
+from hms_bridge.wire.struct_bytes import is_plain, plain_bytes, struct_pieces
 from hms_bridge.wire.structs import Struct, set_spec
 
 _CHUNK_BYTES = 64 * 1024
 _READ_AHEAD_BYTES = 4096
+_PART_BYTES = 32 * 1024
 _STRICT_VERSION = 0x8001
 _METHOD_NAME_BYTES_MAX = 256
 _HEADER = BinaryLayout("!HHI")
@@ -120,18 +123,24 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         finally:
             self._elements, self._seen = None, None
 
-    def encode(self, name: str, kind: int, sequence: int, body: Struct) -> bytes:
-        """One message as bytes."""
+    def encode(self, name: str, kind: int, sequence: int, body: Struct) -> Iterable[bytes]:
+        """One message in parts, for once. The first is there; the others, of a long list, are made
+        when they are asked for: the other side reads the first meanwhile."""
         encoded_name = name.encode()
         header = _HEADER.pack(_STRICT_VERSION, kind, len(encoded_name))
-        return b"".join((header, encoded_name, _NUMBER.pack(sequence), *struct_pieces(body)))
+        start = (header, encoded_name, _NUMBER.pack(sequence))
+        if is_plain(body):
+            return (b"".join((*start, plain_bytes(body))),)
+        parts = _parts(chain(start, struct_pieces(body)))
+        return chain((next(parts),), parts)
 
-    def send(self, message: bytes) -> None:
+    def send(self, message: Iterable[bytes]) -> None:
         """Send an encoded message."""
-        sent = 0 if self._deadline is None else self._send_at_once(message)
-        if sent < len(message):
-            self._limit_wait()
-            self._socket.sendall(memoryview(message)[sent:])
+        for part in message:
+            sent = 0 if self._deadline is None else self._send_at_once(part)
+            if sent < len(part):
+                self._limit_wait()
+                self._socket.sendall(memoryview(part)[sent:])
 
     def release(self) -> None:
         """Nobody works on the last message any more: it takes no memory."""
@@ -189,10 +198,10 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
             self._memory.hold(self, self._received_bytes + ELEMENT_BYTES * count)
         return chunk
 
-    def _send_at_once(self, message: bytes) -> int:
+    def _send_at_once(self, part: bytes) -> int:
         """How many bytes of it the other side has room for now: of most answers, all."""
         try:
-            return self._socket.send(message, socket.MSG_DONTWAIT)
+            return self._socket.send(part, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return 0
 
@@ -221,6 +230,20 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
                 for seen in self._seen:
                     self._elements.feed(seen)
                 self._seen = None
+
+
+def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes, in parts that are worth a call each."""
+    held: list[bytes] = []
+    size_bytes = 0
+    for piece in pieces:
+        held.append(piece)
+        size_bytes += len(piece)
+        if size_bytes >= _PART_BYTES:
+            yield b"".join(held)
+            held, size_bytes = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def _what_is_this(start: bytes) -> str:

@@ -4,13 +4,14 @@ all that are stored alike (:class:`hms_bridge.model.partition_list.PartitionRow`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from struct import Struct as BinaryLayout
 
 from thrift.Thrift import TType
 
 from hms_bridge.model.catalog import Partition, Storage
-from hms_bridge.model.partition_list import PartitionList, lists_of
+from hms_bridge.model.partition_list import PartitionList, PartitionRow, lists_of
 from hms_bridge.wire.convert_catalog import storage_to_struct
 from hms_bridge.wire.struct_bytes import (
     END,
@@ -20,6 +21,9 @@ from hms_bridge.wire.struct_bytes import (
     text_bytes,
 )
 from hms_bridge.wire.structs import hive
+
+_AT_ONCE = 64
+"""Of so many partitions a piece is made at once, while the client reads the piece before."""
 
 _LONG = BinaryLayout("!q").pack
 _TEXTS, _NAMED_TEXTS = BinaryLayout("!bi").pack, BinaryLayout("!bbi").pack
@@ -41,27 +45,33 @@ _ENDS = {
 def partitions_to_bytes(partitions: Iterable[Partition]) -> EncodedStructs:
     """Partition structs."""
     lists = lists_of(partitions)
+    return EncodedStructs(sum(map(len, lists)), _pieces(lists))
+
+
+def _pieces(lists: Iterable[PartitionList]) -> Iterator[bytes]:
     encoder = _Encoder()
-    pieces: list[bytes] = []
     for of_table in lists:
-        encoder.add(of_table, pieces)
-    return EncodedStructs(sum(map(len, lists)), pieces)
+        database, table = of_table.database_name, of_table.table_name
+        names = field_bytes(hive.Partition(dbName=database, tableName=table))
+        catalog = field_bytes(hive.Partition(catName=of_table.catalog_name)) + _WRITE_ID
+        rows = iter(of_table.rows)
+        while some := list(islice(rows, _AT_ONCE)):
+            yield b"".join(encoder.pieces(some, names, catalog))
 
 
 class _Encoder:
-    """Keeps what partitions share. They must live as long as it does: it knows storages by id."""
+    """Keeps what partitions share."""
 
     def __init__(self) -> None:
         self._storages: dict[int, tuple[bytes, bytes]] = {}
+        self._known_storages: list[Storage] = []
         self._texts: dict[str, bytes] = {}
 
-    def add(self, partitions: PartitionList, pieces: list[bytes]) -> None:
+    def pieces(self, rows: Sequence[PartitionRow], names: bytes, catalog: bytes) -> list[bytes]:
         """The fields in the order of the interface."""
-        database, table = partitions.database_name, partitions.table_name
-        names = field_bytes(hive.Partition(dbName=database, tableName=table))
-        catalog = field_bytes(hive.Partition(catName=partitions.catalog_name)) + _WRITE_ID
+        pieces: list[bytes] = []
         known, storages = self._texts, self._storages
-        for row in partitions.rows:
+        for row in rows:
             values, created, accessed, storage, location, parameters, write_id, compliant = row
             before, after = storages.get(id(storage)) or self._around_location(storage)
             place = b"" if location is None else _LOCATION + text_bytes(location)
@@ -76,6 +86,7 @@ class _Encoder:
                     known.get(value) or self._known_text(value),
                 )
             pieces += (catalog, _LONG(write_id), _ENDS[compliant])
+        return pieces
 
     def _around_location(self, storage: Storage) -> tuple[bytes, bytes]:
         """What stands before and after the place, up to the parameters."""
@@ -84,6 +95,7 @@ class _Encoder:
         others = hive.StorageDescriptor(**values)
         shared = (field_bytes(columns), field_bytes(others) + END + _PARAMETERS)
         self._storages[id(storage)] = shared
+        self._known_storages.append(storage)  # else another one may get its id
         return shared
 
     def _known_text(self, text: str) -> bytes:

@@ -9,7 +9,7 @@ bytes with those that thrift makes of the objects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from struct import Struct as BinaryLayout
 from typing import Any
@@ -33,23 +33,35 @@ class EncodedStructs:
     list itself in an answer, or in a field of a struct that is one."""
 
     count: int
-    pieces: Sequence[bytes]
-    """Put together once, with all of the message: it may be a megabyte."""
+    pieces: Iterable[bytes]
+    """Each of some elements, or of a part of one. They are asked for once, in their order, some of
+    them when others are sent already: what can fail is to be done before."""
 
 
-def struct_pieces(struct: Struct) -> list[bytes]:
+def is_plain(struct: Struct) -> bool:
+    """Whether it has no such lists."""
+    return not any(map(_holds_encoded, vars(struct).values()))
+
+
+def plain_bytes(struct: Struct) -> bytes:
+    """A struct without such lists."""
+    encoded: bytes = encode_binary(struct, [type(struct), struct.thrift_spec])
+    return encoded
+
+
+def struct_pieces(struct: Struct) -> Iterator[bytes]:
     """A struct that may have such lists."""
-    values = vars(struct).values()
-    if not any(map(_holds_encoded, values)):
-        return [_plain(struct)]
-    pieces = [piece for field in _set_fields(struct) for piece in _field_pieces(field)]
-    pieces.append(END)
-    return pieces
+    if is_plain(struct):
+        yield plain_bytes(struct)
+        return
+    for name, value in _set_fields(struct):
+        yield from _field_pieces(type(struct), name, value)
+    yield END
 
 
 def field_bytes(struct: Struct) -> bytes:
     """The fields of a plain struct without the end, so that others may follow."""
-    return _plain(struct)[: -len(END)]
+    return plain_bytes(struct)[: -len(END)]
 
 
 def field_header(struct: type[Struct], name: str) -> bytes:
@@ -66,28 +78,24 @@ def text_bytes(text: str) -> bytes:
     return _LENGTH(len(encoded)) + encoded
 
 
-def _plain(struct: Struct) -> bytes:
-    encoded: bytes = encode_binary(struct, [type(struct), struct.thrift_spec])
-    return encoded
-
-
 def _holds_encoded(value: Any) -> bool:
     if isinstance(value, Struct):
         return any(type(inner) is EncodedStructs for inner in vars(value).values())
     return type(value) is EncodedStructs
 
 
-def _set_fields(struct: Struct) -> list[tuple[type[Struct], str, Any]]:
+def _set_fields(struct: Struct) -> list[tuple[str, Any]]:
     names = [entry[2] for entry in struct.thrift_spec if entry is not None]
     values = [(name, getattr(struct, name)) for name in names]
-    return [(type(struct), name, value) for name, value in values if value is not None]
+    return [(name, value) for name, value in values if value is not None]
 
 
-def _field_pieces(field: tuple[type[Struct], str, Any]) -> Sequence[bytes]:
-    struct, name, value = field
+def _field_pieces(struct: type[Struct], name: str, value: Any) -> Iterator[bytes]:
     if isinstance(value, EncodedStructs):
-        start = _LIST_START.pack(TType.STRUCT, value.count)
-        return (field_header(struct, name), start, *value.pieces)
-    if _holds_encoded(value):
-        return (field_header(struct, name), *struct_pieces(value))
-    return (field_bytes(struct(**{name: value})),)
+        yield field_header(struct, name) + _LIST_START.pack(TType.STRUCT, value.count)
+        yield from value.pieces
+    elif _holds_encoded(value):
+        yield field_header(struct, name)
+        yield from struct_pieces(value)
+    else:
+        yield field_bytes(struct(**{name: value}))

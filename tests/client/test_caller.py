@@ -103,7 +103,7 @@ def answer(**fields: Any) -> Step:
 
 
 def rubbish(stream: MessageStream, name: str, sequence: int, _: Struct) -> bool:
-    stream.send(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    stream.send((b"HTTP/1.1 400 Bad Request\r\n\r\n",))
     return True
 
 

@@ -37,6 +37,11 @@ FORMATS = (
     replace(PLAIN, sort_columns=(SortColumn(name="v", order=0),)),
     replace(PLAIN, skew=Skew(columns=("id",), values=(("1",),), locations={("1",): "file:/s"})),
     replace(PLAIN, skew=Skew(columns=("id",), values=(("2",),))),
+    replace(
+        PLAIN,
+        serde=replace(PLAIN.serde, parameters={"serialization.format": "1", "field.delim": ","}),
+    ),
+    replace(PLAIN, serde=replace(PLAIN.serde, parameters={})),
 )
 
 
@@ -47,36 +52,44 @@ def world(fast_folder: Path) -> Iterator[World]:
     world.close()
 
 
-def _added(world: World, tmp_path: Path, **parameters: str) -> list[Partition]:
-    """Each format twice, at places that do not follow from the names."""
+def _added(world: World, tmp_path: Path, times: int = 2, **parameters: str) -> list[Partition]:
+    """Each format some times, at places that do not follow from the names."""
     world.metastore.create_table(
         Table(
             name="p",
             database_name=world.database,
             storage=objects.orc_storage(PLAIN.columns),
-            partition_columns=(Column(name="ds", type="string"),),
+            partition_columns=(
+                Column(name="ds", type="string"),
+                Column(name="hr", type="string"),
+            ),
             parameters=parameters,
         )
     )
     partitions = [
         Partition(
-            values=(f"{number:02}",),
+            values=(f"{number:03}", f"{number % 7}"),
             database_name=world.database,
             table_name="p",
-            storage=replace(storage, location=f"file:{tmp_path}/at{99 - number}"),
+            storage=replace(storage, location=f"file:{tmp_path}/at{999 - number}"),
+            parameters={"number": f"{number}", "all": "alike"} if number % 3 else {},
         )
-        for number, storage in enumerate(FORMATS * 2)
+        for number, storage in enumerate(FORMATS * times)
     ]
     world.metastore.add_partitions(world.database, "p", partitions)
     return partitions
 
 
-def test_each_keeps_its_own(world: World, tmp_path: Path) -> None:
-    added = _added(world, tmp_path, EXTERNAL="TRUE")
+@pytest.mark.parametrize("times", [2, 10], ids=["few", "many"])
+def test_each_keeps_its_own(world: World, tmp_path: Path, times: int) -> None:
+    added = _added(world, tmp_path, times, EXTERNAL="TRUE")
     listed = world.metastore.get_partitions(world.database, "p")
     assert [one.values for one in listed] == [one.values for one in added]
     assert [one.storage for one in listed] == [one.storage for one in added]
-    names = [f"ds={partition.values[0]}" for partition in added]
+    for one, other in zip(listed, added, strict=True):
+        assert one.parameters.items() >= other.parameters.items()
+        assert ("number" in one.parameters) == ("number" in other.parameters)
+    names = [f"ds={ds}/hr={hr}" for ds, hr in (partition.values for partition in added)]
     assert world.metastore.get_partitions_by_names(world.database, "p", names) == listed
 
 
@@ -86,7 +99,7 @@ def test_of_a_full_acid_table_only_what_hive_reads(
 ) -> None:
     added = _added(world, tmp_path, transactional="true", transactional_properties="default")
     wanted = added[number].storage
-    (found,) = world.metastore.get_partitions_by_filter(world.database, "p", f'ds = "{number:02}"')
+    (found,) = world.metastore.get_partitions_by_filter(world.database, "p", f'ds = "{number:03}"')
     serde = SerDe(name=wanted.serde.name, library=wanted.serde.library)
     assert found.storage == replace(
         wanted, serde=serde, sort_columns=(), parameters={}, skew=Skew()

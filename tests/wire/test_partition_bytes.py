@@ -1,12 +1,14 @@
 """Partitions as bytes are what thrift's own encoder makes of their structs."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 from thrift.protocol.fastbinary import encode_binary
 
-from hms_bridge.model.catalog import Partition
+from hms_bridge.model.catalog import Partition, Storage
+from hms_bridge.model.partition_list import PartitionList, PartitionRow
 from hms_bridge.wire.convert_catalog import partition_to_struct
 from hms_bridge.wire.partition_bytes import partitions_to_bytes
 from hms_bridge.wire.struct_bytes import struct_pieces
@@ -29,7 +31,7 @@ PARTITIONS = st.builds(
 )
 
 
-def _are_as_thrift_makes_them(partitions: list[Partition]) -> bool:
+def _are_as_thrift_makes_them(partitions: Sequence[Partition]) -> bool:
     structs = [partition_to_struct(partition) for partition in partitions]
     plain = hive.PartitionsResponse(partitions=structs)
     encoded = hive.PartitionsResponse(partitions=partitions_to_bytes(partitions))
@@ -57,3 +59,19 @@ def test_what_they_share_is_that_of_each(storages, places) -> None:  # type: ign
         for number, place in places
     ]  # fmt: skip
     assert _are_as_thrift_makes_them(partitions)
+
+
+class _Passing:
+    """Rows that nobody keeps, as little as how they are stored."""
+
+    def __len__(self) -> int:
+        return 300
+
+    def __iter__(self) -> Iterator[PartitionRow]:
+        for number in range(300):
+            storage = Storage(input_format=f"format{number}")
+            yield PartitionRow((f"{number}",), 0, 0, storage, None, {}, 0)
+
+
+def test_what_is_made_on_the_way_is_not_taken_for_what_is_gone() -> None:
+    assert _are_as_thrift_makes_them(PartitionList("db", "t", _Passing()))
