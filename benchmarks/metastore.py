@@ -1,11 +1,14 @@
 """``make bench-metastore``: this metastore and a real Hive 4.0.1, asked by one program in one run.
 
-Both keep their tables in one PostgreSQL, whose commits wait for the disk. Rates are taken in turns,
-as a machine has good and bad minutes; beside each stands how much of a processor its server took.
+Both keep their tables in one PostgreSQL, whose commits wait for the disk. A machine has good and
+bad minutes, which are a third apart: so both are asked in short turns, one after the other, and a
+ratio of rates is the median of those of each turn, beside the medians of both. Beside each stands
+how much of a processor its server took.
 Hive 4.0.1 as it is shipped logs no events, which this metastore does in every transaction.
 What no server can pass is measured, too: clients of PostgreSQL itself, which insert and commit a
 row for each call, and calls of which our server does nothing, which take what the program and the
-protocol take. HMS_BRIDGE_BENCH_SECONDS (8) is how long a rate is measured,
+protocol take. HMS_BRIDGE_BENCH_SECONDS (2) is how long a turn takes, HMS_BRIDGE_BENCH_TURNS (7) how
+many there are,
 HMS_BRIDGE_BENCH_COUNT (10000) how many transactions and locks are there at once,
 HMS_BRIDGE_BENCH_EVENTS (1000000) how many events.
 """
@@ -32,11 +35,12 @@ from integration.referees.ours import OurServer
 from integration.referees.postgresql import Database, PostgreSql
 from integration.referees.processes import FAST_JAVA, Workplace
 
-SECONDS = float(os.environ.get("HMS_BRIDGE_BENCH_SECONDS", "8"))
+SECONDS = float(os.environ.get("HMS_BRIDGE_BENCH_SECONDS", "2"))
+TURNS = int(os.environ.get("HMS_BRIDGE_BENCH_TURNS", "7"))
 COUNT = int(os.environ.get("HMS_BRIDGE_BENCH_COUNT", "10000"))
 EVENTS = int(os.environ.get("HMS_BRIDGE_BENCH_EVENTS", "1000000"))
-TURNS = 2
-READS = 15
+LOCK_TURNS = 5
+READS = 45
 PARTITIONS = 1000
 LOCKING_CLIENTS = 8
 RATES = (
@@ -95,11 +99,11 @@ def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[R
             program.make_tables(client, str(workplace.folder(f"tables-{name}")))
     bare = BarePairs(postgresql, workplace.folder("bare"))
     for work, clients, target in RATES:
-        ratio, best = _rate_ratio(ours, theirs, work, clients, target)
+        ratio, rate = _rate_ratio(ours, theirs, work, clients, target)
         yield ratio
         if work == "open+commit":
-            yield bare.limit_of(clients, best)
-            yield _empty_limit(ours, clients, best)
+            yield bare.limit_of(clients, rate)
+            yield _empty_limit(ours, clients, rate)
     yield _partition_ratio(ours, theirs)
     yield from _read_ratios(ours, theirs, "", CATALOG_READS)
     for side in (ours, theirs):
@@ -127,9 +131,9 @@ class BarePairs:
         self._rates: dict[int, float] = {}
 
     def rate(self, clients: int) -> float:
-        """Pairs a second; measured once, in as many turns as all else."""
+        """Pairs a second, the median of as many turns as all else; measured once."""
         if clients not in self._rates:
-            self._rates[clients] = max(
+            self._rates[clients] = statistics.median(
                 self._postgresql.scripts_per_second(
                     self._database, self._script, clients=clients, seconds=SECONDS
                 )
@@ -147,23 +151,23 @@ class BarePairs:
         )
 
 
-def _empty_limit(ours: Side, clients: int, best: float) -> Limit:
+def _empty_limit(ours: Side, clients: int, rate: float) -> Limit:
     """What program and protocol leave of a machine, beside our rate of open+commit."""
-    empty = max(
+    empty = statistics.median(
         program.rate(ours.port, "two empty calls", clients, SECONDS)[0] for _ in range(TURNS)
     )
     return Limit(
         what=f"two calls of which our server does nothing, {clients} client{'s' * (clients > 1)}",
-        ours=f"{best:.0f}/s",
+        ours=f"{rate:.0f}/s",
         bare=f"{empty:.0f}/s",
-        reached=best / empty,
+        reached=rate / empty,
     )
 
 
 def _rate_ratio(
     ours: Side, theirs: Side, work: str, clients: int, target: float
 ) -> tuple[Ratio, float]:
-    """With our best rate."""
+    """With our rate."""
     rates: dict[int, list[float]] = {ours.port: [], theirs.port: []}
     costs: dict[int, list[float]] = {ours.port: [], theirs.port: []}
     for _ in range(TURNS):
@@ -173,18 +177,19 @@ def _rate_ratio(
             rates[side.port].append(found)
             costs[side.port].append((side.server.cpu_seconds - before) / count)
     texts = [
-        f"{max(rates[side.port]):.0f}/s ({min(costs[side.port]) * 1000:.2f} ms of processor)"
+        f"{statistics.median(rates[side.port]):.0f}/s "
+        f"({statistics.median(costs[side.port]) * 1000:.2f} ms of processor)"
         for side in (ours, theirs)
     ]
-    best = max(rates[ours.port])
+    pairs = zip(rates[ours.port], rates[theirs.port], strict=True)
     ratio = Ratio(
         what=f"{work}, {clients} client{'s' * (clients > 1)}",
         ours=texts[0],
         theirs=texts[1],
-        ratio=best / max(rates[theirs.port]),
+        ratio=statistics.median(own / other for own, other in pairs),
         target=target,
     )
-    return ratio, best
+    return ratio, statistics.median(rates[ours.port])
 
 
 def _partition_ratio(ours: Side, theirs: Side) -> Ratio:
@@ -210,10 +215,11 @@ def _hold_open(side: Side) -> list[int]:
 def _lock_ratio(
     ours: Side, theirs: Side, held: Sequence[Sequence[int]], bare: BarePairs
 ) -> Iterator[Ratio | Limit]:
-    seconds = [
-        program.lock_seconds(side.port, txn_ids, LOCKING_CLIENTS)
-        for side, txn_ids in zip((ours, theirs), held, strict=True)
-    ]
+    seconds = [0.0, 0.0]
+    for turn in range(LOCK_TURNS):
+        for at, (side, txn_ids) in enumerate(zip((ours, theirs), held, strict=True)):
+            some = txn_ids[turn::LOCK_TURNS]
+            seconds[at] += program.lock_seconds(side.port, some, LOCKING_CLIENTS)
     what = f"{COUNT} locks on one table, {LOCKING_CLIENTS} clients"
     yield _ratio(what, seconds, "s", 10.0)
     bare_seconds = COUNT / (2 * bare.rate(LOCKING_CLIENTS))
