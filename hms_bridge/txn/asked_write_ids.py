@@ -37,7 +37,8 @@ from hms_bridge.backend.schema.txn_tables import (
 )
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
-from hms_bridge.model.txn import TxnState, TxnToWriteId, TxnType
+from hms_bridge.model.txn import TxnToWriteId, TxnType
+from hms_bridge.txn.txn_state import OPEN
 
 _COUNT = bindparam("count", type_=BigInteger)
 _N = NEXT_WRITE_ID.c
@@ -49,10 +50,9 @@ HERE = {
 IS_HERE = and_(_W.T2W_DATABASE == HERE["database"], _W.T2W_TABLE == HERE["table"])
 # Written out: with values beside the text, a plan for these would look cheaper than one that is
 # kept.
-_OPEN: ColumnElement[str] = literal_column(f"'{TxnState.OPEN.value}'")
 _READ_ONLY: ColumnElement[int] = literal_column(str(int(TxnType.READ_ONLY)))
 _IS_WRITER = and_(
-    TXNS.c.TXN_STATE == _OPEN,
+    TXNS.c.TXN_STATE == OPEN,
     (TXNS.c.TXN_TYPE.is_(None)) | (TXNS.c.TXN_TYPE != _READ_ONLY),
 )
 LOCK_WRITERS = locking(TXNS.c.TXN_ID, select(TXNS.c.TXN_ID).where(_IS_WRITER).where)

@@ -65,6 +65,7 @@ from hms_bridge.txn.low_boundary import boundary, low_boundary, remember, rememb
 from hms_bridge.txn.names import require_texts_fit
 from hms_bridge.txn.readers import reads_elsewhere
 from hms_bridge.txn.replication import is_of_load, map_source_txns, mapped_txns
+from hms_bridge.txn.txn_state import STATES, TYPES
 
 REPLAYED_MAX = 10_000
 """How many replayed transactions one call opens. They cannot be clipped, as others are, and more
@@ -200,7 +201,7 @@ def get_open_txns(
     return OpenTxns(
         high_watermark=listing.high_watermark,
         txns=tuple(
-            OpenTxn(id=TxnId(txn_id), state=_STATES[state], type=_TYPES[kind or 0])
+            OpenTxn(id=TxnId(txn_id), state=STATES[state], type=TYPES[kind or 0])
             for txn_id, state, kind, *_ in listing.rows
         ),
         min_open_txn=listing.min_open_txn,
@@ -453,9 +454,6 @@ _LIST_DETAILS = TimedSql(
         TXNS.c.TXN_LAST_HEARTBEAT,
     )
 )
-# Looked up, as thousands may be open: an enumeration takes ten times as long to find its member.
-_STATES = {state.value: state for state in TxnState}
-_TYPES = {int(kind): kind for kind in TxnType}
 
 
 def _with_gaps(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -480,8 +478,8 @@ def _info(txn_id: int, state: str, kind: int | None, *others: Any) -> TxnInfo:
     )
     return TxnInfo(
         id=TxnId(txn_id),
-        state=_STATES[state],
-        type=_TYPES[kind or 0],
+        state=STATES[state],
+        type=TYPES[kind or 0],
         user=user,
         host=host,
         agent=agent,

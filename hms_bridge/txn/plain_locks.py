@@ -32,13 +32,12 @@ from hms_bridge.backend.sequences import ask_lock_ids
 from hms_bridge.backend.work import Work
 from hms_bridge.model.ids import LockId
 from hms_bridge.model.lock import LockRequest, LockResponse, LockState, LockType
-from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.components import track_each, track_locked
 from hms_bridge.txn.foresight import SHARING, Foresight
 from hms_bridge.txn.lock_rules import BLOCKERS
 from hms_bridge.txn.locks import lowered
 from hms_bridge.txn.names import require_fitting
-from hms_bridge.txn.txn_state import LockedTxns
+from hms_bridge.txn.txn_state import OPEN, LockedTxns
 
 _L = HIVE_LOCKS.c
 _GIVEN = (
@@ -53,7 +52,6 @@ _GIVEN = (
 )
 _PLACE = column("place", BigInteger)
 _COUNT = bindparam("count", type_=BigInteger)
-_OPEN: ColumnElement[str] = literal_column(f"'{TxnState.OPEN.value}'")
 
 
 def expect_locks(
@@ -139,7 +137,7 @@ def _grant(kinds: tuple[str, ...], *, is_single: bool) -> TimedSql:
                 .select_from(given)
                 .join(NEXT_LOCK_ID, literal_column("true"))
                 .where(
-                    state.scalar_subquery() == _OPEN,
+                    state.scalar_subquery() == OPEN,
                     *(~_is_there(kind, given) for kind in kinds),
                 ),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, literal_column, select
 
 from hms_bridge.backend.fixed_sql import FixedSql, locking
 from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXNS
@@ -17,8 +17,11 @@ _LOCK = locking(TXNS.c.TXN_ID, select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TX
 _HIGHEST = FixedSql(select(func.max(TXNS.c.TXN_ID)))
 
 
-_STATES = {state.value: state for state in TxnState}
-_TYPES = {kind.value: kind for kind in TxnType}
+# Looked up, as thousands may be open: an enumeration takes ten times as long to find its member.
+STATES = {state.value: state for state in TxnState}
+TYPES = {int(kind): kind for kind in TxnType}
+OPEN: ColumnElement[str] = literal_column(f"'{TxnState.OPEN.value}'")
+"""Written out: given as a value, it would make a plan for it look cheaper than one that is kept."""
 
 
 class TxnRow(NamedTuple):
@@ -51,7 +54,7 @@ class LockedTxns:
         """Those that have one."""
         if self._rows is None:
             self._rows = {
-                TxnId(txn_id): TxnRow(_STATES[state], _TYPES[kind or 0])
+                TxnId(txn_id): TxnRow(STATES[state], TYPES[kind or 0])
                 for txn_id, state, kind in self._answer.rows
             }
         return self._rows

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from hms_bridge.backend.engine import Database, open_database
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, locking, send
+from hms_bridge.backend.fixed_sql import FixedSql, locking, send
 from hms_bridge.backend.pipeline import PipelinedConnection
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE
 from hms_bridge.errors import (
@@ -36,23 +36,11 @@ from hms_bridge.errors import (
     MetaError,
     RetryableBackendError,
 )
+from tests.support.aux_rows import FAULT, KEYS, PID, PUT, end_connection, keys, put
 from tests.support.databases import ON_POSTGRESQL, SERVER_URL
 
 pytestmark = ON_POSTGRESQL
-PUT = FixedInsert(AUX_TABLE)
-KEYS = FixedSql(select(AUX_TABLE.c.MT_KEY2).order_by(AUX_TABLE.c.MT_KEY2))
 ONE = FixedSql(select(literal(1)))
-FAULT = FixedSql(select(func.mod(literal(1), bindparam("by", type_=BigInteger), type_=BigInteger)))
-PID = FixedSql(text("SELECT pg_backend_pid()"))
-
-
-def put(connection: Connection, *keys: int) -> None:
-    PUT.put(connection, [{"MT_KEY1": "k", "MT_KEY2": key} for key in keys])
-
-
-def keys(database: Database) -> list[int]:
-    with database.transaction(write=False) as connection:
-        return [key for (key,) in KEYS.all(connection)]
 
 
 def connections_of(database: Database) -> list[Any]:
@@ -156,15 +144,6 @@ def test_a_refusal_at_the_commit_is_no_doubt_about_it(database: Database) -> Non
         FAULT.later(connection, by=0)
     assert not isinstance(caught.value, CommitUnknownError)
     assert keys(database) == []
-
-
-def end_connection(pid: int) -> None:
-    """As an administrator does, or a server that stops."""
-    assert SERVER_URL is not None
-    other = open_database(SERVER_URL)
-    with other.transaction(write=False) as connection:
-        connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
-    other.close()
 
 
 @pytest.fixture

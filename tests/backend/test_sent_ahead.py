@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from sqlalchemy import BigInteger, Connection, bindparam, delete, func, literal, select, text
+from sqlalchemy import BigInteger, bindparam, delete, func, select, text
 
 from hms_bridge.backend.engine import Database, open_database
-from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, send_ahead
+from hms_bridge.backend.fixed_sql import FixedSql, send_ahead
 from hms_bridge.backend.pipeline import PipelinedConnection
 from hms_bridge.backend.schema.txn_tables import AUX_TABLE
 from hms_bridge.errors import BackendError, CommitUnknownError, DatabaseGoneError, MetaError
+from tests.support.aux_rows import FAULT, KEYS, PID, end_connection, keys, put
 from tests.support.crowd import wait_until
 from tests.support.databases import ON_POSTGRESQL, SERVER_URL
 
 pytestmark = ON_POSTGRESQL
-PUT = FixedInsert(AUX_TABLE)
-KEYS = FixedSql(select(AUX_TABLE.c.MT_KEY2).order_by(AUX_TABLE.c.MT_KEY2))
-FAULT = FixedSql(select(func.mod(literal(1), bindparam("by", type_=BigInteger), type_=BigInteger)))
-PID = FixedSql(text("SELECT pg_backend_pid()"))
 HOLD = FixedSql(select(func.pg_advisory_xact_lock(bindparam("number", type_=BigInteger))))
 IS_HELD = FixedSql(
     text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 7331 AND granted")
 )
-
-
-def put(connection: Connection, key: int) -> None:
-    PUT.put(connection, [{"MT_KEY1": "k", "MT_KEY2": key}])
-
-
-def keys(database: Database) -> list[int]:
-    with database.transaction(write=False) as connection:
-        return [key for (key,) in KEYS.all(connection)]
 
 
 @pytest.fixture(autouse=True)
@@ -49,27 +37,28 @@ def _known_texts(database: Database) -> None:
 
 
 @pytest.fixture
-def other() -> Callable[[FixedSql], int]:
-    """Asks on a connection of its own."""
+def is_held() -> Iterator[Callable[[], bool]]:
+    """Whether somebody holds number 7331, asked on a connection of its own."""
     assert SERVER_URL is not None
     database = open_database(SERVER_URL)
 
-    def ask(question: FixedSql) -> int:
+    def ask() -> bool:
         with database.transaction(write=False) as connection:
-            ((number,),) = question.all(connection)
-        return int(number)
+            ((count,),) = IS_HELD.all(connection)
+        return bool(count)
 
-    return ask
+    yield ask
+    database.close()
 
 
-def test_the_server_begins_with_it(database: Database, other: Callable[[FixedSql], int]) -> None:
+def test_the_server_begins_with_it(database: Database, is_held: Callable[[], bool]) -> None:
     with database.transaction(write=True) as connection:
         HOLD.later(connection, number=7331)
-        assert other(IS_HELD) == 0
+        assert not is_held()
         send_ahead(connection)
-        wait_until(lambda: other(IS_HELD) == 1)
+        wait_until(is_held)
         put(connection, 1)
-    assert other(IS_HELD) == 0
+    assert not is_held()
     assert keys(database) == [1]
 
 
@@ -165,24 +154,21 @@ def test_a_cursor_comes_after_it(database: Database) -> None:
 
 @pytest.mark.parametrize("is_sent_before", [False, True])
 def test_a_connection_that_is_lost_meanwhile_leaves_no_doubt(
-    database: Database, other: Callable[[FixedSql], int], is_sent_before: bool
+    database: Database, is_sent_before: bool
 ) -> None:
     with pytest.raises(DatabaseGoneError), database.transaction(write=True) as connection:
         ((pid,),) = PID.all(connection)
         put(connection, 1)
         if is_sent_before:
             send_ahead(connection)
-        end = FixedSql(text(f"SELECT pg_terminate_backend({pid})::int"))
-        assert other(end) == 1
+        end_connection(pid)
         threading.Event().wait(0.3)
         send_ahead(connection)
         put(connection, 2)
     assert keys(database) == []
 
 
-def test_one_that_is_lost_before_a_refusal_is_not_used_again(
-    database: Database, other: Callable[[FixedSql], int]
-) -> None:
+def test_one_that_is_lost_before_a_refusal_is_not_used_again(database: Database) -> None:
     with (
         pytest.raises((MetaError, DatabaseGoneError)),
         database.transaction(write=True) as connection,
@@ -190,7 +176,7 @@ def test_one_that_is_lost_before_a_refusal_is_not_used_again(
         ((pid,),) = PID.all(connection)
         put(connection, 1)
         send_ahead(connection)
-        assert other(FixedSql(text(f"SELECT pg_terminate_backend({pid})::int"))) == 1
+        end_connection(pid)
         threading.Event().wait(0.3)
         raise MetaError("no")
     with database.transaction(write=True) as connection:
@@ -199,7 +185,7 @@ def test_one_that_is_lost_before_a_refusal_is_not_used_again(
 
 
 def test_one_that_is_lost_at_a_statement_that_was_sent_before_leaves_no_doubt(
-    database: Database, other: Callable[[FixedSql], int]
+    database: Database,
 ) -> None:
     """Though the commit goes to the server, it gave up on what came before it."""
     assert SERVER_URL is not None
@@ -215,8 +201,7 @@ def test_one_that_is_lost_at_a_statement_that_was_sent_before_leaves_no_doubt(
         HOLD.later(connection, number=7332)
         put(connection, 2)
         send_ahead(connection)
-        end = FixedSql(text(f"SELECT pg_terminate_backend({pid})::int"))
-        ending = threading.Timer(0.5, lambda: other(end))
+        ending = threading.Timer(0.5, end_connection, [pid])
         ending.start()
     holder.close()
     ending.join()

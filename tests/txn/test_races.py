@@ -278,16 +278,8 @@ def test_a_write_id_that_is_given_while_a_table_goes_goes_with_it(world: World, 
     held = txns.open(3)
     for txn in held[:2]:
         assert txns.allocate(txn)
-    with ThreadPoolExecutor(2) as pool:
-        # Who logs an event waits for this row, with all that he did before.
-        with world.engine.transaction(write=True) as connection:
-            connection.execute(select(NOTIFICATION_SEQUENCE).with_for_update())
-            given = pool.submit(txns.allocate, held[2])
-            sleep(0.5)
-            gone = pool.submit(_go, world, verb)
-            sleep(0.5)
-        assert given.result(60) == [3]
-        gone.result(60)
+    given, _ = _before_either_ends(world, lambda: txns.allocate(held[2]), lambda: _go(world, verb))
+    assert given == [3]
     left = {(row["T2W_TABLE"], row["T2W_WRITEID"]) for row in world.records(TXN_TO_WRITE_ID)}
     if verb == "drop":
         assert left == set()
@@ -295,6 +287,19 @@ def test_a_write_id_that_is_given_while_a_table_goes_goes_with_it(world: World, 
         assert [txns.allocate(txns.open_one()) for _ in range(4)] == [[1], [2], [3], [4]]
     else:
         assert left == {("u", 1), ("u", 2), ("u", 3)}
+
+
+def _before_either_ends(world: World, *verbs: Callable[[], object]) -> list[object]:
+    """What each gives; it begins before those before it have come to their ends."""
+    with ThreadPoolExecutor(len(verbs)) as pool:
+        # Who logs an event waits for this row, with all that he did before.
+        with world.engine.transaction(write=True) as connection:
+            connection.execute(select(NOTIFICATION_SEQUENCE).with_for_update())
+            doing = []
+            for verb in verbs:
+                doing.append(pool.submit(verb))
+                sleep(0.5)
+        return [done.result(60) for done in doing]
 
 
 def _go(world: World, verb: str) -> None:
@@ -318,15 +323,7 @@ def test_a_write_that_is_aborted_while_its_table_is_renamed_stays_known(
     (txn_id,) = txns.open(1)
     assert txns.allocate(txn_id) == [1]
     verbs: list[Callable[[], object]] = [lambda: txns.abort(txn_id), lambda: _go(world, "rename")]
-    with ThreadPoolExecutor(2) as pool:
-        with world.engine.transaction(write=True) as connection:
-            connection.execute(select(NOTIFICATION_SEQUENCE).with_for_update())
-            doing = []
-            for verb in reversed(verbs) if is_renamed_first else verbs:
-                doing.append(pool.submit(verb))
-                sleep(0.5)
-        for done in doing:
-            done.result(60)
+    _before_either_ends(world, *reversed(verbs) if is_renamed_first else verbs)
     known = [(row["TC_TABLE"], row["TC_WRITEID"]) for row in world.records(TXN_COMPONENTS)]
     assert known == [("u", 1)]
 
@@ -341,15 +338,7 @@ def test_of_two_updates_one_commits_while_their_table_is_renamed(
     txns = world.txns
     first, second = (txns.write(DataOperation.UPDATE)[0] for _ in range(2))
     verbs: list[Callable[[], object]] = [lambda: txns.commit(first), lambda: _go(world, "rename")]
-    with ThreadPoolExecutor(2) as pool:
-        with world.engine.transaction(write=True) as connection:
-            connection.execute(select(NOTIFICATION_SEQUENCE).with_for_update())
-            doing = []
-            for verb in reversed(verbs) if is_renamed_first else verbs:
-                doing.append(pool.submit(verb))
-                sleep(0.5)
-        for done in doing:
-            done.result(60)
+    _before_either_ends(world, *reversed(verbs) if is_renamed_first else verbs)
     assert {row["WS_TABLE"] for row in world.records(WRITE_SET)} == {"u"}
     with pytest.raises(TxnAbortedError):
         txns.commit(second)
