@@ -18,6 +18,7 @@ from hms_bridge.errors import (
     RetryableBackendError,
     RowTakenError,
 )
+from hms_bridge.gathering import leave_gathering
 from hms_bridge.interrupts import HeldInterrupts
 
 T = TypeVar("T")
@@ -55,6 +56,7 @@ def run_in_transaction(
     has been committed or rolled back. Raises BackendError when the last attempt failed too; errors
     other than RetryableBackendError pass at once.
     """
+    leave_gathering()
 
     def once() -> T:
         with (

@@ -20,6 +20,7 @@ StoreT = TypeVar("StoreT")
 AnswerT = TypeVar("AnswerT", bound=Callable[..., Any])
 
 _ANSWERED = "_answered_methods"
+_GATHERED = "_is_gathered"
 
 
 class Calls(Generic[StoreT]):
@@ -29,13 +30,18 @@ class Calls(Generic[StoreT]):
         self._store = store
 
 
-def answers(*names: str, of: str | None = None) -> Callable[[AnswerT], AnswerT]:
+def answers(
+    *names: str, of: str | None = None, is_gathered: bool = False
+) -> Callable[[AnswerT], AnswerT]:
     """Mark a handler's method as the answer to these thrift methods. ``of``: the argument that it
-    is given in place of them all; a call without it is refused, by a MetaError."""
+    is given in place of them all; a call without it is refused, by a MetaError. ``is_gathered``: it
+    waits for nothing but its share of what verbs of several clients do together
+    (:mod:`hms_bridge.gathering`), or leaves before it does."""
 
     def mark(function: AnswerT) -> AnswerT:
         answer: Any = function if of is None else _of_argument(function, of)
         setattr(answer, _ANSWERED, names)
+        setattr(answer, _GATHERED, is_gathered)
         return cast(AnswerT, answer)
 
     return mark
@@ -53,6 +59,11 @@ def answered_names(handler: type) -> tuple[str, ...]:
     """The thrift methods that a handler answers, sorted."""
     marked = (getattr(function, _ANSWERED, ()) for function in vars(handler).values())
     return tuple(sorted(name for names in marked for name in names))
+
+
+def is_gathered(answer: Answer) -> bool:
+    """Whether calls of it may be made on one thread with others of the kind."""
+    return getattr(answer, _GATHERED, False)
 
 
 def collect_answers(handlers: Iterable[object]) -> dict[str, Answer]:

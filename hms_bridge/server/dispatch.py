@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from thrift.protocol.TProtocol import TProtocolException
@@ -16,7 +17,8 @@ from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.config.settings import ServerSettings
 from hms_bridge.errors import HmsBridgeError, MetastoreError, MetastoreUnavailableError
 from hms_bridge.model.call import AnsweredCall, CallOutcome
-from hms_bridge.server.answers import Answer
+from hms_bridge.server.answers import Answer, is_gathered
+from hms_bridge.server.crowd import Answering, Crowd, Guest
 from hms_bridge.server.turns import Turns
 from hms_bridge.wire.exceptions import exception_for
 from hms_bridge.wire.message_memory import MessageMemory
@@ -41,6 +43,7 @@ class _Call:
     is_void: bool
     exceptions: Mapping[str, str]
     answer: Answer
+    is_gathered: bool
 
 
 class Dispatcher:
@@ -64,8 +67,9 @@ class Dispatcher:
         """The thrift methods that have an answer."""
         return frozenset(self._calls)
 
-    def serve(self, client: socket.socket, turns: Turns) -> None:
-        """Answer until the client leaves, asks for an end, or sends what cannot be read."""
+    def serve(self, client: socket.socket, turns: Turns, crowd: Crowd | None = None) -> None:
+        """Answer until the client leaves, asks for an end, or sends what cannot be read. Of calls
+        that are done together the ``crowd`` takes care, once there are many in a row."""
         stream = MessageStream(
             client,
             message_size_bytes=self._limits.message_size_bytes_max,
@@ -73,15 +77,18 @@ class Dispatcher:
             element_count=self._limits.message_elements_max,
             memory=self._memory,
         )
+        guest = Guest(client, stream, turns)
         try:
             is_open = True
             while is_open:
                 stream.limit_time(None)
                 turns.rest()
+                if crowd is not None and guest.calls_to_join <= 0:
+                    self._join(crowd, guest)
                 stream.wait()
                 turns.rest()
                 stream.limit_time(self._limits.message_timeout_ms / 1000)
-                is_open = self._serve_one(stream, turns)
+                is_open = self._serve_one(guest)
                 stream.release()
         except TProtocolException as error:
             _log.warning("connection closed: %s", error)
@@ -92,7 +99,28 @@ class Dispatcher:
         finally:
             stream.release()
 
-    def _serve_one(self, stream: MessageStream, turns: Turns) -> bool:
+    def begin(self, stream: MessageStream, turns: Turns) -> Answering | None:
+        """A call that is done together with others, read from what has arrived; None for any other.
+        Raises what reading raises."""
+        name, kind, sequence = stream.read_header()
+        call = self._calls.get(name)
+        if kind != KINDS.CALL or call is None or not call.is_gathered:
+            return None
+        arguments = call.arguments()
+        stream.read_struct(arguments)
+        if not turns.work():
+            return None
+        return partial(self._make, stream, name, sequence, call, arguments)
+
+    def _join(self, crowd: Crowd, guest: Guest) -> None:
+        crowd.join(guest)
+        if guest.unsent:
+            self._send(guest.stream, guest.turns, (guest.unsent,))
+            guest.unsent = b""
+            guest.stream.limit_time(None)
+
+    def _serve_one(self, guest: Guest) -> bool:
+        stream, turns = guest.stream, guest.turns
         name, kind, sequence = stream.read_header()
         if kind not in (KINDS.CALL, KINDS.ONEWAY):
             raise TProtocolException(
@@ -103,8 +131,8 @@ class Dispatcher:
         _read_arguments(stream, name, sequence, arguments)
         if not turns.work():
             return False
-        began_ms = steady_ms(self._clock)
         if call is None:
+            began_ms = steady_ms(self._clock)
             text = f"Invalid method name: '{name}'"
             unknown = TApplicationException.UNKNOWN_METHOD
             self._report(None, CallOutcome.REFUSED, began_ms)
@@ -112,10 +140,17 @@ class Dispatcher:
         elif call.result is None:
             return bool(call.answer(arguments))
         else:
-            answer, outcome = _answer(stream, name, sequence, call, arguments)
-            self._report(name, outcome, began_ms)
-            self._send(stream, turns, answer)
+            guest.count(is_gathered=call.is_gathered)
+            self._send(stream, turns, self._make(stream, name, sequence, call, arguments))
         return True
+
+    def _make(
+        self, stream: MessageStream, name: str, sequence: int, call: _Call, arguments: Struct
+    ) -> Iterable[bytes]:
+        began_ms = steady_ms(self._clock)
+        answer, outcome = _answer(stream, name, sequence, call, arguments)
+        self._report(name, outcome, began_ms)
+        return answer
 
     def _report(self, method: str | None, outcome: CallOutcome, began_ms: int) -> None:
         if self._watch is not None:
@@ -195,4 +230,5 @@ def _call(name: str, answer: Answer) -> _Call:
         is_void=described.is_void,
         exceptions=described.exceptions,
         answer=answer,
+        is_gathered=is_gathered(answer),
     )

@@ -1,4 +1,4 @@
-"""The thrift server: one port, one thread for each connection."""
+"""The thrift server: one port, one thread for each connection, and one for those of a crowd."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from hms_bridge.server.catalog_calls import CatalogCalls
 from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
 from hms_bridge.server.connector_calls import ConnectorCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
+from hms_bridge.server.crowd import Crowd
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import CallWatch, Dispatcher
 from hms_bridge.server.door import Door, Entrance, listen
@@ -190,6 +191,7 @@ class MetastoreServer:
             watch,
             None if entrance is None else entrance.since_seconds,
         )
+        self._crowd: Crowd | None = None
         self._door: Door | None = None
         self._acceptor: threading.Thread | None = None
         self._connections: dict[socket.socket, _Connection] = {}
@@ -208,6 +210,7 @@ class MetastoreServer:
         """
         listener = listen(*self._address) if self._entrance is None else self._entrance.listener
         self._address = (self._address[0], listener.getsockname()[1])
+        self._crowd = Crowd(self._dispatcher.begin)
         self._door = Door(listener, self._entrance)
         self._door.note(0)
         self._acceptor = threading.Thread(
@@ -237,6 +240,8 @@ class MetastoreServer:
         for connection in open_connections.values():
             if connection.thread is not threading.current_thread():
                 connection.thread.join(max(0.0, deadline - time.monotonic()))
+        if self._crowd is not None:
+            self._crowd.close()
 
     def __enter__(self) -> MetastoreServer:
         self.start()
@@ -296,7 +301,7 @@ class MetastoreServer:
 
     def _serve(self, door: Door, client: socket.socket, turns: Turns) -> None:
         try:
-            self._dispatcher.serve(client, turns)
+            self._dispatcher.serve(client, turns, self._crowd)
         finally:
             _wake(client)
             client.close()

@@ -17,7 +17,7 @@ from hms_bridge.wire.structs import Struct, hive
 class TransactionCalls(Calls[ServedTransactions]):
     """Transactions and write ids."""
 
-    @answers("open_txns", of="rqst")
+    @answers("open_txns", of="rqst", is_gathered=True)
     def open_txns(self, request: Struct) -> Struct:
         return hive.OpenTxnsResponse(
             txn_ids=list(self._store.open_txns(convert_txn.open_request_from_struct(request)))
@@ -47,21 +47,21 @@ class TransactionCalls(Calls[ServedTransactions]):
             open_txns=[convert_txn.txn_info_to_struct(info) for info in infos],
         )
 
-    @answers("commit_txn", of="rqst")
+    @answers("commit_txn", of="rqst", is_gathered=True)
     def commit_txn(self, request: Struct) -> None:
         self._store.commit_txn(convert_txn.commit_request_from_struct(request))
 
-    @answers("abort_txn", of="rqst")
+    @answers("abort_txn", of="rqst", is_gathered=True)
     def abort_txn(self, request: Struct) -> None:
         self._store.abort_txn(convert_txn.abort_request_from_struct(request))
 
-    @answers("abort_txns", of="rqst")
+    @answers("abort_txns", of="rqst", is_gathered=True)
     def abort_txns(self, request: Struct) -> None:
         """Abort those of several that are open."""
         ids = [TxnId(number) for number in given(request.txn_ids, "txn_ids")]
         self._store.abort_txns(ids, convert_txn.abort_reason(request.errorCode, AbortReason.QUERY))
 
-    @answers("heartbeat", of="ids")
+    @answers("heartbeat", of="ids", is_gathered=True)
     def heartbeat(self, ids: Struct) -> None:
         self._store.heartbeat(TxnId(ids.txnid or 0), LockId(ids.lockid or 0))
 
@@ -76,7 +76,7 @@ class TransactionCalls(Calls[ServedTransactions]):
         """The newest transaction that changed what this one is about to change; 0 for none."""
         return self._store.get_latest_txn_in_conflict(TxnId(txn_id)) or 0
 
-    @answers("allocate_table_write_ids", of="rqst")
+    @answers("allocate_table_write_ids", of="rqst", is_gathered=True)
     def allocate_table_write_ids(self, request: Struct) -> Struct:
         pairs = self._store.allocate_table_write_ids(
             convert_txn.allocate_request_from_struct(request)
@@ -145,7 +145,7 @@ class TransactionCalls(Calls[ServedTransactions]):
 class LockCalls(Calls[ServedLocks]):
     """Locks."""
 
-    @answers("lock", of="rqst")
+    @answers("lock", of="rqst", is_gathered=True)
     def lock(self, request: Struct) -> Struct:
         return convert_lock.lock_response_to_struct(
             self._store.lock(convert_lock.lock_request_from_struct(request))

@@ -21,13 +21,13 @@ T = TypeVar("T")
 
 
 class _Place(Generic[T]):
-    """One who has come. ``called`` is held until it leads, or until its work was done; then it
-    calls the ``following`` one, whose work was done, too."""
+    """One who has come, with work of one or of several. ``called`` is held until it leads, or until
+    its work was done; then it calls the ``following`` one, whose work was done, too."""
 
-    __slots__ = ("called", "following", "leads", "work")
+    __slots__ = ("called", "following", "leads", "works")
 
-    def __init__(self, work: T, *, leads: bool) -> None:
-        self.work = work
+    def __init__(self, works: Sequence[T], *, leads: bool) -> None:
+        self.works = works
         self.leads = leads
         self.following: _Place[T] | None = None
         self.called = threading.Lock()
@@ -51,8 +51,8 @@ class SharedTurns(Generic[T]):
         patience_seconds: float,
         company_seconds: float = 0.0,
     ) -> None:
+        self.size_max = size_max
         self._do = do
-        self._size_max = size_max
         self._patience_seconds = patience_seconds
         self._company_seconds = company_seconds
         self._expected = 1
@@ -67,10 +67,22 @@ class SharedTurns(Generic[T]):
 
         What ``do`` raises, the thread hears that ran it, and nobody else.
         """
+        return self._take((work,), waits_for_company=True)
+
+    def take_all(self, works: Sequence[T]) -> None:
+        """As :meth:`take`, for several who have come together, ``size_max`` at most. Whoever has
+        gathered them has waited for company."""
+        self._take(works, waits_for_company=False)
+
+    def seconds_for_company(self, count: int) -> float:
+        """How long so many are to wait for others; 0 where they are as many as of late."""
+        return self._company_seconds if count < self._expected else 0.0
+
+    def _take(self, works: Sequence[T], *, waits_for_company: bool) -> bool:
         with self._lock:
             if self._is_led and self._is_stalled:
                 return False
-            place = _Place(work, leads=not self._is_led)
+            place = _Place(works, leads=not self._is_led)
             if self._is_led:
                 self._waiting.append(place)
                 self._greet()
@@ -78,6 +90,8 @@ class SharedTurns(Generic[T]):
         if not place.leads and not self._is_called(place):
             return False
         if place.leads:
+            if waits_for_company:
+                self._wait_for_company()
             self._lead(place)
         return True
 
@@ -110,14 +124,16 @@ class SharedTurns(Generic[T]):
             self._all_here = None
 
     def _lead(self, first: _Place[T]) -> None:
-        self._wait_for_company()
+        works = list(first.works)
+        others: list[_Place[T]] = []
         with self._lock:
-            count = min(len(self._waiting), self._size_max - 1)
+            while self._waiting and len(works) + len(self._waiting[0].works) <= self.size_max:
+                others.append(self._waiting.popleft())
+                works += others[-1].works
             # Falls by one at a time: one who was late once is waited for again.
-            self._expected = max(count + 1, self._expected - 1)
-            others = [self._waiting.popleft() for _ in range(count)]
+            self._expected = max(len(works), self._expected - 1)
         try:
-            self._do([first.work, *(other.work for other in others)])
+            self._do(works)
         finally:
             self._call_next()
             _call_one_by_one(others)

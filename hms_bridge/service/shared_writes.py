@@ -29,6 +29,7 @@ from hms_bridge.errors import (
     MetastoreError,
     RetryableBackendError,
 )
+from hms_bridge.gathering import stay_in_gathering, waits_in_gathering
 from hms_bridge.service.shared_turns import SharedTurns
 
 SIZE_MAX = 32
@@ -175,9 +176,12 @@ class SharedWrites(Generic[S]):
         # An interrupt would leave the others to wait for a thread that is not there.
         if threading.current_thread() is threading.main_thread():
             return False
-        self._turns.take(step)
+        if not waits_in_gathering(self._turns, step):
+            self._turns.take(step)
         if step.refusal is not None:
             raise step.refusal
+        if step.is_done:
+            stay_in_gathering()
         return step.is_done
 
     def _do(self, steps: Sequence[S]) -> None:

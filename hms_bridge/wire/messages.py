@@ -50,6 +50,10 @@ set_spec(
 )
 
 
+class NotAllHereError(Exception):
+    """Of what has arrived, more is to come."""
+
+
 class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
     """Reads and writes messages.
 
@@ -77,6 +81,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._deadline: float | None = None
         self._is_limited = False
         self._holds_memory = False
+        self._arrived: bytes | None = None
         self._buffer = BytesIO()
         self._received_bytes = 0
         self._protocol = TBinaryProtocolAccelerated(
@@ -97,6 +102,37 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
                     TTransportException.END_OF_FILE, "the other side closed the connection"
                 )
         self._buffer = BytesIO(rest)
+
+    def arrive(self) -> bool:
+        """In place of :meth:`wait`, for what has come: whether there may be more of it. Until it is
+        settled or rewound nothing waits for more, which is a NotAllHereError.
+
+        Raises TTransportException if the stream has ended, BlockingIOError if nothing has come.
+        """
+        came = self._socket.recv(_READ_AHEAD_BYTES, socket.MSG_DONTWAIT)
+        if not came:
+            raise TTransportException(
+                TTransportException.END_OF_FILE, "the other side closed the connection"
+            )
+        self._arrived = came
+        self._buffer = BytesIO(came)
+        self._received_bytes = 0
+        return len(came) == _READ_AHEAD_BYTES
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether more has come than the message that was read."""
+        return self._buffer.tell() < len(self._buffer.getvalue())
+
+    def settle(self) -> None:
+        """The message that has arrived is done with."""
+        self._arrived = None
+
+    def rewind(self) -> None:
+        """What has arrived, unless it is settled, is to be read from its start."""
+        if self._arrived is not None:
+            self._buffer = BytesIO(self._arrived)
+            self._arrived = None
 
     def limit_time(self, seconds: float | None) -> None:
         """From now on: a whole message must come, and go, in this time; None for any."""
@@ -142,6 +178,11 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
                 self._limit_wait()
                 self._socket.sendall(memoryview(part)[sent:])
 
+    def send_now(self, message: Iterable[bytes]) -> bytes:
+        """Send as much of an encoded message as the other side has room for now; the rest."""
+        whole = b"".join(message)
+        return whole[self._send_at_once(whole) :]
+
     def release(self) -> None:
         """Nobody works on the last message any more: it takes no memory."""
         if self._memory is not None and self._holds_memory:
@@ -183,6 +224,8 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         return self._buffer
 
     def _receive(self, wanted: int) -> bytes:
+        if self._arrived is not None:
+            raise NotAllHereError
         self._limit_wait()
         chunk = self._socket.recv(min(max(wanted, _READ_AHEAD_BYTES), _CHUNK_BYTES))
         self._received_bytes += len(chunk)

@@ -54,7 +54,7 @@ class Workshop:
             self._threads.append(thread)
             thread.start()
             if is_queued:
-                wait_until(lambda name=name: any(p.work == name for p in self.turns._waiting))
+                wait_until(lambda name=name: any(p.works == (name,) for p in self.turns._waiting))
 
     def _take(self, name: str) -> None:
         try:

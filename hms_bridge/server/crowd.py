@@ -1,0 +1,229 @@
+"""Connections that do nothing but short calls, such as many do at once: one thread reads them all.
+
+Each connection has a thread of its own, which can wait for as long as it likes. A client that opens
+and commits transactions all the time does not need it: its calls are done together with those of
+others anyway (:mod:`hms_bridge.gathering`), and to wake a thread for its part of them takes longer
+than the part does. So that thread sleeps, and one reads the messages of all of them, has their
+calls done together, and sends the answers.
+
+It never waits for a client, nor alone for the database. What it cannot do at once is the sleeping
+thread's: any other call, half a message, what is no message at all, an answer that its client has
+no room for. Nor do the others wait if it waits itself: who has no call under way goes its own way.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+
+from thrift.transport.TTransport import TTransportException
+
+from hms_bridge.gathering import Gathering, LeftGatheringError
+from hms_bridge.server.turns import Turns
+from hms_bridge.wire.messages import MessageStream
+
+_log = logging.getLogger(__name__)
+
+STREAK = 4
+"""After so many calls in a row that can be done together a connection joins the crowd."""
+
+STREAK_OF_LONERS = 1024
+"""The same, after a call that could not be done here: where one cannot, the next ones cannot."""
+
+PATIENCE_SECONDS = 2.0
+"""How long the crowd's thread may take for what lies between two looks at its clients."""
+
+_STOP_SECONDS = 10.0
+_HAS_EPOLL = hasattr(select, "epoll")
+_EVENTS = select.EPOLLIN | select.EPOLLET | select.EPOLLRDHUP if _HAS_EPOLL else 0
+
+Answering = Callable[[], Iterable[bytes]]
+"""A call that has been read, and is made now; gives its encoded answer. Raises LeftGatheringError
+if it cannot be made here."""
+
+
+class Guest:
+    """A connection. While it is here, all that belongs to it is for the crowd's thread alone."""
+
+    def __init__(self, client: socket.socket, stream: MessageStream, turns: Turns) -> None:
+        self.stream = stream
+        self.turns = turns
+        self.number = client.fileno()
+        self.unsent = b""
+        """Of its last answer, what its client had no room for."""
+        self.calls_to_join = STREAK
+        """How many more that can be done together, until it joins."""
+        self.is_busy = False
+        self.has_more = False
+        self.is_lost = False
+        self.called = threading.Lock()
+        self.called.acquire()
+
+    def count(self, *, is_gathered: bool) -> None:
+        """A call was made on its own thread."""
+        if is_gathered:
+            self.calls_to_join -= 1
+        else:
+            self.calls_to_join = max(self.calls_to_join, STREAK)
+
+
+class Crowd:
+    """Those who are here, and the thread that reads them, which begins with the first of them.
+    ``begin`` reads a call that has arrived, without waiting; None where it is not for here."""
+
+    def __init__(self, begin: Callable[[MessageStream, Turns], Answering | None]) -> None:
+        self._begin = begin
+        self._lock = threading.Lock()
+        self._guests: dict[int, Guest] = {}
+        self._thread: threading.Thread | None = None
+        self._over = threading.Event()
+        self._is_stuck = False
+        self._busy_since: float | None = None
+        self._company_until = 0.0
+
+    def join(self, guest: Guest) -> None:
+        """Let the crowd's thread read for a connection, until it is its own thread's turn: to send
+        what is left of an answer, and to read. At once, where the crowd takes nobody in.
+
+        Raises TTransportException if the connection has to end.
+        """
+        with self._lock:
+            if self._over.is_set() or self._is_stuck or not _HAS_EPOLL:
+                return
+            if self._thread is None:
+                self._start()
+            guest.is_busy = guest.has_more = False
+            self._guests[guest.number] = guest
+            self._arrivals.register(guest.number, _EVENTS)
+        guest.called.acquire()
+        if guest.is_lost:
+            raise TTransportException(TTransportException.UNKNOWN, "the connection was given up")
+
+    def close(self) -> None:
+        """Everybody leaves."""
+        with self._lock:
+            self._over.set()
+        if self._thread is not None:
+            self._rope.send(b".")
+            self._thread.join(_STOP_SECONDS)
+
+    def _start(self) -> None:
+        self._bell, self._rope = socket.socketpair()
+        self._arrivals = select.epoll()
+        self._arrivals.register(self._bell.fileno(), select.EPOLLIN)
+        self._thread = threading.Thread(target=self._run, name="thrift-crowd", daemon=True)
+        self._thread.start()
+        threading.Thread(target=self._watch, name="thrift-crowd-watch", daemon=True).start()
+
+    def _run(self) -> None:
+        gathering = Gathering()
+        try:
+            while not self._over.is_set():
+                self._turn(gathering)
+        finally:
+            with self._lock:
+                self._over.set()
+            self._empty(with_busy=True)
+            self._arrivals.close()
+            self._bell.close()
+            self._rope.close()
+
+    def _turn(self, gathering: Gathering) -> None:
+        with self._lock:
+            self._busy_since, self._is_stuck = None, False
+        seconds = max(0.0, self._company_until - time.monotonic()) if len(gathering) else None
+        came = self._arrivals.poll(seconds)
+        now = self._busy_since = time.monotonic()
+        was_empty = not len(gathering)
+        for number, _ in came:
+            self._come(number, gathering)
+        if not len(gathering):
+            return
+        if was_empty:
+            self._company_until = now + gathering.seconds_for_company
+        if not gathering.seconds_for_company or time.monotonic() >= self._company_until:
+            gathering.take()
+
+    def _come(self, number: int, gathering: Gathering) -> None:
+        """Something has arrived."""
+        with self._lock:
+            guest = self._guests.get(number)
+            if guest is None or guest.is_busy:
+                if guest is not None:
+                    guest.has_more = True
+                return
+            guest.is_busy = True
+        try:
+            guest.turns.rest()
+            guest.has_more = guest.stream.arrive()
+            answering = self._begin(guest.stream, guest.turns)
+        except BlockingIOError:
+            guest.is_busy = False
+            return
+        # The border: its own thread reads the same again, and says what is wrong with it.
+        except Exception:
+            answering = None
+        if answering is None:
+            self._give_back(guest)
+        else:
+            gathering.begin(partial(self._serve, guest, answering))
+
+    def _serve(self, guest: Guest, answering: Answering) -> None:
+        stream = guest.stream
+        try:
+            message = answering()
+            stream.settle()
+            guest.turns.rest()
+            guest.unsent = stream.send_now(message)
+        except LeftGatheringError:
+            guest.calls_to_join = STREAK_OF_LONERS
+            self._give_back(guest)
+            return
+        # The border: whatever went wrong, the others go on. What its client heard, nobody knows.
+        except Exception as error:
+            if not isinstance(error, OSError):
+                _log.exception("connection closed: a call failed after it was made")
+            guest.is_lost = True
+            self._give_back(guest)
+            return
+        if guest.has_more or guest.unsent or stream.has_rest:
+            self._give_back(guest)
+        else:
+            guest.is_busy = False
+
+    def _give_back(self, guest: Guest) -> None:
+        with self._lock:
+            del self._guests[guest.number]
+        self._release(guest)
+
+    def _release(self, guest: Guest) -> None:
+        """It is its own thread's again, with what has arrived and is not answered."""
+        with suppress(OSError):  # its client may have left
+            self._arrivals.unregister(guest.number)
+        guest.stream.rewind()
+        guest.calls_to_join = max(guest.calls_to_join, STREAK)
+        guest.called.release()
+
+    def _watch(self) -> None:
+        while not self._over.wait(PATIENCE_SECONDS / 2):
+            with self._lock:
+                since = self._busy_since
+                self._is_stuck = since is not None and time.monotonic() - since > PATIENCE_SECONDS
+            if self._is_stuck:
+                self._empty(with_busy=False)
+
+    def _empty(self, *, with_busy: bool) -> None:
+        """Give back who has no call under way; with those who have one, whose answer is lost."""
+        with self._lock:
+            leaving = [guest for guest in self._guests.values() if with_busy or not guest.is_busy]
+            for guest in leaving:
+                del self._guests[guest.number]
+        for guest in leaving:
+            guest.is_lost = guest.is_busy
+            self._release(guest)
