@@ -99,8 +99,8 @@ class Crowd:
             if self._thread is None:
                 self._start()
             guest.is_busy = guest.has_more = False
-            self._guests[guest.number] = guest
             self._arrivals.register(guest.number, _EVENTS)
+            self._guests[guest.number] = guest
         guest.called.acquire()
         if guest.is_lost:
             raise TTransportException(TTransportException.UNKNOWN, "the connection was given up")
@@ -110,7 +110,8 @@ class Crowd:
         with self._lock:
             self._over.set()
         if self._thread is not None:
-            self._rope.send(b".")
+            with suppress(OSError):  # the thread may have ended
+                self._rope.send(b".")
             self._thread.join(_STOP_SECONDS)
 
     def _start(self) -> None:
@@ -126,6 +127,9 @@ class Crowd:
         try:
             while not self._over.is_set():
                 self._turn(gathering)
+        # The border: all go on without it.
+        except Exception:
+            _log.exception("clients are no longer read by one thread")
         finally:
             with self._lock:
                 self._over.set()
