@@ -15,12 +15,13 @@ _EMBEDDED = "pysqlite"
 
 
 class Come:
-    """An answer that is there already."""
+    """An answer that is there already. ``new_key``: which number SQLite gave to the row of an
+    INSERT."""
 
-    __slots__ = ("count", "rows")
+    __slots__ = ("count", "new_key", "rows")
 
-    def __init__(self, rows: Sequence[tuple[Any, ...]], count: int) -> None:
-        self.rows, self.count = rows, count
+    def __init__(self, rows: Sequence[tuple[Any, ...]], count: int, new_key: int = 0) -> None:
+        self.rows, self.count, self.new_key = rows, count, new_key
 
 
 def is_heard(connection: Connection) -> bool:
@@ -34,15 +35,20 @@ def is_heard(connection: Connection) -> bool:
 
 def execute(connection: Connection, sql: str, arguments: Any) -> Come:
     """The rows, if it returns any, and how many it changed. Raises SQLAlchemyError."""
-    if is_heard(connection):
+    # As is_heard begins, which is a call more.
+    if (connection._has_events or connection.engine._has_events) and is_heard(connection):
         options = {"no_parameters": arguments is None}
         result = connection.exec_driver_sql(sql, arguments, options)
-        return Come(result.fetchall() if result.returns_rows else (), result.rowcount)
+        rows = result.fetchall() if result.returns_rows else ()
+        is_embedded = connection.dialect.driver == _EMBEDDED
+        return Come(rows, result.rowcount, result.lastrowid if is_embedded else 0)
     cursor: Any = None
+    new_key = 0
     try:
         if connection.dialect.driver == _EMBEDDED:
             raw: Any = connection.connection.dbapi_connection
             cursor = raw.execute(sql, () if arguments is None else arguments)
+            new_key = cursor.lastrowid
         else:
             cursor = connection.connection.cursor()
             cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
@@ -52,4 +58,4 @@ def execute(connection: Connection, sql: str, arguments: Any) -> Come:
     except BaseException as error:
         # As SQLAlchemy's own cursors do: what the error means for connection and pool is there.
         connection._handle_dbapi_exception(error, sql, arguments, cursor, None)
-    return Come(rows, changed)
+    return Come(rows, changed, new_key)

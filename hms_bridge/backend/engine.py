@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,10 @@ _TRUSTED_SECONDS = 0.5
 """How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
 that is not fails its first statement, and the verb is tried again with another."""
 _NO_COMPILER = b"SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'jit'"
-_NOBODY_WAITS: AbstractContextManager[None] = nullcontext()
+# A deferred transaction that turns to writing fails at once, busy_timeout or not. Not sent by a
+# listener: while one is there, SQLAlchemy looks for more of them at each statement, which takes as
+# long as a short one.
+_SQLITE_WRITES, _SQLITE_READS = "BEGIN IMMEDIATE", "BEGIN"
 _MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
 
 
@@ -88,25 +91,31 @@ class Database:
         """
         is_committing = False
         pipelined: Any = None
+        writer = self._writer if write else None
+        if writer is not None:
+            self._wait_for(writer)
+        # One block in another, and no managers of contexts: those take longer than a statement.
         try:
-            with (
-                self._sqlite_writer(write=write),
-                self._connected(
-                    self._isolation(write=write, is_of_one_moment=is_of_one_moment)
-                ) as connection,
-                connection.begin() as transaction,
-            ):
-                if self.is_pipelined:
-                    pipelined = connection.connection.dbapi_connection
-                    pipelined.go_by_indexes(is_wanted=by_indexes)
-                if self._writer is not None:
-                    # A deferred transaction that turns to writing fails at once, busy_timeout or
-                    # not. Not by a listener: while one is there, SQLAlchemy looks for more of them
-                    # at each statement, which takes as long as a short one.
-                    execute(connection, "BEGIN IMMEDIATE" if write else "BEGIN", None)
-                yield connection
-                is_committing = True
-                transaction.commit()
+            isolation = self._isolation(write=write, is_of_one_moment=is_of_one_moment)
+            connection = self._kept.take(isolation)
+            try:
+                transaction = connection.begin()
+                try:
+                    if self.is_pipelined:
+                        pipelined = connection.connection.dbapi_connection
+                        pipelined.go_by_indexes(is_wanted=by_indexes)
+                    if self._writer is not None:
+                        execute(connection, _SQLITE_WRITES if write else _SQLITE_READS, None)
+                    yield connection
+                    is_committing = True
+                    transaction.commit()
+                except BaseException:
+                    transaction.close()
+                    raise
+            except BaseException:
+                self._kept.drop(connection)
+                raise
+            self._kept.give(connection, isolation)
         except SQLAlchemyError as error:
             raise translate(
                 error,
@@ -115,10 +124,10 @@ class Database:
                 has_answered=self._has_answered,
             ) from error
         except UnicodeEncodeError as error:
-            raise BackendError(
-                f"{self.name}: {error.object!r} has bytes that are no UTF-8, which no database "
-                "holds; if it is the name of a file, give it another one, or move it away"
-            ) from error
+            raise _no_text(self.name, error) from error
+        finally:
+            if writer is not None:
+                writer.release()
 
     def close(self) -> None:
         """Give back all connections."""
@@ -141,33 +150,20 @@ class Database:
             return "AUTOCOMMIT"
         return None
 
-    @contextmanager
-    def _connected(self, isolation: str | None) -> Iterator[Connection]:
-        connection = self._kept.take(isolation)
-        try:
-            yield connection
-        except BaseException:
-            self._kept.drop(connection)
-            raise
-        self._kept.give(connection, isolation)
-
-    def _sqlite_writer(self, *, write: bool) -> AbstractContextManager[None]:
+    def _wait_for(self, writer: threading.Lock) -> None:
         """Threads of this process queue here, instead of polling SQLite's own lock."""
-        if self._writer is None or not write:
-            return _NOBODY_WAITS
-        return self._alone(self._writer)
-
-    @contextmanager
-    def _alone(self, writer: threading.Lock) -> Iterator[None]:
         if not writer.acquire(timeout=self._busy_timeout_seconds):
             raise BackendError(
                 f"{self.name}: another write has held the database for more than "
                 f"{self._busy_timeout_seconds:g} s; try again, or use a database server"
             )
-        try:
-            yield
-        finally:
-            writer.release()
+
+
+def _no_text(name: str, error: UnicodeEncodeError) -> BackendError:
+    return BackendError(
+        f"{name}: {error.object!r} has bytes that are no UTF-8, which no database holds; if it is "
+        "the name of a file, give it another one, or move it away"
+    )
 
 
 def open_database(

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, NoReturn, Protocol
 
 from sqlalchemy import (
@@ -65,28 +66,25 @@ class _Text:
         compiled = _compiled(statement, dialect, columns)
         self.sql = str(compiled)
         _require_plain(compiled, dialect)
-        self._given = dict(compiled.params)
-        self._order = compiled.positiontup
+        self.given = dict(compiled.params)
+        self.order = None if compiled.positiontup is None else _picking(compiled.positiontup)
         self.prepared: PreparedText | None = None
-        self._prepared_order: Sequence[str] = ()
+        self._prepared_order = _picking(())
         if dialect.driver == _PIPELINED:
             compiled = _compiled(statement, _numbering(), columns)
             self.prepared = PreparedText(str(compiled))
-            self._prepared_order = compiled.positiontup or ()
-
-    def arguments(self, values: Mapping[str, Any]) -> Any:
-        """What the driver takes beside the text."""
-        if self._order is None:
-            return {**self._given, **values}
-        return self._in(self._order, values)
+            self._prepared_order = _picking(compiled.positiontup or ())
 
     def numbered(self, values: Mapping[str, Any]) -> Sequence[Any]:
         """What stands beside the prepared text."""
-        return self._in(self._prepared_order, values)
+        return self._prepared_order({**self.given, **values})
 
-    def _in(self, order: Sequence[str], values: Mapping[str, Any]) -> tuple[Any, ...]:
-        given = self._given
-        return tuple([values[name] if name in values else given[name] for name in order])
+
+def _picking(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """What gives the values of these names, in their order."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda named: tuple([named[name] for name in names])
 
 
 class _Awaited:
@@ -130,7 +128,7 @@ class FixedSql:
 
     def all(self, connection: Connection, /, **values: Any) -> Sequence[tuple[Any, ...]]:
         """Tuples in the order of the selected columns; empty for no row."""
-        return _run(connection, self._text(connection), values).rows
+        return _run(connection, self, values).rows
 
     def first(self, connection: Connection, /, **values: Any) -> tuple[Any, ...] | None:
         """The first row; None without one."""
@@ -139,15 +137,15 @@ class FixedSql:
 
     def change(self, connection: Connection, /, **values: Any) -> int:
         """How many rows a statement that returns none has changed."""
-        return _run(connection, self._text(connection), values).count
+        return _run(connection, self, values).count
 
     def later(self, connection: Connection, /, **values: Any) -> Answer:
         """To be done in its turn; its failure is heard there, at the latest at the commit."""
-        return _run(connection, self._text(connection), values)
+        return _run(connection, self, values)
 
     def read_later(self, connection: Connection, /, **values: Any) -> Answer:
         """As :meth:`later`, also without a transaction: for who looks at the answer himself."""
-        return _run(connection, self._text(connection), values, is_looked_at=True)
+        return _run(connection, self, values, is_looked_at=True)
 
     def _text(self, connection: Connection) -> _Text:
         dialect = connection.dialect
@@ -339,14 +337,22 @@ class TimedSql:
         """As :meth:`FixedSql.later`."""
         return self._run(work, values)
 
-    def _run(self, work: TimedWork, values: dict[str, Any]) -> Answer:
-        if not keeps_time(work.connection, work.clock):
-            values[_NOW] = work.clock.now_ms()
-        return _run(work.connection, self._text(work), values)
+    def new_key(self, work: TimedWork, /, **values: Any) -> int:
+        """Which number SQLite gives to the row that this inserts; it takes half as long as an
+        INSERT that returns it. There only."""
+        answer = self._run(work, values)
+        assert isinstance(answer, Come)
+        return answer.new_key
 
-    def _text(self, work: TimedWork) -> _Text:
+    def _run(self, work: TimedWork, values: dict[str, Any]) -> Answer:
+        return _send(work.connection, self._text(work, values), values)
+
+    def _text(self, work: TimedWork, values: dict[str, Any]) -> _Text:
+        """The text; the time is put among the values, if it is not the database's own."""
         connection, clock = work.connection, work.clock
         dialect, is_own = connection.dialect, keeps_time(connection, clock)
+        if not is_own:
+            values[_NOW] = clock.now_ms()
         key = (dialect.name, dialect.driver, is_own)
         text = self._texts.get(key)
         if text is None:
@@ -397,7 +403,20 @@ def _bare(sql: str) -> PreparedText:
     return PreparedText(sql)
 
 
+# These two are on the way of each statement, so they do by themselves what might be calls.
 def _run(
+    connection: Connection,
+    fixed: FixedSql,
+    values: Mapping[str, Any],
+    *,
+    is_looked_at: bool = False,
+) -> Answer:
+    dialect = connection.dialect
+    text = fixed._texts.get((dialect.name, dialect.driver)) or fixed._text(connection)
+    return _send(connection, text, values, is_looked_at=is_looked_at)
+
+
+def _send(
     connection: Connection, text: _Text, values: Mapping[str, Any], *, is_looked_at: bool = False
 ) -> Answer:
     """The rows, if it returns any, and how many it changed."""
@@ -409,7 +428,8 @@ def _run(
             connection._handle_dbapi_exception(error, text.sql, None, None, None)
             raise
         return _Awaited(connection, text.sql, answer)
-    return execute(connection, text.sql, text.arguments(values))
+    order, named = text.order, {**text.given, **values}
+    return execute(connection, text.sql, named if order is None else order(named))
 
 
 @cache

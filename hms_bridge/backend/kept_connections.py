@@ -9,16 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine
 
 _Isolation = str | None
 
 
-class _Idle(NamedTuple):
-    connection: Connection
-    since_seconds: float
+_Idle = tuple[Connection, float]
+"""A connection, and since when nobody uses it, in seconds: a plain tuple, as it is made for each
+transaction."""
 
 
 class KeptConnections:
@@ -43,13 +42,16 @@ class KeptConnections:
     def take(self, isolation: _Isolation) -> Connection:
         """Without a transaction, at an isolation level; None for that of the engine. Raises
         SQLAlchemyError."""
-        idle = self._pop(isolation)
-        if idle is not None:
-            is_trusted = time.monotonic() - idle.since_seconds < self._trusted_seconds
-            if is_trusted or self._is_alive(idle.connection):
-                return idle.connection
-            idle.connection.invalidate()
-            idle.connection.close()
+        with self._lock:
+            idle = self._idle.get(isolation)
+            kept = idle.pop() if idle else None
+        if kept is not None:
+            connection, since_seconds = kept
+            is_trusted = time.monotonic() - since_seconds < self._trusted_seconds
+            if is_trusted or self._is_alive(connection):
+                return connection
+            connection.invalidate()
+            connection.close()
             self.close()
         connection = self._engine.connect()
         if isolation is None:
@@ -61,7 +63,7 @@ class KeptConnections:
         with self._lock:
             idle = self._idle.setdefault(isolation, [])
             if len(idle) < self._count_max:
-                idle.append(_Idle(connection, time.monotonic()))
+                idle.append((connection, time.monotonic()))
                 return
         connection.close()
 
@@ -77,10 +79,5 @@ class KeptConnections:
         with self._lock:
             given_up = [idle for of_level in self._idle.values() for idle in of_level]
             self._idle.clear()
-        for idle in given_up:
-            idle.connection.close()
-
-    def _pop(self, isolation: _Isolation) -> _Idle | None:
-        with self._lock:
-            idle = self._idle.get(isolation)
-            return idle.pop() if idle else None
+        for connection, _ in given_up:
+            connection.close()

@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from hms_bridge.backend.dialect import is_sqlite
 from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import (
     NEXT_COMPACTION_QUEUE_ID,
@@ -64,12 +65,26 @@ class Counter:
             row = self._read.first(connection, **keys)
         return None if row is None else int(row[0]) - count
 
+    def move(self, connection: Connection, count: int, **keys: str) -> None:
+        """Add ``count`` to a row that is there, and held."""
+        self._change.later(connection, count=count, **keys)
+
 
 _LOCKS = Counter(NEXT_LOCK_ID, NEXT_LOCK_ID.c.NL_NEXT)
 _COMPACTIONS = Counter(NEXT_COMPACTION_QUEUE_ID, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT)
 _EVENTS = Counter(_NOTIFICATION_SEQUENCE, _NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID)
 _SEQUENCES = Counter(
     SEQUENCE_TABLE, SEQUENCE_TABLE.c.NEXT_VAL, sequence=SEQUENCE_TABLE.c.SEQUENCE_NAME
+)
+
+
+_LOOK_AT_BOTH = FixedSql(
+    select(
+        select(_NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID).scalar_subquery(),
+        select(SEQUENCE_TABLE.c.NEXT_VAL)
+        .where(SEQUENCE_TABLE.c.SEQUENCE_NAME == bindparam("sequence"))
+        .scalar_subquery(),
+    )
 )
 
 
@@ -118,6 +133,19 @@ def next_event_ids(connection: Connection, count: int) -> EventId:
         connection.execute(insert(_NOTIFICATION_SEQUENCE).values(NNI_ID=1, NEXT_EVENT_ID=1 + count))
         return EventId(1)
     return EventId(first)
+
+
+def next_event_numbers(connection: Connection, rows: str, count: int) -> tuple[EventId, int]:
+    """Take event ids, and as many values of the sequence ``rows``; the first of each."""
+    if is_sqlite(connection):
+        # What writes there is alone: so to look at both, and then to move them, is the same, and
+        # takes half as long as to have returned what was changed.
+        ((event, row),) = _LOOK_AT_BOTH.all(connection, sequence=rows)
+        if event is not None and row is not None:
+            _EVENTS.move(connection, count)
+            _SEQUENCES.move(connection, count, sequence=rows)
+            return EventId(event), row
+    return next_event_ids(connection, count), next_sequence_values(connection, rows, count)
 
 
 def next_sequence_values(connection: Connection, name: str, count: int, *, after: int = 0) -> int:

@@ -46,7 +46,7 @@ from hms_bridge.backend.schema.notification_tables import (
     TXN_WRITE_NOTIFICATION_LOG,
 )
 from hms_bridge.backend.schema.txn_tables import SEQUENCE_TABLE
-from hms_bridge.backend.sequences import next_event_ids, next_sequence_values
+from hms_bridge.backend.sequences import next_event_numbers
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.event import EventRow, NotificationEvent, NotificationRequest, event_of
 from hms_bridge.model.ids import MAX_ID, EventId
@@ -221,8 +221,7 @@ def _insert_at_once(
 
 def _insert_all(connection: Connection, rows: Sequence[Mapping[str, object]]) -> EventId:
     """The first id."""
-    first = next_event_ids(connection, len(rows))
-    first_row = next_sequence_values(connection, LOG_SEQUENCE, len(rows))
+    first, first_row = next_event_numbers(connection, LOG_SEQUENCE, len(rows))
     numbered = [
         {"NL_ID": first_row + place, "EVENT_ID": first + place, **row}
         for place, row in enumerate(rows)

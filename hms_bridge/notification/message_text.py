@@ -7,7 +7,7 @@ docs/hive/metastore.md §18).
 
 from __future__ import annotations
 
-import base64
+import binascii
 import json
 import zlib
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def write_text(message: Message, message_format: MessageFormat) -> str:
     text = _JSON.encode(message)
     if message_format is MessageFormat.JSON:
         return text
-    return base64.b64encode(_zipped(text.encode())).decode("ascii")
+    return binascii.b2a_base64(_zipped(text.encode()), newline=False).decode("ascii")
 
 
 def _zipped(content: bytes) -> bytes:

@@ -168,14 +168,18 @@ class SharedWrites(Generic[S]):
             company_seconds=COMPANY_MS / 1000 if database.is_pipelined else 0,
         )
 
+    @staticmethod
+    def takes_this_thread() -> bool:
+        """Not the main one: an interrupt would leave the others to wait for a thread that is not
+        there."""
+        return threading.current_thread() is not threading.main_thread()
+
     def run(self, step: S) -> bool:
-        """Whether the step is done, and durable; else the caller does it by itself.
+        """Whether the step is done, and durable; else the caller does it by itself. Of a thread
+        that it takes.
 
         Raises what it was refused with.
         """
-        # An interrupt would leave the others to wait for a thread that is not there.
-        if threading.current_thread() is threading.main_thread():
-            return False
         if not waits_in_gathering(self._turns, step):
             self._turns.take(step)
         if step.refusal is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from changemanager.clock import span_text
 from hms_bridge.backend.work import sql
@@ -34,6 +35,7 @@ from hms_bridge.service.replica_gate import (
 from hms_bridge.service.unit_of_work import (
     Alike,
     Look,
+    Turn,
     UnitOfWork,
     reads,
     shares,
@@ -55,7 +57,8 @@ from hms_bridge.txn.abort import AbortOutcome
 from hms_bridge.txn.asked_write_ids import expect_write_ids
 from hms_bridge.txn.commit import CommitOutcome
 from hms_bridge.txn.foresight import Foresight
-from hms_bridge.txn.open_txns import OpenedTxns, OpenTxnLimit
+from hms_bridge.txn.open_limit import OpenTxnLimit
+from hms_bridge.txn.open_txns import OpenedTxns
 
 OPEN_ATTEMPTS_MAX = 3
 
@@ -260,14 +263,8 @@ class TransactionVerbs(VerbFamily):
 
     def open_txns(self, request: OpenTxnsRequest) -> tuple[TxnId, ...]:
         for attempt in range(OPEN_ATTEMPTS_MAX):
-            alike: Alike[OpenedTxns] | None = None
-            if turn_rules.is_single(request):
-                # Where ids are expected, what the openers' lock takes counts as their time, too.
-                kind = ("open", attempt, request)
-                expect = None if attempt else self._expect_for_all
-                alike = Alike(kind, request, self._ask_for_all, expect)
             opened = self._transactions.write(
-                lambda unit: self._open(unit, request), turn_rules.of_open(request), alike
+                lambda unit: self._open(unit, request), partial(self._turn, request, attempt)
             )
             if opened.deadline_ms is None or steady_ms(self._clock) < opened.deadline_ms:
                 return opened.ids
@@ -279,6 +276,15 @@ class TransactionVerbs(VerbFamily):
             f"{OPEN_ATTEMPTS_MAX} times; the database is too slow: try again later, or raise "
             "hive.txn.opentxn.timeout on all servers"
         )
+
+    def _turn(self, request: OpenTxnsRequest, attempt: int) -> Turn[OpenedTxns]:
+        alike: Alike[OpenedTxns] | None = None
+        if turn_rules.is_single(request):
+            # Where ids are expected, what the openers' lock takes counts as their time, too.
+            kind = ("open", attempt, request)
+            expect = None if attempt else self._expect_for_all
+            alike = Alike(kind, request, self._ask_for_all, expect)
+        return turn_rules.of_open(request), alike
 
     def _open(self, unit: UnitOfWork, request: OpenTxnsRequest) -> OpenedTxns:
         self._limit.check(unit.connection)

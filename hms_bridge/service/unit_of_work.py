@@ -89,6 +89,11 @@ class Alike(Generic[T]):
     committed, which must not fail."""
 
 
+Turn = tuple[Place | None, Alike[T] | None]
+"""Where a verb stands among those that share a transaction, None for one that shares none; and with
+which it is done at once."""
+
+
 class _Write(Step, Generic[T]):
     """A changing verb, and what became of it."""
 
@@ -244,30 +249,31 @@ class Transactions:
         )
 
     def write(
-        self,
-        work: Callable[[UnitOfWork], T],
-        place: Place | None = None,
-        alike: Alike[T] | None = None,
+        self, work: Callable[[UnitOfWork], T], find_turn: Callable[[], Turn[T]] | None = None
     ) -> T:
         """Run a changing verb; it is run again from the start after a deadlock or the like.
 
-        With a ``place`` it may share its transaction with other verbs.
+        With ``find_turn``, which is asked where others may come at the same time, it may share its
+        transaction with these.
         """
-        return self._write(work, place, alike).result
+        return self._write(work, find_turn).result
 
     def write_logged(self, work: Callable[[UnitOfWork], T]) -> tuple[NotificationEvent, ...]:
         """Run a changing verb that is asked which events it logged."""
         return self._write(work).events
 
     def _write(
-        self,
-        work: Callable[[UnitOfWork], T],
-        place: Place | None = None,
-        alike: Alike[T] | None = None,
+        self, work: Callable[[UnitOfWork], T], find_turn: Callable[[], Turn[T]] | None = None
     ) -> _Write[T]:
-        write = _Write(work, self, place, alike)
-        if place is None or self._shared is None or not self._shared.run(write):
+        shared = self._shared
+        if find_turn is None or shared is None or not shared.takes_this_thread():
+            write = _Write(work, self)
             self._write_alone(write)
+        else:
+            place, alike = find_turn()
+            write = _Write(work, self, place, alike)
+            if place is None or not shared.run(write):
+                self._write_alone(write)
         if self._hooks.has_hooks and (write.unit.events or write.points):
             self._hooks.committed((*write.events, *write.points))
         if any(draft.type in _DROPS for draft in write.unit.events):
@@ -386,8 +392,7 @@ def shares(
     def in_transaction(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return verbs._transactions.write(
             lambda unit: verb(unit, *args, **kwargs),
-            place(*args, **kwargs),
-            alike(*args, **kwargs),
+            lambda: (place(*args, **kwargs), alike(*args, **kwargs)),
         )
 
     return in_transaction

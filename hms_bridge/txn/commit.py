@@ -29,11 +29,11 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Integer,
     Table,
     Update,
     and_,
     bindparam,
-    case,
     delete,
     exists,
     func,
@@ -41,11 +41,12 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    type_coerce,
     update,
 )
 
 from hms_bridge.backend.batches import insert_rows
-from hms_bridge.backend.dialect import is_postgresql
+from hms_bridge.backend.dialect import is_postgresql, is_sqlite
 from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import (
@@ -69,7 +70,15 @@ from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fiel
 from hms_bridge.txn.foresight import Foresight
 from hms_bridge.txn.plain_commits import CHANGING, COMPLETED_COLUMNS, PlainEnd, expect_ends
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
-from hms_bridge.txn.txn_state import ended_error, high_watermark, lock_txn, purged_state
+from hms_bridge.txn.txn_state import (
+    STATES,
+    TYPES,
+    TxnRow,
+    ended_error,
+    high_watermark,
+    lock_txn,
+    purged_state,
+)
 from hms_bridge.txn.write_ids import WrittenTable, tables_written_by
 
 _C = TXN_COMPONENTS.c
@@ -92,22 +101,24 @@ _TXN_ID = bindparam("txn_id", type_=BigInteger)
 
 
 def _is_there(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    # Not exists() alone: what is no number is converted on the way.
-    return case((exists().where(condition), 1), else_=0)
+    # Not exists() alone: a type that is no number would be converted on the way.
+    return type_coerce(exists().where(condition), Integer)
 
 
-_TRACES = FixedSql(
-    select(
-        _is_there(_C.TC_TXNID == _TXN_ID),
-        _is_there(
-            and_(
-                _C.TC_TXNID == _TXN_ID,
-                or_(*(_C.TC_OPERATION_TYPE == kind for kind in CHANGING)),
-            )
-        ),
-        _is_there(TXN_TO_WRITE_ID.c.T2W_TXNID == _TXN_ID),
-        *(_is_there(column == _TXN_ID) for column in OPEN_ONLY.values()),
-    )
+_TRACE_COLUMNS = (
+    _is_there(_C.TC_TXNID == _TXN_ID),
+    _is_there(
+        and_(
+            _C.TC_TXNID == _TXN_ID,
+            or_(*(_C.TC_OPERATION_TYPE == kind for kind in CHANGING)),
+        )
+    ),
+    _is_there(TXN_TO_WRITE_ID.c.T2W_TXNID == _TXN_ID),
+    *(_is_there(column == _TXN_ID) for column in OPEN_ONLY.values()),
+)
+_TRACES = FixedSql(select(*_TRACE_COLUMNS))
+_ROW_AND_TRACES = FixedSql(
+    select(TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE, *_TRACE_COLUMNS).where(TXNS.c.TXN_ID == _TXN_ID)
 )
 _WRITTEN = select(
     _C.TC_TXNID,
@@ -190,7 +201,13 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
         txn_id = target
     is_at_once = is_postgresql(connection) and not is_replayed
     plain = PlainEnd(connection, [txn_id]) if is_at_once else None
-    row = lock_txn(connection, txn_id) if plain is None else plain.rows.get(txn_id)
+    traces: _Traces | None = None
+    if plain is not None:
+        row = plain.rows.get(txn_id)
+    elif is_sqlite(connection):
+        row, traces = _row_and_traces(connection, txn_id)
+    else:
+        row = lock_txn(connection, txn_id)
     state = row.state if row else purged_state(connection, txn_id)
     if state is TxnState.COMMITTED:
         return CommitOutcome(txn_id=txn_id)
@@ -199,7 +216,7 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
     if plain is not None and plain.is_done:
         outcome = _plain_outcomes(plain)[txn_id]
         return replace(outcome, is_event_due=outcome.is_event_due and not is_of_load(request))
-    traces = _traces(connection, txn_id)
+    traces = traces or _traces(connection, txn_id)
     refusal = None
     if row.type in _COMPACTIONS or row.type is TxnType.SOFT_DELETE:
         refusal = _finish_compaction(work, txn_id, row.type)
@@ -265,9 +282,23 @@ class _Traces:
     tables: tuple[Table, ...]
 
 
+def _row_and_traces(connection: Connection, txn_id: TxnId) -> tuple[TxnRow | None, _Traces | None]:
+    """In one, where nobody else writes: on SQLite."""
+    row = _ROW_AND_TRACES.first(connection, txn_id=txn_id)
+    if row is None:
+        return None, None
+    state, kind, *traces = row
+    return TxnRow(STATES[state], TYPES[kind or 0]), _traces_of(traces)
+
+
 def _traces(connection: Connection, txn_id: TxnId) -> _Traces:
     """The caller holds the transaction's row: what it writes, it writes under that lock."""
-    ((components, changes, write_ids, *has_rows),) = _TRACES.all(connection, txn_id=txn_id)
+    (traces,) = _TRACES.all(connection, txn_id=txn_id)
+    return _traces_of(traces)
+
+
+def _traces_of(columns: Sequence[Any]) -> _Traces:
+    components, changes, write_ids, *has_rows = columns
     tables = tuple(table for table, is_there in zip(OPEN_ONLY, has_rows, strict=True) if is_there)
     return _Traces(bool(components), bool(changes), bool(write_ids), tables)
 

@@ -430,3 +430,22 @@ def test_a_read_needs_no_transaction_and_the_next_write_has_one(database: Databa
             raise BackendError("lost")
     with database.transaction(write=False) as connection:
         assert connection.execute(select(AUX_TABLE)).all() == []
+
+
+def test_a_rollback_that_finds_the_database_gone_gives_up_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = open_database(f"sqlite:///{tmp_path}/metastore.db")
+    with database.transaction(write=False), database.transaction(write=False):
+        pass
+
+    def gone(*_: object) -> None:
+        raise sqlite3.OperationalError("the file is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database.engine.dialect, "do_rollback", gone)
+        patched.setattr(database.engine.dialect, "is_disconnect", lambda *_: True)
+        with pytest.raises(BackendError), database.transaction(write=False):
+            raise ValueError("the verb has failed")
+    assert not any(database._kept._idle.values())
+    database.close()

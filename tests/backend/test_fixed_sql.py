@@ -233,7 +233,7 @@ def test_nor_does_one_with_the_time(
         pass
 
     Connected.dialect = dialect  # type: ignore[attr-defined]
-    assert timed._text(Work(Connected(), clock, Settings())).sql  # type: ignore[arg-type]
+    assert timed._text(Work(Connected(), clock, Settings()), {}).sql  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, Table, delete, insert, select
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import install
 from hms_bridge.backend.schema.notification_tables import (
     NOTIFICATION_LOG,
+    NOTIFICATION_SEQUENCE,
     TXN_WRITE_NOTIFICATION_LOG,
 )
+from hms_bridge.backend.schema.txn_tables import SEQUENCE_TABLE
 from hms_bridge.model.event import EventType, NotificationEvent, NotificationRequest
 from hms_bridge.model.ids import EventId
 from hms_bridge.notification import event_log
@@ -73,6 +75,24 @@ def test_a_message_comes_back(message: dict, message_format: MessageFormat) -> N
 def test_the_same_message_has_the_same_text() -> None:
     texts = {write_text({"a": 1}, MessageFormat.ZIPPED_JSON) for _ in range(3)}
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("lost", "numbers"),
+    [(NOTIFICATION_SEQUENCE, [(2, 1), (3, 2)]), (SEQUENCE_TABLE, [(1, 2), (2, 3)])],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_counter_that_is_not_there_is_made(
+    connection: Connection, lost: Table, numbers: list[tuple[int, int]]
+) -> None:
+    append(connection, "a")
+    connection.execute(delete(NOTIFICATION_LOG))
+    connection.execute(delete(lost))
+    append(connection, "b")
+    append(connection, "c")
+    log = NOTIFICATION_LOG.c
+    rows = connection.execute(select(log.NL_ID, log.EVENT_ID).order_by(log.NL_ID)).all()
+    assert list(map(tuple, rows)) == numbers
 
 
 def test_events_are_numbered_from_one(connection: Connection) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hms_bridge.txn import low_boundary
-from hms_bridge.txn.open_txns import OpenTxnLimit
+from hms_bridge.txn.open_limit import OpenTxnLimit
 from tests.conformance import objects
 from tests.conformance.objects import commit, open_txn
 from tests.support.databases import fresh_url

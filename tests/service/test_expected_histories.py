@@ -50,7 +50,7 @@ from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.txn import foresight, low_boundary
 from hms_bridge.txn.foresight import Foresight
-from hms_bridge.txn.open_txns import OpenTxnLimit
+from hms_bridge.txn.open_limit import OpenTxnLimit
 from tests.conformance import objects
 from tests.support.databases import ON_POSTGRESQL, fresh_url
 

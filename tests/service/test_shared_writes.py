@@ -7,7 +7,7 @@ import random
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -64,6 +64,11 @@ def metastore(url: str, tmp_path: Path) -> Iterator[MetastoreService]:
 @pytest.fixture
 def crowd(metastore: MetastoreService) -> Crowd:
     return Crowd(metastore)
+
+
+def at(rank: Rank) -> Callable[[], tuple[Place, None]]:
+    """The turn of a verb that is like no other."""
+    return lambda: (Place(rank), None)
 
 
 def engine_of(metastore: MetastoreService) -> Engine:
@@ -135,8 +140,8 @@ def test_one_that_is_refused_undoes_itself_and_nothing_else(
     txn = open_txn(metastore)
     write = metastore._transactions.write
     outcomes = crowd.together(
-        lambda: write(kept, Place(Rank.END)),
-        lambda: write(refused, Place(Rank.OPEN)),
+        lambda: write(kept, at(Rank.END)),
+        lambda: write(refused, at(Rank.OPEN)),
         lambda: commit(metastore, TxnId(999_999)),
         lambda: commit(metastore, txn),
     )
@@ -424,7 +429,7 @@ def test_a_fault_of_one_is_its_own(metastore: MetastoreService, crowd: Crowd) ->
         raise KeyError("a fault")
 
     write = metastore._transactions.write
-    outcomes = crowd.together(lambda: write(faulty, Place(Rank.END)), lambda: open_txn(metastore))
+    outcomes = crowd.together(lambda: write(faulty, at(Rank.END)), lambda: open_txn(metastore))
     assert isinstance(outcomes[0], KeyError)
     assert list(states(metastore)) == [outcomes[1]]
     assert next(calls) == 3, "in company, then so that it can be undone, then by itself"
@@ -445,7 +450,7 @@ def test_a_transaction_that_the_database_gave_up_is_done_by_each_alone(
     write = metastore._transactions.write
     outcomes = crowd.together(
         lambda: open_txn(metastore),
-        lambda: write(unlucky, Place(Rank.LOCK)),
+        lambda: write(unlucky, at(Rank.LOCK)),
         lambda: commit(metastore, TxnId(999_999)),
     )
     assert crowd.batches == [3]
@@ -510,7 +515,7 @@ def test_a_refusal_that_rests_on_what_did_not_happen_is_not_told(
     failing_commit(metastore, monkeypatch, "database is locked", is_done=False)
     write = metastore._transactions.write
     outcomes = crowd.together(
-        lambda: write(puts_once, Place(Rank.END)), lambda: write(minds, Place(Rank.LOCK))
+        lambda: write(puts_once, at(Rank.END)), lambda: write(minds, at(Rank.LOCK))
     )
     assert isinstance(outcomes[0], MetaError)
     assert outcomes[1] == "alone"

@@ -98,8 +98,8 @@ OF_TURNS = (
     Mutation(
         name="Ctrl-C leaves others to wait for a turn that never comes",
         file="hms_bridge/service/shared_writes.py",
-        old="        if threading.current_thread() is threading.main_thread():\n",
-        new="        if False:\n",
+        old="        return threading.current_thread() is not threading.main_thread()\n",
+        new="        return True\n",
         test=f"{_SHARED}test_the_main_thread_shares_nothing",
     ),
 )
