@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NoReturn, Protocol
 
 from sqlalchemy import (
@@ -59,26 +59,34 @@ _NOW = "hmsb_now_ms"
 
 
 class _Text:
-    """One statement as one database takes it."""
+    """One statement as one database takes it. What SQLAlchemy would send is made only where it is
+    asked for: a pipelined connection sends another text, and to make one takes milliseconds."""
 
     def __init__(self, statement: Executable, dialect: Dialect, columns: Sequence[str]) -> None:
-        compiled = _compiled(statement, dialect, columns)
-        self.sql = str(compiled)
-        _require_plain(compiled, dialect)
-        self._given = dict(compiled.params)
-        self._order = compiled.positiontup
+        self._make: Callable[[], SQLCompiler] = partial(_compiled, statement, dialect, columns)
+        self._plain: tuple[str, Sequence[str] | None] | None = None
         self.prepared: PreparedText | None = None
-        self._prepared_order: Sequence[str] = ()
         if dialect.driver == _PIPELINED:
             compiled = _compiled(statement, _numbering(), columns)
             self.prepared = PreparedText(str(compiled))
-            self._prepared_order = compiled.positiontup or ()
+        else:
+            compiled = self._make()
+            self._plain = str(compiled), compiled.positiontup
+        _require_plain(compiled, dialect)
+        self._given = dict(compiled.params)
+        self._prepared_order = compiled.positiontup or ()
+
+    def plain(self) -> tuple[str, Sequence[str] | None]:
+        """What SQLAlchemy would send, and the order of its values if they have no names."""
+        if self._plain is None:
+            compiled = self._make()
+            self._plain = str(compiled), compiled.positiontup
+        return self._plain
 
     def arguments(self, values: Mapping[str, Any]) -> Any:
-        """What the driver takes beside the text."""
-        if self._order is None:
-            return {**self._given, **values}
-        return self._in(self._order, values)
+        """What the driver takes beside that."""
+        _, order = self.plain()
+        return {**self._given, **values} if order is None else self._in(order, values)
 
     def numbered(self, values: Mapping[str, Any]) -> Sequence[Any]:
         """What stands beside the prepared text."""
@@ -92,10 +100,10 @@ class _Text:
 class _Awaited:
     """An answer of a connection that may hold the statement back."""
 
-    __slots__ = ("_answer", "_connection", "_sql")
+    __slots__ = ("_answer", "_connection", "_text")
 
-    def __init__(self, connection: Connection, sql: str, answer: Answer) -> None:
-        self._connection, self._sql, self._answer = connection, sql, answer
+    def __init__(self, connection: Connection, text: _Text, answer: Answer) -> None:
+        self._connection, self._text, self._answer = connection, text, answer
 
     @property
     def rows(self) -> Sequence[tuple[Any, ...]]:
@@ -113,7 +121,7 @@ class _Awaited:
 
     def _fail(self, error: BaseException) -> NoReturn:
         # As SQLAlchemy's own cursors do: what the error means for connection and pool is there.
-        self._connection._handle_dbapi_exception(error, self._sql, None, None, None)
+        self._connection._handle_dbapi_exception(error, self._text.plain()[0], None, None, None)
         raise error
 
 
@@ -406,10 +414,10 @@ def _run(
             numbered = text.numbered(values)
             answer = _pipelined(connection).ask(text.prepared, numbered, is_looked_at=is_looked_at)
         except BaseException as error:
-            connection._handle_dbapi_exception(error, text.sql, None, None, None)
+            connection._handle_dbapi_exception(error, text.plain()[0], None, None, None)
             raise
-        return _Awaited(connection, text.sql, answer)
-    return execute(connection, text.sql, text.arguments(values))
+        return _Awaited(connection, text, answer)
+    return execute(connection, text.plain()[0], text.arguments(values))
 
 
 @cache
