@@ -23,6 +23,12 @@ class RealPaths:
             self._known[key] = place.volume.real_path(place.path)
         return self._known[key]
 
+    def of_any(self, place: Location) -> str:
+        """The path, whatever is there: only what is a link itself is followed by itself."""
+        if place.parent == place or place.volume.is_link(place.path):
+            return self.of(place)
+        return self.of_no_link(place)
+
     def of_no_link(self, place: Location) -> str:
         """The path of what is there and no link itself."""
         return f"{self.of(place.parent).rstrip('/')}/{place.name}"

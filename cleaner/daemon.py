@@ -34,7 +34,7 @@ from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.compaction import Compaction
 
 _LOG = logging.getLogger(__name__)
-ENTRIES_AT_ONCE = 16
+ENTRIES_AT_ONCE = 32
 """So many take their steps together: more would gain little, and hold more leases for longer."""
 _Outcomes = dict[int, CleaningOutcome | None]
 """Of entries, by their places."""

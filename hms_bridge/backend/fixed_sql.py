@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any, NoReturn, Protocol
 
@@ -60,40 +60,56 @@ _NOW = "hmsb_now_ms"
 
 
 class _Text:
-    """One statement as one database takes it."""
+    """One statement as one database takes it. What SQLAlchemy would send is made only where it is
+    asked for: a pipelined connection sends another text, and to make one takes milliseconds."""
 
     def __init__(self, statement: Executable, dialect: Dialect, columns: Sequence[str]) -> None:
-        compiled = _compiled(statement, dialect, columns)
-        self.sql = str(compiled)
-        _require_plain(compiled, dialect)
-        self.given = dict(compiled.params)
-        self.order = None if compiled.positiontup is None else _picking(compiled.positiontup)
+        self._make: Callable[[], SQLCompiler] = partial(_compiled, statement, dialect, columns)
+        self._plain: tuple[str, _Picking | None] | None = None
         self.prepared: PreparedText | None = None
-        self._prepared_order = _picking(())
         if dialect.driver == _PIPELINED:
             compiled = _compiled(statement, _numbering(), columns)
             self.prepared = PreparedText(str(compiled))
-            self._prepared_order = _picking(compiled.positiontup or ())
+        else:
+            compiled = self._make()
+            self._plain = _as_sent(compiled)
+        _require_plain(compiled, dialect)
+        self.given = dict(compiled.params)
+        self._prepared_order = _picking(compiled.positiontup or ())
+
+    def plain(self) -> tuple[str, _Picking | None]:
+        """What SQLAlchemy would send, and what puts its values in order if they have no names."""
+        if self._plain is None:
+            self._plain = _as_sent(self._make())
+        return self._plain
 
     def numbered(self, values: Mapping[str, Any]) -> Sequence[Any]:
         """What stands beside the prepared text."""
         return self._prepared_order({**self.given, **values})
 
 
-def _picking(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+_Picking = Callable[[Mapping[str, Any]], tuple[Any, ...]]
+
+
+def _picking(names: Sequence[str]) -> _Picking:
     """What gives the values of these names, in their order."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda named: tuple([named[name] for name in names])
 
 
+def _as_sent(compiled: SQLCompiler) -> tuple[str, _Picking | None]:
+    order = compiled.positiontup
+    return str(compiled), None if order is None else _picking(order)
+
+
 class _Awaited:
     """An answer of a connection that may hold the statement back."""
 
-    __slots__ = ("_answer", "_connection", "_sql")
+    __slots__ = ("_answer", "_connection", "_text")
 
-    def __init__(self, connection: Connection, sql: str, answer: Answer) -> None:
-        self._connection, self._sql, self._answer = connection, sql, answer
+    def __init__(self, connection: Connection, text: _Text, answer: Answer) -> None:
+        self._connection, self._text, self._answer = connection, text, answer
 
     @property
     def rows(self) -> Sequence[tuple[Any, ...]]:
@@ -111,7 +127,7 @@ class _Awaited:
 
     def _fail(self, error: BaseException) -> NoReturn:
         # As SQLAlchemy's own cursors do: what the error means for connection and pool is there.
-        self._connection._handle_dbapi_exception(error, self._sql, None, None, None)
+        self._connection._handle_dbapi_exception(error, self._text.plain()[0], None, None, None)
         raise error
 
 
@@ -425,11 +441,12 @@ def _send(
             numbered = text.numbered(values)
             answer = _pipelined(connection).ask(text.prepared, numbered, is_looked_at=is_looked_at)
         except BaseException as error:
-            connection._handle_dbapi_exception(error, text.sql, None, None, None)
+            connection._handle_dbapi_exception(error, text.plain()[0], None, None, None)
             raise
-        return _Awaited(connection, text.sql, answer)
-    order, named = text.order, {**text.given, **values}
-    return execute(connection, text.sql, named if order is None else order(named))
+        return _Awaited(connection, text, answer)
+    sql, order = text.plain()
+    named = {**text.given, **values}
+    return execute(connection, sql, named if order is None else order(named))
 
 
 @cache

@@ -236,7 +236,7 @@ def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, 
 class _Below:
     """Answers, on their way, about who lies at a place or below it."""
 
-    databases: Sequence[Answer]
+    databases: Answer
     others: Answer
 
 
@@ -245,7 +245,7 @@ def _ask_below(connection: Connection, place: str, owner: Owner | None) -> _Belo
     those are never in one another."""
     count, texts = _texts_below(place)
     values: dict[str, Any] = dict(texts)
-    databases = [fixed.read_later(connection, **values) for fixed in _databases_at_or_below(count)]
+    databases = _databases_at_or_below(count).read_later(connection, **values)
     others = _others_at_or_below(
         count, has_owner=owner is not None, has_parts=bool(owner and owner.partitions is not None)
     )
@@ -257,18 +257,18 @@ def _ask_below(connection: Connection, place: str, owner: Owner | None) -> _Belo
 
 
 def _tenants(below: _Below) -> Iterator[Tenant]:
-    for answer in below.databases:
-        for name, where in answer.rows:
-            yield Tenant(name=f"database {name}", place=where, is_database=True)
+    for name, *wheres in below.databases.rows:
+        for where in wheres:
+            if where is not None:
+                yield Tenant(name=f"database {name}", place=where, is_database=True)
     yield from starmap(_tenant, below.others.rows)
 
 
 @cache
-def _databases_at_or_below(count: int) -> tuple[FixedSql, ...]:
-    return tuple(
-        FixedSql(select(DBS.c.NAME, column).where(_at_or_below(column, count)))
-        for column in _DATABASE_PLACES
-    )
+def _databases_at_or_below(count: int) -> FixedSql:
+    """Those of which a place is there, with all of their places."""
+    is_there = or_(*(_at_or_below(column, count) for column in _DATABASE_PLACES))
+    return FixedSql(select(DBS.c.NAME, *_DATABASE_PLACES).where(is_there))
 
 
 @cache

@@ -21,8 +21,9 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.batches import batches, insert_rows, is_among_texts, texts_text
 from hms_bridge.backend.columns import Columns, Kept
+from hms_bridge.backend.dialect import is_postgresql
 from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.catalog_tables import (
     DBS,
@@ -96,14 +97,14 @@ _SELECT: Select[Any] = (
     .outerjoin(SERDES, SDS.c.SERDE_ID == SERDES.c.SERDE_ID)
 )
 
-_ONE = ListingSql(
-    lambda _: _SELECT.where(
-        DBS.c.NAME == bindparam("database", type_=String),
-        DBS.c.CTLG_NAME == bindparam("catalog", type_=String),
-        TBLS.c.TBL_NAME == bindparam("name", type_=String),
-    )
+_OF_DATABASE = _SELECT.where(
+    DBS.c.NAME == bindparam("database", type_=String),
+    DBS.c.CTLG_NAME == bindparam("catalog", type_=String),
 )
+_ONE = ListingSql(lambda _: _OF_DATABASE.where(TBLS.c.TBL_NAME == bindparam("name", type_=String)))
 """Made once, because clients ask for a table before nearly everything else."""
+_NAMED = ListingSql(lambda _: _OF_DATABASE.where(is_among_texts(TBLS.c.TBL_NAME, "names")))
+"""On PostgreSQL, of many at once, as the cleaner does."""
 
 
 def find_table(
@@ -144,14 +145,19 @@ def find_tables(
     tables = [
         stored
         for piece in batches(list(dict.fromkeys(names)))
-        for stored in _records(
-            connection,
-            connection.execute(
-                _SELECT.where(_in(database, catalog), TBLS.c.TBL_NAME.in_(piece))
-            ).all(),
-        )
+        for stored in _records(connection, _rows_named(connection, database, catalog, piece))
     ]
     return tuple(sorted(tables, key=lambda stored: stored.table.name))
+
+
+def _rows_named(
+    connection: Connection, database: str, catalog: str, names: Sequence[str]
+) -> Sequence[Row[Any]]:
+    if not is_postgresql(connection):
+        is_named = TBLS.c.TBL_NAME.in_(names)
+        return connection.execute(_SELECT.where(_in(database, catalog), is_named)).all()
+    given = texts_text(names)
+    return _NAMED.named(connection, database=database, catalog=catalog, names=given)
 
 
 def table_names(

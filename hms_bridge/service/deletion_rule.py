@@ -9,7 +9,7 @@ roots: people have external tables anywhere; what lies there is only never delet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import is_below, is_inside, parse_uri
@@ -26,10 +26,10 @@ SETTING = "hms.bridge.deletion.roots"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeletionRule:
-    """``real_place`` gives the place that a location leads to once links are followed."""
+    """``real_places`` gives the places that locations lead to once links are followed."""
 
     roots: WarehouseRoots
-    real_place: Callable[[str], str]
+    real_places: Callable[[Iterable[str]], dict[str, str]]
 
     def roots_of(self, connection: Connection, wanted: Sequence[str]) -> dict[str, str]:
         """Of the places those that lie below an allowed root, and that."""
@@ -64,8 +64,10 @@ class DeletionRule:
         """The same of directories of several owners."""
         of_owners = places.strangers_of_each(connection, asked)
         for strangers, (wanted, owner) in zip(of_owners, asked, strict=True):
-            real = {place: self.real_place(place) for place in wanted}
-            led = {place: to for place, to in real.items() if not is_below(place, to)}
+            real = self.real_places(wanted)
+            led = {
+                place: to for place, to in real.items() if place != to and not is_below(place, to)
+            }
             behind = places.strangers(connection, list(led.values()), owner) if led else {}
             for place, to in led.items():
                 if to in behind:
@@ -75,14 +77,17 @@ class DeletionRule:
     def holder(self, connection: Connection, place: str) -> str | None:
         """The table or partition with which a place may be deleted, because it lies in its
         directory; links on the way to either are followed."""
-        real = self.real_place(place)
+        real = self._real_place(place)
         owner = places.holder(connection, [place, real])
         if owner is None and parse_uri(real).file_system[0] == "file":
             local = places.on_local_disks(connection)
             owner = next(
-                (tenant for tenant in local if is_below(real, self.real_place(tenant.place))), None
+                (tenant for tenant in local if is_below(real, self._real_place(tenant.place))), None
             )
         return None if owner is None else places.shown(connection, owner)
+
+    def _real_place(self, place: str) -> str:
+        return self.real_places([place])[place]
 
     def require_alone(
         self, connection: Connection, owner: Owner, *directories: str, what: str = "moved"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from changemanager.containment import RealPaths
 from changemanager.durable import settle_names
 from changemanager.errors import LocationError
 from changemanager.filesystem.volume import FileKind, Placement
@@ -66,16 +67,19 @@ class Directories:
         """Everything below a place, as it is now."""
         return list_tree(self._resolve(uri))
 
-    def real_place(self, uri: str) -> str:
-        """Where a location leads to once links are followed; itself where there are none."""
+    def real_places(self, uris: Iterable[str]) -> dict[str, str]:
+        """Where locations lead to once links are followed; themselves where there are none."""
+        known = RealPaths()
+        return {uri: self._real_place(uri, known) for uri in uris}
+
+    def _real_place(self, uri: str, known: RealPaths) -> str:
         try:
             parsed = parse_uri(uri)
         except LocationError:
             return uri
         if parsed.file_system[0] != "file":
             return uri
-        place = self._resolve(uri)
-        return f"{parsed.prefix}{place.volume.real_path(place.path)}"
+        return f"{parsed.prefix}{known.of_any(self._resolve(uri))}"
 
     def write_file(self, uri: str, path: str, content: bytes) -> None:
         """A small new file below a directory, whole and on the disk; nothing if it is there."""

@@ -46,7 +46,7 @@ class WarehouseFiles:
         self._directories = directories
         self._is_known = is_known
         self._archive = archive
-        self.rule = DeletionRule(roots=roots, real_place=directories.real_place)
+        self.rule = DeletionRule(roots=roots, real_places=directories.real_places)
 
     @property
     def cmroot(self) -> str | None:

@@ -104,12 +104,14 @@ def aborted_since(
 
     The transactions that took over a replication source's aborted write ids say nothing of files.
     """
-    txns = _ABORTED_TXNS.read_later(connection)
+    tables = [TableName.parse(name.lower()) for name in full_table_names]
+    opened = {TxnId(txn_id): opened_ms for txn_id, opened_ms in _ABORTED_TXNS.all(connection)}
+    if not opened:  # nor is any write id aborted: no table need be looked at
+        return (AbortedSince(txns={}, write_ids={}),) * len(tables)
     owned = [
         _ABORTED_WRITES.read_later(connection, database=table.database, table=table.table)
-        for table in map(TableName.parse, map(str.lower, full_table_names))
+        for table in tables
     ]
-    opened = {TxnId(txn_id): opened_ms for txn_id, opened_ms in txns.rows}
     return tuple(
         AbortedSince(
             txns=opened,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from changemanager.config import ChangeManagerConfig
-from changemanager.containment import require_contained
+from changemanager.containment import RealPaths, require_contained
 from changemanager.errors import LocationError, PathNotContainedError
 from changemanager.location import FsspecResolver
 from changemanager.recycle import RecycleKind
@@ -102,3 +103,19 @@ def test_the_trash_lies_outside_the_cmroot(tmp_path: Path) -> None:
     )
     with pytest.raises(PathNotContainedError, match="must not hold one another"):
         world.start()
+
+
+def test_real_paths_are_those_of_the_system(tmp_path: Path) -> None:
+    """Whatever is there, and on the way to it: links, links to links, and what is not there."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "up").symlink_to("..")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    (tmp_path / "second").symlink_to("link")
+    (tmp_path / "nowhere").symlink_to("missing")
+    (tmp_path / "round").symlink_to("round")
+    known = RealPaths()
+    names = ("a", "a/b", "link", "link/b", "second", "second/b/up", "second/b/up/x", "nowhere")
+    for name in (*names, "nowhere/x", "round", "round/x", "missing", "missing/x"):
+        path = str(tmp_path / name)
+        assert known.of_any(RESOLVE(path)) == os.path.realpath(path), name
+    assert known.of_any(RESOLVE("/")) == "/"

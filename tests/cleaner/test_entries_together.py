@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from changemanager.manifest import LEASE_MS, ArchiveIntent, IntentState
+from cleaner import daemon
 from cleaner.daemon import Cleaner, make_cleaner
 from cleaner.handlers import acid_cleaning
 from cleaner.plan import CleaningState
@@ -246,10 +247,11 @@ def test_who_lost_a_lease_records_nothing(tmp_path: Path) -> None:
     assert leases.lease_owner(cleaning_lease("db", "c")) == "another"
 
 
-def test_of_many_entries_a_few_are_at_work(tmp_path: Path) -> None:
+def test_of_many_entries_a_few_are_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one table each has its own directory; more than go at once come in the next round."""
+    monkeypatch.setattr(daemon, "ENTRIES_AT_ONCE", 3)
     world = CleaningWorld(tmp_path, is_partitioned=True, is_source=False)
-    parts = [world.add_partition("t", f"{number:02d}") for number in range(18)]
+    parts = [world.add_partition("t", f"{number:02d}") for number in range(5)]
     entries: list[Compaction] = []
     for part in parts:
         world.write(part)

@@ -220,10 +220,34 @@ def test_a_partition_in_a_directory_of_its_own_table_leaves_the_others(world: Gu
     assert (place / "p=0" / "file").exists()
 
 
+@pytest.mark.parametrize("kind", ["location", "managed_location"])
+def test_the_directory_of_a_database_is_taken_along_by_no_table(
+    world: GuardedWorld, kind: str
+) -> None:
+    """Neither of its two."""
+    place = world.home / "t" / "other.db"
+    world.metastore.create_database(Database(name="other", **{kind: f"file:{place}"}))
+    (place / "file").write_text("mine")
+    with pytest.raises(InvalidOperationError, match="database other lies in it too"):
+        world.metastore.truncate_table("db", "t")
+    world.metastore.drop_table("db", "t")
+    assert (place / "file").exists()
+
+
 def test_a_link_into_the_directory_of_another_is_followed(world: GuardedWorld) -> None:
     inside = filled(world.home / "t" / "x")
     (world.home / "link").symlink_to(world.home / "t")
     world.table("sly", world.home / "link" / "x")
+    with pytest.raises(InvalidOperationError, match="it lies in the directory of table t"):
+        world.metastore.truncate_table("db", "sly")
+    world.metastore.drop_table("db", "sly")
+    assert (inside / "file").exists()
+
+
+def test_a_directory_that_is_a_link_itself_is_followed(world: GuardedWorld) -> None:
+    inside = filled(world.home / "t" / "x")
+    (world.home / "link").symlink_to(inside)
+    world.table("sly", world.home / "link")
     with pytest.raises(InvalidOperationError, match="it lies in the directory of table t"):
         world.metastore.truncate_table("db", "sly")
     world.metastore.drop_table("db", "sly")

@@ -97,8 +97,9 @@ TABLE = (
     Sent("mark_compacted", 1, 1, "the entry"),
     Sent("target_marks", 1, 1, "the table, with its directory and whether a rename moves it"),
     Sent(
-        "cleaning_views", 8, 8,
-        "the watermark in two; one snapshot; highest, rows; entries; aborted ones, their write ids",
+        "cleaning_views", 7, 7,
+        "the watermark in two; one snapshot; highest, rows; entries; aborted ones (if there are "
+        "any, their write ids)",
     ),
     Sent("mark_cleanings_started", 1, 1, "the entry"),
     Sent(

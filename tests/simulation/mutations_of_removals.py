@@ -230,4 +230,27 @@ OF_REMOVALS = (
         test="tests/service/test_bound_deletions.py::"
         "test_a_file_that_a_cleaner_archived_meanwhile_goes_with_the_drop",
     ),
+    Mutation(
+        name="a directory that is a link itself is taken for one that is none",
+        file="changemanager/containment.py",
+        old="        if place.parent == place or place.volume.is_link(place.path):\n",
+        new="        if place.parent == place:\n",
+        test="tests/service/test_allowed_deletions.py::"
+        "test_a_directory_that_is_a_link_itself_is_followed",
+    ),
+    Mutation(
+        name="the managed directory of a database is nobody's",
+        file="hms_bridge/catalog/places.py",
+        old="_at_or_below(column, count) for column in _DATABASE_PLACES)",
+        new="_at_or_below(column, count) for column in _DATABASE_PLACES[:1])",
+        test="tests/service/test_allowed_deletions.py::"
+        "test_the_directory_of_a_database_is_taken_along_by_no_table",
+    ),
+    Mutation(
+        name="of several tables a move of one is not seen",
+        file="hms_bridge/catalog/target_marks.py",
+        old="_of_table(TBLS.c.SD_ID, TBLS.c.TBL_NAME)",
+        new='_of_table(TBLS.c.SD_ID, "")',
+        test="tests/service/test_target_marks.py",
+    ),
 )
