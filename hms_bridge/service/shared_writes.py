@@ -176,10 +176,14 @@ class SharedWrites(Generic[S]):
         # An interrupt would leave the others to wait for a thread that is not there.
         if threading.current_thread() is threading.main_thread():
             return False
-        if not waits_in_gathering(self._turns, step):
-            self._turns.take(step)
-        if step.refusal is not None:
-            raise step.refusal
+        try:
+            if not waits_in_gathering(self._turns, step):
+                self._turns.take(step)
+            if step.refusal is not None:
+                raise step.refusal
+        except CommitUnknownError:
+            stay_in_gathering()
+            raise
         if step.is_done:
             stay_in_gathering()
         return step.is_done
