@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Protocol
 
 from greenlet import getcurrent, greenlet
@@ -87,8 +88,9 @@ class Gathering:
     def take(self) -> None:
         """Have done together what the first of them wait for, and let each go on."""
         together = self._waiting[0].together
-        waiting = self._waiting[: together.size_max]
-        del self._waiting[: together.size_max]
+        first = self._waiting[: together.size_max]
+        waiting = list(takewhile(lambda each: each.together is together, first))
+        del self._waiting[: len(waiting)]
         error: Exception | None = None
         try:
             together.take_all([each.work for each in waiting])
