@@ -215,6 +215,21 @@ def test_those_of_a_thread_share_with_those_of_other_threads() -> None:
     assert batches == [["first"], ["a", "b", "c"], ["d", "e", "f"]], "never a part of one's works"
 
 
+def test_as_many_as_of_late_wait_for_nobody_and_fewer_do() -> None:
+    batches: list[int] = []
+    turns = SharedTurns[str](
+        lambda works: batches.append(len(works)),
+        size_max=8,
+        patience_seconds=30.0,
+        company_seconds=20.0,
+    )
+    assert turns.seconds_for_company(1) == 0
+    turns.take_all(("a", "b", "c"))
+    assert [turns.seconds_for_company(number) for number in (1, 2, 3)] == [20.0, 20.0, 0.0]
+    turns.take_all(("a",))  # whoever calls it has waited
+    assert batches == [3, 1]
+
+
 # -- with a database
 
 
