@@ -89,18 +89,18 @@ class Gathering:
         """Have done together what the first of them wait for, and let each go on."""
         together = self._waiting[0].together
         first = self._waiting[: together.size_max]
-        waiting = list(takewhile(lambda each: each.together is together, first))
+        waiting = list(takewhile(lambda call: call.together is together, first))
         del self._waiting[: len(waiting)]
         error: Exception | None = None
         try:
-            together.take_all([each.work for each in waiting])
+            together.take_all([call.work for call in waiting])
         except Exception as failure:
             error = failure
-        for each in waiting:
+        for call in waiting:
             if error is not None and len(waiting) == 1:
-                self._look(each.place, each.place.throw(error))
+                self._look(call.place, call.place.throw(error))
             else:
-                self._look(each.place, each.place.switch())
+                self._look(call.place, call.place.switch())
 
     def _look(self, place: _Place, asked: tuple[Together, Any] | None) -> None:
         """What a call waits for, which has stopped; None where it has ended."""

@@ -90,6 +90,15 @@ def test_a_call_of_a_guest_is_no_idle_time() -> None:
         assert served.beat(guest) == CROWD
 
 
+def _counts_of_guests(served: Served) -> Iterator[int]:
+    """For as long as one would stay there at most."""
+    assert served.server._crowd is not None
+    deadline = time.monotonic() + 2 * crowd_of_server.PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        yield len(served.server._crowd._guests)
+        time.sleep(0.002)
+
+
 def test_a_crowd_that_is_held_up_lets_go_who_waits_for_nothing(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,11 +120,21 @@ def test_a_crowd_that_is_held_up_lets_go_who_waits_for_nothing(
         idle.send(GET_DATABASE)
         assert idle.answer()[2].success.name == "db"
         with RawClient(served.server.port) as new:
-            assert [served.beat(new) for _ in range(2 * STREAK)] == [OWN] * 2 * STREAK
+            for _ in range(2):
+                assert [served.beat(new) for _ in range(STREAK)] == [OWN] * STREAK
+                assert max(_counts_of_guests(served)) == 1, "nobody comes to one that is held up"
             go_on.set()
             assert held.answer()[1] == TMessageType.REPLY
             for client in (held, idle, sending, new):
                 wait_until(lambda client=client: served.beat(client) == CROWD)  # type: ignore[misc]
+
+
+def test_who_is_idle_for_long_stays(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The crowd's thread waits for its clients, as it should; nothing holds it up."""
+    monkeypatch.setattr(crowd_of_server, "PATIENCE_SECONDS", 0.5)
+    with served.guest() as client:
+        time.sleep(1.5)
+        assert served.beat(client) == CROWD
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
