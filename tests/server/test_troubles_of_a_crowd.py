@@ -39,15 +39,17 @@ def test_what_is_no_message_ends_its_connection_only(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     with served.guest() as other, caplog.at_level(logging.WARNING):
-        for broken in (b"GET / HTTP/1.1\r\n\r\n", heartbeat()[:-20] + b"\xff" * 40):
+        answer = b"\x80\x01\x00\x02" + heartbeat()[4:]
+        for broken in (b"GET / HTTP/1.1\r\n\r\n", heartbeat()[:-20] + b"\xff" * 40, answer):
             with served.guest() as client:
                 client.send(broken)
                 client.socket.settimeout(10)
                 while client.socket.recv(1000):
                     pass
             assert served.beat(other) == CROWD
-        assert caplog.text.count("connection closed: ") == 2
+        assert caplog.text.count("connection closed: ") == 3
         assert "use a thrift:// address there" in caplog.text
+        assert "a message of kind 2" in caplog.text
         wait_until(lambda: len(served.server._connections) == 1)
 
 
