@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from thrift.Thrift import TMessageType
 
+from hms_bridge.config.settings import ServerSettings
 from hms_bridge.gathering import waits_in_gathering
 from hms_bridge.server import crowd as crowd_of_server
 from hms_bridge.server.crowd import STREAK
@@ -121,6 +122,21 @@ def test_what_does_not_fit_of_an_answer_is_sent_when_there_is_room(served: Serve
         assert [served.beat(other) for _ in range(10)] == [CROWD] * 10
         ids = _long_answer(client)
         assert (ids[0], ids[-1], len(ids)) == (1, MANY, MANY)
+        client.send(opening())
+        assert opened(client) == [MANY + 1]
+        for _ in range(STREAK - 1):
+            assert served.beat(client) == OWN
+        client.send(GET_DATABASE)
+        assert client.answer()[2].success.name == "db", "nothing is sent twice"
+
+
+def test_who_took_a_long_answer_has_all_time_for_its_next_call() -> None:
+    served = Served(ServerSettings(message_timeout_ms=2000))
+    with served.server, served.guest() as client:
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        client.send(opening(MANY))
+        assert len(_long_answer(client)) == MANY
+        time.sleep(2.2)
         client.send(opening())
         assert opened(client) == [MANY + 1]
 
