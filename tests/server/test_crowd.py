@@ -88,7 +88,8 @@ def test_half_a_message_holds_nobody_up(served: Served) -> None:
             assert served.beat(other) == CROWD
             client.send(message[length:])
             assert client.answer()[1] == TMessageType.REPLY
-            wait_until(lambda: served.beat(client) == CROWD)
+            streak = [served.beat(client) for _ in range(STREAK)]
+            assert streak == [OWN] * (STREAK - 1) + [CROWD], "it was one of its own"
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1, 4096, 200_000])
