@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Protocol
 
 from greenlet import getcurrent, greenlet
@@ -87,18 +88,19 @@ class Gathering:
     def take(self) -> None:
         """Have done together what the first of them wait for, and let each go on."""
         together = self._waiting[0].together
-        waiting = self._waiting[: together.size_max]
-        del self._waiting[: together.size_max]
+        first = self._waiting[: together.size_max]
+        waiting = list(takewhile(lambda call: call.together is together, first))
+        del self._waiting[: len(waiting)]
         error: Exception | None = None
         try:
-            together.take_all([each.work for each in waiting])
+            together.take_all([call.work for call in waiting])
         except Exception as failure:
             error = failure
-        for each in waiting:
+        for call in waiting:
             if error is not None and len(waiting) == 1:
-                self._look(each.place, each.place.throw(error))
+                self._look(call.place, call.place.throw(error))
             else:
-                self._look(each.place, each.place.switch())
+                self._look(call.place, call.place.switch())
 
     def _look(self, place: _Place, asked: tuple[Together, Any] | None) -> None:
         """What a call waits for, which has stopped; None where it has ended."""

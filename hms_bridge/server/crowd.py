@@ -33,13 +33,12 @@ _log = logging.getLogger(__name__)
 STREAK = 4
 """After so many calls in a row that can be done together a connection joins the crowd."""
 
-STREAK_OF_LONERS = 1024
+STREAK_OF_LONERS = 64
 """The same, after a call that could not be done here: where one cannot, the next ones cannot."""
 
 PATIENCE_SECONDS = 2.0
 """How long the crowd's thread may take for what lies between two looks at its clients."""
 
-_STOP_SECONDS = 10.0
 _HAS_EPOLL = hasattr(select, "epoll")
 _EVENTS = select.EPOLLIN | select.EPOLLET | select.EPOLLRDHUP if _HAS_EPOLL else 0
 
@@ -82,6 +81,7 @@ class Crowd:
         self._lock = threading.Lock()
         self._guests: dict[int, Guest] = {}
         self._thread: threading.Thread | None = None
+        self._is_watched = False
         self._over = threading.Event()
         self._is_stuck = False
         self._busy_since: float | None = None
@@ -96,31 +96,51 @@ class Crowd:
         with self._lock:
             if self._over.is_set() or self._is_stuck or not _HAS_EPOLL:
                 return
-            if self._thread is None:
-                self._start()
             guest.is_busy = guest.has_more = False
-            self._arrivals.register(guest.number, _EVENTS)
+            try:
+                if self._thread is None:
+                    self._start()
+                self._arrivals.register(guest.number, _EVENTS)
+            # No threads or descriptors are left, or its client is gone: its own thread will see.
+            except (OSError, RuntimeError) as error:
+                _log.debug("a connection stays with its own thread: %s", error)
+                guest.calls_to_join = STREAK_OF_LONERS
+                return
             self._guests[guest.number] = guest
         guest.called.acquire()
         if guest.is_lost:
             raise TTransportException(TTransportException.UNKNOWN, "the connection was given up")
 
-    def close(self) -> None:
-        """Everybody leaves."""
+    def close(self, seconds: float) -> None:
+        """Everybody leaves; who has a call under way, after it. Waits so long at most."""
         with self._lock:
             self._over.set()
         if self._thread is not None:
-            with suppress(OSError):  # the thread may have ended
+            with suppress(OSError):  # it may be over already
                 self._rope.send(b".")
-            self._thread.join(_STOP_SECONDS)
+            self._thread.join(seconds)
 
     def _start(self) -> None:
+        """Begin anew where an earlier attempt failed. The watch is first: without it nobody would
+        be let go whom the crowd's thread holds up."""
+        if not self._is_watched:
+            threading.Thread(target=self._watch, name="thrift-crowd-watch", daemon=True).start()
+            self._is_watched = True
         self._bell, self._rope = socket.socketpair()
         self._arrivals = select.epoll()
         self._arrivals.register(self._bell.fileno(), select.EPOLLIN)
-        self._thread = threading.Thread(target=self._run, name="thrift-crowd", daemon=True)
-        self._thread.start()
-        threading.Thread(target=self._watch, name="thrift-crowd-watch", daemon=True).start()
+        thread = threading.Thread(target=self._run, name="thrift-crowd", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            self._put_away()
+            raise
+        self._thread = thread
+
+    def _put_away(self) -> None:
+        self._arrivals.close()
+        self._bell.close()
+        self._rope.close()
 
     def _run(self) -> None:
         gathering = Gathering()
@@ -134,9 +154,7 @@ class Crowd:
             with self._lock:
                 self._over.set()
             self._empty(with_busy=True)
-            self._arrivals.close()
-            self._bell.close()
-            self._rope.close()
+            self._put_away()
 
     def _turn(self, gathering: Gathering) -> None:
         with self._lock:
@@ -145,8 +163,8 @@ class Crowd:
         came = self._arrivals.poll(seconds)
         now = self._busy_since = time.monotonic()
         was_empty = not len(gathering)
-        for number, _ in came:
-            self._come(number, gathering)
+        for number, what in came:
+            self._come(number, gathering, is_end=bool(what & ~select.EPOLLIN))
         if not len(gathering):
             return
         if was_empty:
@@ -154,8 +172,8 @@ class Crowd:
         if not gathering.seconds_for_company or time.monotonic() >= self._company_until:
             gathering.take()
 
-    def _come(self, number: int, gathering: Gathering) -> None:
-        """Something has arrived."""
+    def _come(self, number: int, gathering: Gathering, *, is_end: bool) -> None:
+        """Something has arrived. ``is_end``: and nothing will after it, which is said but once."""
         with self._lock:
             guest = self._guests.get(number)
             if guest is None or guest.is_busy:
@@ -165,7 +183,7 @@ class Crowd:
             guest.is_busy = True
         try:
             guest.turns.rest()
-            guest.has_more = guest.stream.arrive()
+            guest.has_more = guest.stream.arrive() or is_end
             answering = self._begin(guest.stream, guest.turns)
         except BlockingIOError:
             guest.is_busy = False
@@ -208,7 +226,7 @@ class Crowd:
 
     def _release(self, guest: Guest) -> None:
         """It is its own thread's again, with what has arrived and is not answered."""
-        with suppress(OSError):  # its client may have left
+        with suppress(OSError, ValueError):  # its client may have left; all may be over
             self._arrivals.unregister(guest.number)
         guest.stream.rewind()
         guest.calls_to_join = max(guest.calls_to_join, STREAK)

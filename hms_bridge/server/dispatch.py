@@ -83,7 +83,8 @@ class Dispatcher:
             while is_open:
                 stream.limit_time(None)
                 turns.rest()
-                if crowd is not None and guest.calls_to_join <= 0:
+                # What has been read already is nothing that the crowd would hear of.
+                if crowd is not None and guest.calls_to_join <= 0 and not stream.has_rest:
                     self._join(crowd, guest)
                 stream.wait()
                 turns.rest()

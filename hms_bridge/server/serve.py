@@ -241,7 +241,7 @@ class MetastoreServer:
             if connection.thread is not threading.current_thread():
                 connection.thread.join(max(0.0, deadline - time.monotonic()))
         if self._crowd is not None:
-            self._crowd.close()
+            self._crowd.close(max(0.0, deadline - time.monotonic()))
 
     def __enter__(self) -> MetastoreServer:
         self.start()

@@ -180,10 +180,14 @@ class SharedWrites(Generic[S]):
 
         Raises what it was refused with.
         """
-        if not waits_in_gathering(self._turns, step):
-            self._turns.take(step)
-        if step.refusal is not None:
-            raise step.refusal
+        try:
+            if not waits_in_gathering(self._turns, step):
+                self._turns.take(step)
+            if step.refusal is not None:
+                raise step.refusal
+        except CommitUnknownError:
+            stay_in_gathering()
+            raise
         if step.is_done:
             stay_in_gathering()
         return step.is_done

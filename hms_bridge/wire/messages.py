@@ -105,10 +105,12 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     def arrive(self) -> bool:
         """In place of :meth:`wait`, for what has come: whether there may be more of it. Until it is
-        settled or rewound nothing waits for more, which is a NotAllHereError.
+        settled or rewound nothing waits for more, which is a NotAllHereError. No limit of time may
+        be set: a socket that has one waits, whatever it is asked.
 
         Raises TTransportException if the stream has ended, BlockingIOError if nothing has come.
         """
+        self._limit_wait()
         came = self._socket.recv(_READ_AHEAD_BYTES, socket.MSG_DONTWAIT)
         if not came:
             raise TTransportException(

@@ -19,6 +19,9 @@ from tests.simulation.mutation import Mutation
 
 _QUEUE = "tests/service/test_shared_turns.py::"
 _SHARED = "tests/service/test_shared_writes.py::"
+_GATHERED = "tests/service/test_gathering.py::"
+_CROWD = "tests/server/test_crowd.py::"
+_TROUBLES = "tests/server/test_troubles_of_a_crowd.py::"
 
 OF_TURNS = (
     Mutation(
@@ -101,5 +104,61 @@ OF_TURNS = (
         old="        return threading.current_thread() is not threading.main_thread()\n",
         new="        return True\n",
         test=f"{_SHARED}test_the_main_thread_shares_nothing",
+    ),
+    Mutation(
+        name="a call that has committed something is made again from its start",
+        file="hms_bridge/service/shared_writes.py",
+        old="        if step.is_done:\n            stay_in_gathering()\n",
+        new="",
+        test=f"{_GATHERED}test_who_is_done_goes_on_here_with_what_shares_nothing",
+    ),
+    Mutation(
+        name="a call whose commit may have happened is made again from its start",
+        file="hms_bridge/service/shared_writes.py",
+        old="            stay_in_gathering()\n            raise\n",
+        new="            raise\n",
+        test=f"{_GATHERED}test_a_commit_whose_answer_is_lost_is_answered_and_never_made_again",
+    ),
+    Mutation(
+        name="what waits for the database alone holds up the calls of a whole crowd",
+        file="hms_bridge/backend/retry.py",
+        old="    leave_gathering()\n\n",
+        new="",
+        test=f"{_GATHERED}test_what_shares_nothing_leaves_before_it_has_done_anything",
+    ),
+    Mutation(
+        name="who joins the crowd forgets what its own thread has read already",
+        file="hms_bridge/server/dispatch.py",
+        old=" and not stream.has_rest:\n",
+        new=":\n",
+        test=f"{_CROWD}test_several_messages_of_one_segment_are_answered_in_their_order",
+    ),
+    Mutation(
+        name="a message of a crowd that was answered is answered again",
+        file="hms_bridge/server/crowd.py",
+        old="            stream.settle()\n",
+        new="",
+        test=f"{_CROWD}test_several_messages_of_one_segment_are_answered_in_their_order",
+    ),
+    Mutation(
+        name="half a message that the crowd has read is lost to its own thread",
+        file="hms_bridge/server/crowd.py",
+        old="        guest.stream.rewind()\n",
+        new="",
+        test=f"{_CROWD}test_half_a_message_holds_nobody_up",
+    ),
+    Mutation(
+        name="a client that takes no answers holds up a whole crowd",
+        file="hms_bridge/wire/messages.py",
+        old="        self._limit_wait()\n        came =",
+        new="        came =",
+        test=f"{_CROWD}test_who_takes_no_answers_holds_nobody_up",
+    ),
+    Mutation(
+        name="a crowd whose thread is held up holds up who waits for nothing",
+        file="hms_bridge/server/crowd.py",
+        old="            if self._is_stuck:\n                self._empty(with_busy=False)\n",
+        new="",
+        test=f"{_TROUBLES}test_a_crowd_that_is_held_up_lets_go_who_waits_for_nothing",
     ),
 )
