@@ -27,7 +27,7 @@ from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.shared_turns import SharedTurns
 from hms_bridge.service.shared_writes import Place, Rank
-from hms_bridge.service.unit_of_work import UnitOfWork
+from hms_bridge.service.unit_of_work import Turn, UnitOfWork
 from tests.conformance import objects
 from tests.conformance.objects import commit, events_after, open_txn, write_id
 from tests.support.databases import fresh_url
@@ -371,16 +371,19 @@ def test_one_that_cannot_be_done_with_others_leaves_and_they_do_not(
     def refused(_: UnitOfWork) -> None:
         raise MetaError("no")
 
+    def locks() -> Turn[None]:
+        return Place(Rank.LOCK), None
+
     write = metastore._transactions.write
     outcomes = gathered(
         lambda: open_txn(metastore),
-        lambda: write(fault, Place(Rank.LOCK)),
-        lambda: write(refused, Place(Rank.LOCK)),
+        lambda: write(fault, locks),
+        lambda: write(refused, locks),
     )
     assert outcomes[:2] == [1, LEFT]
     assert isinstance(outcomes[2], MetaError)
     with pytest.raises(ZeroDivisionError):
-        write(fault, Place(Rank.LOCK))
+        write(fault, locks)
     assert list(states(metastore)) == [1]
 
 
