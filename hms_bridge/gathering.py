@@ -12,12 +12,15 @@ only as long as nothing that it did has come to stay; from then on it goes on he
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Protocol
 
 from greenlet import getcurrent, greenlet
+
+_log = logging.getLogger(__name__)
 
 
 class Together(Protocol):
@@ -26,21 +29,28 @@ class Together(Protocol):
     size_max: int
 
     def take_all(self, works: Sequence[Any]) -> None:
-        """Of so many at most. Raises what went wrong where it was given a single one."""
+        """Of ``size_max`` at most. What it raises, a single one hears; of several nobody does."""
 
     def seconds_for_company(self, count: int) -> float:
         """How long so many are to wait for others."""
 
 
 class LeftGatheringError(BaseException):
-    """This call cannot be made here, and has done nothing. No Exception: whoever answers for any
-    fault of a call is not to answer for this."""
+    """This call cannot be made here, and has done nothing. ``has_waited``: it was tried with
+    others, and may be another time. No Exception: whoever answers for any fault of a call is not to
+    answer for this."""
+
+    def __init__(self, *, has_waited: bool) -> None:
+        super().__init__()
+        self.has_waited = has_waited
 
 
-class _Place(greenlet):
+class _Seat(greenlet):
     """Where one call is made after the other: a new greenlet takes memory from the system.
-    ``has_done``: whether something that the call did has come to stay."""
+    ``has_waited``: whether the call was done with others, or tried to be; ``has_done``: whether
+    something that it did has come to stay."""
 
+    has_waited = False
     has_done = False
 
     def __init__(self, parent: greenlet) -> None:
@@ -49,14 +59,15 @@ class _Place(greenlet):
     def _make_each(self, call: Callable[[], None]) -> None:
         assert self.parent is not None
         while True:
-            self.has_done = False
+            self.has_waited = self.has_done = False
             call()
+            del call  # and its client with it
             call = self.parent.switch(None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    place: _Place
+    seat: _Seat
     together: Together
     work: Any
 
@@ -66,7 +77,7 @@ class Gathering:
 
     def __init__(self) -> None:
         self._waiting: list[_Waiting] = []
-        self._free: list[_Place] = []
+        self._free: list[_Seat] = []
         self._thread_part = getcurrent()
 
     def __len__(self) -> int:
@@ -74,9 +85,10 @@ class Gathering:
         return len(self._waiting)
 
     def begin(self, call: Callable[[], None]) -> None:
-        """Make a call, until it waits, or ends. It must not raise anything."""
-        place = self._free.pop() if self._free else _Place(self._thread_part)
-        self._look(place, place.switch(call))
+        """Make a call, until it waits, or ends. It must not raise anything, so it sees to a
+        LeftGatheringError itself."""
+        seat = self._free.pop() if self._free else _Seat(self._thread_part)
+        self._look(seat, seat.switch(call))
 
     @property
     def seconds_for_company(self) -> float:
@@ -94,43 +106,47 @@ class Gathering:
         error: Exception | None = None
         try:
             together.take_all([call.work for call in waiting])
+        # The border: what was not done, each does by itself, and hears what is wrong.
         except Exception as failure:
             error = failure
+            if len(waiting) > 1:
+                _log.exception("what came together was not done so")
         for call in waiting:
             if error is not None and len(waiting) == 1:
-                self._look(call.place, call.place.throw(error))
+                self._look(call.seat, call.seat.throw(error))
             else:
-                self._look(call.place, call.place.switch())
+                self._look(call.seat, call.seat.switch())
 
-    def _look(self, place: _Place, asked: tuple[Together, Any] | None) -> None:
+    def _look(self, seat: _Seat, asked: tuple[Together, Any] | None) -> None:
         """What a call waits for, which has stopped; None where it has ended."""
         if asked is None:
-            self._free.append(place)
+            self._free.append(seat)
         else:
-            self._waiting.append(_Waiting(place, *asked))
+            self._waiting.append(_Waiting(seat, *asked))
 
 
-def waits_in_gathering(together: Together, work: Any) -> bool:
+def do_in_gathering(together: Together, work: Any) -> bool:
     """Let work of this call be done with that of others; true when that was tried. False, at once,
     where this is no call of a gathering. Raises what ``take_all`` does."""
-    place = getcurrent()
-    if not isinstance(place, _Place):
+    seat = getcurrent()
+    if not isinstance(seat, _Seat):
         return False
-    assert place.parent is not None
-    place.parent.switch((together, work))
+    assert seat.parent is not None
+    seat.has_waited = True
+    seat.parent.switch((together, work))
     return True
 
 
 def stay_in_gathering() -> None:
     """Something that this call did has come to stay: it is never made again."""
-    place = getcurrent()
-    if isinstance(place, _Place):
-        place.has_done = True
+    seat = getcurrent()
+    if isinstance(seat, _Seat):
+        seat.has_done = True
 
 
 def leave_gathering() -> None:
     """What comes next may take its time. Raises LeftGatheringError in a call of a gathering that
     has done nothing yet."""
-    place = getcurrent()
-    if isinstance(place, _Place) and not place.has_done:
-        raise LeftGatheringError
+    seat = getcurrent()
+    if isinstance(seat, _Seat) and not seat.has_done:
+        raise LeftGatheringError(has_waited=seat.has_waited)

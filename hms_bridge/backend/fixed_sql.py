@@ -163,12 +163,9 @@ class FixedSql:
         """As :meth:`later`, also without a transaction: for who looks at the answer himself."""
         return _run(connection, self, values, is_looked_at=True)
 
-    def _text(self, connection: Connection) -> _Text:
-        dialect = connection.dialect
-        key = (dialect.name, dialect.driver)
-        text = self._texts.get(key)
-        if text is None:
-            text = self._texts[key] = _Text(self.statement, dialect, self._columns)
+    def _make(self, dialect: Dialect) -> _Text:
+        text = _Text(self.statement, dialect, self._columns)
+        self._texts[dialect.name, dialect.driver] = text
         return text
 
 
@@ -428,7 +425,7 @@ def _run(
     is_looked_at: bool = False,
 ) -> Answer:
     dialect = connection.dialect
-    text = fixed._texts.get((dialect.name, dialect.driver)) or fixed._text(connection)
+    text = fixed._texts.get((dialect.name, dialect.driver)) or fixed._make(dialect)
     return _send(connection, text, values, is_looked_at=is_looked_at)
 
 

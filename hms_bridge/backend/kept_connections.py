@@ -56,7 +56,11 @@ class KeptConnections:
         connection = self._engine.connect()
         if isolation is None:
             return connection
-        return connection.execution_options(isolation_level=isolation)
+        try:
+            return connection.execution_options(isolation_level=isolation)
+        except BaseException:
+            connection.close()
+            raise
 
     def give(self, connection: Connection, isolation: _Isolation) -> None:
         """Back after a transaction that has come to its end, at the level at which it was taken."""

@@ -1,7 +1,7 @@
 """A table, or a partition of it, in as few columns as show that it is still the same.
 
 The cleaner asks before each few directories that it deletes, so these are fixed statements; tables
-of one database are asked about in one.
+of one database are asked about in one, but for MySQL.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def find_marks(connection: Connection, targets: Sequence[Target]) -> list[_Mark 
     tables = {name: _ask_tables(connection, name, some) for name, some in of_database.items()}
     parts = [_ask_partition(connection, target) for target in targets]
     marks = {
-        (database, row[0]): _mark(row)
+        (database, row[0].lower()): _mark(row)
         for database, answers in tables.items()
         for answer in answers
         for row in answer.rows

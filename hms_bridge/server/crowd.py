@@ -6,9 +6,12 @@ others anyway (:mod:`hms_bridge.gathering`), and to wake a thread for its part o
 than the part does. So that thread sleeps, and one reads the messages of all of them, has their
 calls done together, and sends the answers.
 
-It never waits for a client, nor alone for the database. What it cannot do at once is the sleeping
-thread's: any other call, half a message, what is no message at all, an answer that its client has
-no room for. Nor do the others wait if it waits itself: who has no call under way goes its own way.
+It never waits for a client, nor for the database but with what is done together: alone only where
+a call that has done something has more to do. What it cannot do at once is the sleeping thread's:
+any other call, half a message, what is no message at all, an answer that its client has no room
+for. If it is held up itself for a few seconds, who has no call under way goes its own way.
+
+Without epoll, which Linux has, each keeps to its own thread.
 """
 
 from __future__ import annotations
@@ -33,8 +36,8 @@ _log = logging.getLogger(__name__)
 STREAK = 4
 """After so many calls in a row that can be done together a connection joins the crowd."""
 
-STREAK_OF_LONERS = 64
-"""The same, after a call that could not be done here: where one cannot, the next ones cannot."""
+STREAK_OF_LONERS = 1024
+"""The same, after a call that is not even tried with others: where one is not, no next one is."""
 
 PATIENCE_SECONDS = 2.0
 """How long the crowd's thread may take for what lies between two looks at its clients."""
@@ -59,13 +62,17 @@ class Guest:
         self.calls_to_join = STREAK
         """How many more that can be done together, until it joins."""
         self.is_busy = False
+        """Whether a call of it is being made."""
         self.has_more = False
+        """Whether something may have come after the message that was read."""
         self.is_lost = False
+        """Whether nobody knows what its client has heard."""
         self.called = threading.Lock()
+        """Held until its own thread is to go on."""
         self.called.acquire()
 
     def count(self, *, is_gathered: bool) -> None:
-        """A call was made on its own thread."""
+        """A call was made on its own thread; ``is_gathered``: it might have been done here."""
         if is_gathered:
             self.calls_to_join -= 1
         else:
@@ -74,10 +81,10 @@ class Guest:
 
 class Crowd:
     """Those who are here, and the thread that reads them, which begins with the first of them.
-    ``begin`` reads a call that has arrived, without waiting; None where it is not for here."""
+    ``read`` reads a call that has arrived, without waiting; None where it is not for here."""
 
-    def __init__(self, begin: Callable[[MessageStream, Turns], Answering | None]) -> None:
-        self._begin = begin
+    def __init__(self, read: Callable[[MessageStream, Turns], Answering | None]) -> None:
+        self._read = read
         self._lock = threading.Lock()
         self._guests: dict[int, Guest] = {}
         self._thread: threading.Thread | None = None
@@ -112,7 +119,7 @@ class Crowd:
             raise TTransportException(TTransportException.UNKNOWN, "the connection was given up")
 
     def close(self, seconds: float) -> None:
-        """Everybody leaves; who has a call under way, after it. Waits so long at most."""
+        """Everybody leaves, once the calls that are under way are made. Waits so long at most."""
         with self._lock:
             self._over.set()
         if self._thread is not None:
@@ -126,8 +133,12 @@ class Crowd:
         if not self._is_watched:
             threading.Thread(target=self._watch, name="thrift-crowd-watch", daemon=True).start()
             self._is_watched = True
-        self._bell, self._rope = socket.socketpair()
         self._arrivals = select.epoll()
+        try:
+            self._bell, self._rope = socket.socketpair()
+        except OSError:
+            self._arrivals.close()
+            raise
         self._arrivals.register(self._bell.fileno(), select.EPOLLIN)
         thread = threading.Thread(target=self._run, name="thrift-crowd", daemon=True)
         try:
@@ -147,6 +158,8 @@ class Crowd:
         try:
             while not self._over.is_set():
                 self._turn(gathering)
+            while len(gathering):
+                gathering.take()
         # The border: all go on without it.
         except Exception:
             _log.exception("clients are no longer read by one thread")
@@ -184,11 +197,12 @@ class Crowd:
         try:
             guest.turns.rest()
             guest.has_more = guest.stream.arrive() or is_end
-            answering = self._begin(guest.stream, guest.turns)
+            answering = self._read(guest.stream, guest.turns)
         except BlockingIOError:
             guest.is_busy = False
             return
-        # The border: its own thread reads the same again, and says what is wrong with it.
+        # The border, and the way of half a message: its own thread reads the same again, waits for
+        # the rest, and says what is wrong with it.
         except Exception:
             answering = None
         if answering is None:
@@ -203,8 +217,8 @@ class Crowd:
             stream.settle()
             guest.turns.rest()
             guest.unsent = stream.send_now(message)
-        except LeftGatheringError:
-            guest.calls_to_join = STREAK_OF_LONERS
+        except LeftGatheringError as left:
+            guest.calls_to_join = STREAK if left.has_waited else STREAK_OF_LONERS
             self._give_back(guest)
             return
         # The border: whatever went wrong, the others go on. What its client heard, nobody knows.

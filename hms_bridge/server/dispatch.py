@@ -100,7 +100,7 @@ class Dispatcher:
         finally:
             stream.release()
 
-    def begin(self, stream: MessageStream, turns: Turns) -> Answering | None:
+    def read_gathered(self, stream: MessageStream, turns: Turns) -> Answering | None:
         """A call that is done together with others, read from what has arrived; None for any other.
         Raises what reading raises."""
         name, kind, sequence = stream.read_header()
@@ -114,6 +114,7 @@ class Dispatcher:
         return partial(self._make, stream, name, sequence, call, arguments)
 
     def _join(self, crowd: Crowd, guest: Guest) -> None:
+        """Until it is this thread's turn again; what the crowd could not send goes first."""
         crowd.join(guest)
         if guest.unsent:
             self._send(guest.stream, guest.turns, (guest.unsent,))

@@ -210,7 +210,7 @@ class MetastoreServer:
         """
         listener = listen(*self._address) if self._entrance is None else self._entrance.listener
         self._address = (self._address[0], listener.getsockname()[1])
-        self._crowd = Crowd(self._dispatcher.begin)
+        self._crowd = Crowd(self._dispatcher.read_gathered)
         self._door = Door(listener, self._entrance)
         self._door.note(0)
         self._acceptor = threading.Thread(

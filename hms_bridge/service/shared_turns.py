@@ -109,13 +109,18 @@ class SharedTurns(Generic[T]):
 
     def _greet(self) -> None:
         """The caller holds the lock."""
-        if self._all_here is not None and len(self._waiting) + 1 >= self._expected:
+        if self._all_here is not None and self._company() >= self._expected:
             self._all_here.release()
             self._all_here = None
 
+    def _company(self) -> int:
+        """How many pieces of work are here, with that of a single one who leads. The caller holds
+        the lock."""
+        return 1 + sum(len(place.works) for place in self._waiting)
+
     def _wait_for_company(self) -> None:
         with self._lock:
-            if self._company_seconds <= 0 or len(self._waiting) + 1 >= self._expected:
+            if self._company_seconds <= 0 or self._company() >= self._expected:
                 return
             all_here = self._all_here = threading.Lock()
             all_here.acquire()

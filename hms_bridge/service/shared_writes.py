@@ -29,7 +29,7 @@ from hms_bridge.errors import (
     MetastoreError,
     RetryableBackendError,
 )
-from hms_bridge.gathering import stay_in_gathering, waits_in_gathering
+from hms_bridge.gathering import do_in_gathering, stay_in_gathering
 from hms_bridge.service.shared_turns import SharedTurns
 
 SIZE_MAX = 32
@@ -181,7 +181,7 @@ class SharedWrites(Generic[S]):
         Raises what it was refused with.
         """
         try:
-            if not waits_in_gathering(self._turns, step):
+            if not do_in_gathering(self._turns, step):
                 self._turns.take(step)
             if step.refusal is not None:
                 raise step.refusal
@@ -240,14 +240,15 @@ class SharedWrites(Generic[S]):
 
     def _tell(self, batch: _Batch[S]) -> None:
         """That it is committed."""
+        # First of all: whatever fails from here on, what is committed must not be done again.
+        for step in batch.kept:
+            step.is_done = True
         if batch.expects:
             for step in batch.kept:
                 step.look_back()
             if self._expectations is not None:
                 self._expectations.hold()
         self._committed(batch.kept)
-        for step in batch.kept:
-            step.is_done = True
         for step, refusal in batch.refused:
             step.refusal = refusal
 

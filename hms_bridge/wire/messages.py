@@ -59,8 +59,9 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
 
     Raises TTransportException where the other side is gone, TProtocolException where what comes
     is no message or exceeds a limit, OSError as the socket does. After each of them the stream is
-    of no use. ``element_count``: the most fields and entries of a message that is read; None: any.
-    ``memory``: what this stream's message takes of what all may take, until it is released.
+    of no use, unless its message has arrived (:meth:`arrive`) and is rewound. ``element_count``:
+    the most fields and entries of a message that is read; None: any. ``memory``: what this stream's
+    message takes of what all may take, until it is released.
     """
 
     def __init__(

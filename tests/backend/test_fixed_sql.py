@@ -187,9 +187,9 @@ def test_the_text_is_what_core_sends(database: Database) -> None:
         try:
             row = {"MT_KEY1": "k", "MT_KEY2": 7}
             for fixed, values in ((PUT, row), (ONE, {"key": "k"}), (MOVE, {"by": 1})):
-                fixed._text(connection)
+                fixed._make(connection.dialect)
                 connection.execute(fixed.statement, values)
-                assert fixed._text(connection).plain()[0] == sent[-1]
+                assert fixed._make(connection.dialect).plain()[0] == sent[-1]
         finally:
             event.remove(database.engine, "before_cursor_execute", hear)
 
@@ -201,12 +201,8 @@ def test_no_statement_needs_what_the_driver_does_not_do(
 ) -> None:
     """Lists and converted values are refused when a statement is compiled, not when it runs."""
 
-    class Connected:
-        pass
-
-    Connected.dialect = dialect  # type: ignore[attr-defined]
     if dialect.name == "postgresql" or not name.endswith(ONLY_POSTGRESQL):
-        assert fixed._text(Connected()).plain()[0]  # type: ignore[arg-type]
+        assert fixed._make(dialect).plain()[0]
 
 
 def _timed() -> list[tuple[str, TimedSql]]:

@@ -11,7 +11,7 @@ import pytest
 from thrift.Thrift import TMessageType
 
 from hms_bridge.config.settings import ServerSettings
-from hms_bridge.gathering import waits_in_gathering
+from hms_bridge.gathering import do_in_gathering
 from hms_bridge.server import crowd as crowd_of_server
 from hms_bridge.server.crowd import STREAK
 from tests.support.crowd import wait_until
@@ -265,7 +265,7 @@ class _Slow:
 
 def test_what_comes_while_a_call_of_it_waits_is_answered_after_it(served: Served) -> None:
     slow = _Slow(expected=2)
-    served.before[7] = lambda: waits_in_gathering(slow, 7)
+    served.before[7] = lambda: do_in_gathering(slow, 7)
     with served.guest() as first, served.guest() as second, served.guest() as other:
         first.send(heartbeat(7))
         time.sleep(0.1)
@@ -283,7 +283,7 @@ def test_what_comes_while_a_call_of_it_waits_is_answered_after_it(served: Served
 def test_company_is_waited_for_only_so_long(served: Served) -> None:
     slow = _Slow(expected=99)
     slow.seconds_for_company = lambda count: 0.2  # type: ignore[method-assign]
-    served.before[7] = lambda: waits_in_gathering(slow, 7)
+    served.before[7] = lambda: do_in_gathering(slow, 7)
     with served.guest() as first, served.guest() as other:
         before = time.monotonic()
         first.send(heartbeat(7))

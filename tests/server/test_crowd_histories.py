@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 from collections import Counter
@@ -72,6 +73,27 @@ def test_what_shares_nothing_is_made_on_its_own_thread_and_not_tried_again_soon(
         assert [_open(client) for _ in range(50)] == [[one] for one in range(107, 157)]
         assert threads[STREAK + 2 :] == [OWN] * 51
         assert len(events_after(metastore, 0)) == STREAK + 2 + 51
+
+
+def test_who_was_tried_with_others_is_soon_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _real(tmp_path) as (server, metastore, threads), RawClient(server.port) as client:
+        for _ in range(STREAK + 1):
+            _open(client)
+        assert threads[-1] == CROWD
+        dialect = metastore._transactions.database.engine.dialect
+        do_commit, numbers = dialect.do_commit, itertools.count(1)
+
+        def fails_once(connection: Any) -> None:
+            if next(numbers) == 1:
+                connection.rollback()
+                raise dialect.loaded_dbapi.OperationalError("database is locked")
+            do_commit(connection)
+
+        monkeypatch.setattr(dialect, "do_commit", fails_once)
+        assert [_open(client) for _ in range(STREAK + 2)][0] == [STREAK + 2]
+        assert threads[STREAK + 1 :] == [OWN] * STREAK + [CROWD] * 2
 
 
 def test_where_hooks_stand_inside_each_is_tried_once_in_a_long_while(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def _counts_of_guests(served: Served) -> Iterator[int]:
 def test_a_crowd_that_is_held_up_lets_go_who_waits_for_nothing(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert 1.5 * crowd_of_server.PATIENCE_SECONDS <= 3, "as the page of safety says"
     monkeypatch.setattr(crowd_of_server, "PATIENCE_SECONDS", 0.2)
     begun, go_on = threading.Event(), threading.Event()
 
@@ -129,6 +130,16 @@ def test_a_crowd_that_is_held_up_lets_go_who_waits_for_nothing(
             assert held.answer()[1] == TMessageType.REPLY
             for client in (held, idle, sending, new):
                 wait_until(lambda client=client: served.beat(client) == CROWD)  # type: ignore[misc]
+
+
+def test_without_epoll_each_keeps_to_its_own_thread(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crowd_of_server, "_HAS_EPOLL", False)
+    before = crowd_threads()
+    with RawClient(served.server.port) as client:
+        assert [served.beat(client) for _ in range(2 * STREAK)] == [OWN] * (2 * STREAK)
+    assert crowd_threads() == before
 
 
 def test_who_is_idle_for_long_stays(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ from hms_bridge.errors import CommitUnknownError, MetaError, NoSuchTxnError
 from hms_bridge.gathering import (
     Gathering,
     LeftGatheringError,
+    do_in_gathering,
     leave_gathering,
     stay_in_gathering,
-    waits_in_gathering,
 )
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import OpenTxnsRequest, TxnState
@@ -100,7 +100,7 @@ def calls() -> Calls:
 def work(shop: Workshop, *names: str) -> Callable[[], object]:
     def make() -> tuple[str, ...]:
         for name in names:
-            assert waits_in_gathering(shop, name)
+            assert do_in_gathering(shop, name)
         return names
 
     return make
@@ -155,7 +155,7 @@ def test_what_fails_is_heard_by_a_single_one_only(shop: Workshop, calls: Calls) 
 
 def test_outside_of_it_nobody_waits_stays_or_leaves(shop: Workshop, calls: Calls) -> None:
     for _ in range(2):
-        assert not waits_in_gathering(shop, "a")
+        assert not do_in_gathering(shop, "a")
         stay_in_gathering()
         leave_gathering()
         calls.begin("a", work(shop, "a"))  # nor where some wait
@@ -165,7 +165,7 @@ def test_outside_of_it_nobody_waits_stays_or_leaves(shop: Workshop, calls: Calls
 
 def test_who_has_done_something_does_not_leave(shop: Workshop, calls: Calls) -> None:
     def stays(*, has_done: bool) -> str:
-        waits_in_gathering(shop, "a")
+        do_in_gathering(shop, "a")
         if has_done:
             stay_in_gathering()
         leave_gathering()
@@ -214,6 +214,26 @@ def test_those_of_a_thread_share_with_those_of_other_threads() -> None:
         thread.join(10)
         assert not thread.is_alive()
     assert batches == [["first"], ["a", "b", "c"], ["d", "e", "f"]], "never a part of one's works"
+
+
+def test_who_leads_counts_what_came_together_as_so_many() -> None:
+    batches: list[int] = []
+    turns = SharedTurns[str](
+        lambda works: batches.append(len(works)),
+        size_max=8,
+        patience_seconds=30.0,
+        company_seconds=20.0,
+    )
+    turns.take_all(("a", "b", "c"))
+    before = time.monotonic()
+    leader = threading.Thread(target=turns.take, args=("d",))
+    leader.start()
+    while turns._all_here is None:
+        time.sleep(0.001)
+    turns.take_all(("e", "f"))
+    leader.join(10)
+    assert time.monotonic() - before < 10, "all that were expected are here"
+    assert batches == [3, 3]
 
 
 def test_as_many_as_of_late_wait_for_nobody_and_fewer_do() -> None:
@@ -350,6 +370,19 @@ def test_a_commit_whose_answer_is_lost_is_answered_and_never_made_again(
     outcomes = gathered(*[opens] * count_of_calls)
     assert [type(one) for one in outcomes] == [CommitUnknownError] * count_of_calls
     assert len(states(metastore)) == (count_of_calls if is_done else 0)
+
+
+@pytest.mark.parametrize("count_of_calls", [1, 2])
+def test_what_is_committed_is_not_made_again_whatever_fails_after_it(
+    metastore: MetastoreService, monkeypatch: pytest.MonkeyPatch, count_of_calls: int
+) -> None:
+    def fails(_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(metastore._transactions._shared, "_committed", fails)
+    outcomes = gathered(*[lambda: open_txn(metastore)] * count_of_calls)
+    assert LEFT not in outcomes
+    assert len(states(metastore)) == count_of_calls
 
 
 @pytest.mark.parametrize("count_of_calls", [1, 3])
