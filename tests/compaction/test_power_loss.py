@@ -88,6 +88,20 @@ class PoweredWorld:
         ]
         return len(found) > 0 and set(found) == {ACID_VERSION}
 
+    def compact(self) -> None:
+        """All of the table, into a base that nobody is in the way of."""
+        self.world.request_compaction(kind=CompactionType.MAJOR)
+        outcome = self.world.worker().run_once()
+        assert outcome is not None
+        assert outcome.state == "compacted", outcome.message
+        # Nobody who began before can still come, and no dead cleaner's lease holds.
+        self.clock.advance_ms(2 * LEASE_MS)
+
+    def clean(self) -> None:
+        """What it replaced goes."""
+        cleaner = make_cleaner(replace(self.store, metastore=self.world.metastore))
+        assert [one.state.value for one in cleaner.run_once()] == ["cleaned"]
+
     def go_on(self, step: int) -> None:
         """The machine is up again, whichever way the names went."""
         self.disk.come_back(list(Loss)[step % len(Loss)])
@@ -141,20 +155,8 @@ def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_ba
     before = world.rows()
     held = _file_contents(powered.disk.root)
 
-    def compact() -> None:
-        world.request_compaction(kind=CompactionType.MAJOR)
-        outcome = world.worker().run_once()
-        assert outcome is not None
-        assert outcome.state == "compacted", outcome.message
-        # Nobody who began before can still come, and no dead cleaner's lease holds.
-        powered.clock.advance_ms(2 * LEASE_MS)
-
-    def clean() -> None:
-        cleaner = make_cleaner(replace(powered.store, metastore=world.metastore))
-        assert [one.state.value for one in cleaner.run_once()] == ["cleaned"]
-
     for step in range(1, STEPS_MAX):
-        is_done = powered.fail_at(step, clean, compact)
+        is_done = powered.fail_at(step, powered.clean, powered.compact)
         for loss in Loss:
             assert powered.rows_after(loss) == before, (powered.disk.labels[-3:], loss)
             if is_source:
@@ -168,6 +170,26 @@ def test_what_a_compaction_replaced_is_deleted_only_when_nothing_can_bring_it_ba
         before = world.rows()
         held = _file_contents(powered.disk.root)
     pytest.fail("the cleaner never came to its end")
+
+
+def test_what_its_writer_did_not_sync_is_on_the_disk_before_what_it_replaces_goes(
+    powered: PoweredWorld,
+) -> None:
+    """As a compaction of Hive leaves it."""
+    before = powered.world.rows()
+
+    def compact() -> None:
+        powered.compact()
+        for base in powered.world.path().glob("base_*"):
+            copy = base.with_name(f"_tmp_{base.name}")
+            shutil.copytree(base, copy)
+            shutil.rmtree(base)
+            copy.rename(base)
+
+    assert powered.fail_at(STEPS_MAX, powered.clean, compact)
+    assert not list(powered.world.path().glob("delta_*"))
+    for loss in Loss:
+        assert powered.rows_after(loss) == before, loss
 
 
 def _file_contents(root: Path) -> set[bytes]:

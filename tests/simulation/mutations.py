@@ -170,6 +170,14 @@ MUTATIONS = (
         is_simulated=True,
     ),
     Mutation(
+        name="what takes the place of others may be lost with the power after they have gone",
+        file="cleaner/replacement.py",
+        old="    settle_tree(directory.volume, directory.path)\n",
+        new="",
+        test="tests/compaction/test_power_loss.py::"
+        "test_what_its_writer_did_not_sync_is_on_the_disk_before_what_it_replaces_goes",
+    ),
+    Mutation(
         name="a compaction's files are not brought to the disk",
         file="hms_bridge/compaction/kernel.py",
         old="        yield sink\n    settle_file(volume, path)\n",
