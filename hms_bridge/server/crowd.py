@@ -56,7 +56,9 @@ class Guest:
     def __init__(self, client: socket.socket, stream: MessageStream, turns: Turns) -> None:
         self.stream = stream
         self.turns = turns
-        self.number = client.fileno()
+        self.client = client
+        self.number = -1
+        """By which the system knows it, while it is here."""
         self.unsent = b""
         """Of its last answer, what its client had no room for."""
         self.calls_to_join = STREAK
@@ -107,9 +109,10 @@ class Crowd:
             try:
                 if self._thread is None:
                     self._start()
+                guest.number = guest.client.fileno()
                 self._arrivals.register(guest.number, _EVENTS)
             # No threads or descriptors are left, or its client is gone: its own thread will see.
-            except (OSError, RuntimeError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 _log.debug("a connection stays with its own thread: %s", error)
                 guest.calls_to_join = STREAK_OF_LONERS
                 return
