@@ -192,9 +192,10 @@ class Crowd:
         """Something has arrived. ``is_end``: and nothing will after it, which is said but once."""
         with self._lock:
             guest = self._guests.get(number)
-            if guest is None or guest.is_busy:
-                if guest is not None:
-                    guest.has_more = True
+            if guest is None:
+                return
+            if guest.is_busy:
+                guest.has_more = True
                 return
             guest.is_busy = True
         try:

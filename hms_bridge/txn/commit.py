@@ -71,8 +71,6 @@ from hms_bridge.txn.foresight import Foresight
 from hms_bridge.txn.plain_commits import CHANGING, COMPLETED_COLUMNS, PlainEnd, expect_ends
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
 from hms_bridge.txn.txn_state import (
-    STATES,
-    TYPES,
     TxnRow,
     ended_error,
     high_watermark,
@@ -288,7 +286,7 @@ def _row_and_traces(connection: Connection, txn_id: TxnId) -> tuple[TxnRow | Non
     if row is None:
         return None, None
     state, kind, *traces = row
-    return TxnRow(STATES[state], TYPES[kind or 0]), _traces_of(traces)
+    return TxnRow.read(state, kind), _traces_of(traces)
 
 
 def _traces(connection: Connection, txn_id: TxnId) -> _Traces:

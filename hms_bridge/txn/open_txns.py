@@ -273,15 +273,19 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[]
             return [TxnId(number) for number, _ in rows]
 
         return look
-    if count == 1 and is_sqlite(connection):
-        opened = _insert_embedded(work, request, known)
-        return lambda: [opened]
-    min_open = _lowest_open(work, known)
+    if known is not None and is_sqlite(connection):
+        # All up to it have ended, and none of those can appear: nothing lower is open. Where only
+        # memory is gone through, each statement less counts.
+        min_open = TxnId(known + 1)
+    else:
+        min_open = _lowest_open(work, known)
     if known is None:
         remember(work, TxnId(min_open - 1))
-    if count == 1 and connection.dialect.insert_returning:
+    if count == 1 and is_sqlite(connection):
+        ids: tuple[TxnId, ...] = (TxnId(_INSERT_ROW.new_key(work, **_given(request))),)
+    elif count == 1 and connection.dialect.insert_returning:
         ((number,),) = _INSERT_ONE.all(work, **_given(request))
-        ids: tuple[TxnId, ...] = (TxnId(number),)
+        ids = (TxnId(number),)
     else:
         time = row_time_expression(connection, work.clock)
         times = {"TXN_STARTED": time, "TXN_LAST_HEARTBEAT": time}
@@ -291,18 +295,6 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[]
         ids = tuple(TxnId(number) for number in new_ids)
     _remember_history(connection, ids, min_open)
     return lambda: ids
-
-
-def _insert_embedded(work: Work, request: OpenTxnsRequest, known: TxnId | None) -> TxnId:
-    """One transaction, on SQLite: where only memory is gone through, each statement less counts."""
-    if known is None:
-        known = TxnId(_lowest_open(work, None) - 1)
-        remember(work, known)
-    txn_id = TxnId(_INSERT_ROW.new_key(work, **_given(request)))
-    # All up to the known one have ended, and none of those can appear: nothing lower is open.
-    row = {"MHL_TXNID": txn_id, "MHL_MIN_OPEN_TXNID": known + 1}
-    _REMEMBER.put(work.connection, [row])
-    return txn_id
 
 
 def _row(request: OpenTxnsRequest) -> dict[str, Any]:

@@ -30,6 +30,11 @@ class TxnRow(NamedTuple):
     state: TxnState
     type: TxnType
 
+    @classmethod
+    def read(cls, state: str, kind: int | None) -> TxnRow:
+        """As the row has them."""
+        return cls(STATES[state], TYPES[kind or 0])
+
     @property
     def is_open(self) -> bool:
         """Whether it may go on."""
@@ -54,8 +59,7 @@ class LockedTxns:
         """Those that have one."""
         if self._rows is None:
             self._rows = {
-                TxnId(txn_id): TxnRow(STATES[state], TYPES[kind or 0])
-                for txn_id, state, kind in self._answer.rows
+                TxnId(txn_id): TxnRow.read(state, kind) for txn_id, state, kind in self._answer.rows
             }
         return self._rows
 

@@ -99,9 +99,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         if not rest:
             rest = self._receive(_READ_AHEAD_BYTES)
             if not rest:
-                raise TTransportException(
-                    TTransportException.END_OF_FILE, "the other side closed the connection"
-                )
+                raise _ended()
         self._buffer = BytesIO(rest)
 
     def arrive(self) -> bool:
@@ -114,9 +112,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         self._limit_wait()
         came = self._socket.recv(_READ_AHEAD_BYTES, socket.MSG_DONTWAIT)
         if not came:
-            raise TTransportException(
-                TTransportException.END_OF_FILE, "the other side closed the connection"
-            )
+            raise _ended()
         self._arrived = came
         self._buffer = BytesIO(came)
         self._received_bytes = 0
@@ -218,10 +214,7 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         while len(received) < needed:
             chunk = self._receive(needed - len(received))
             if not chunk:
-                raise TTransportException(
-                    TTransportException.END_OF_FILE,
-                    "the other side closed the connection inside a message",
-                )
+                raise _ended(" inside a message")
             received += chunk
         self._buffer = BytesIO(received)
         return self._buffer
@@ -290,6 +283,11 @@ def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
             held, size_bytes = [], 0
     if held:
         yield b"".join(held)
+
+
+def _ended(where: str = "") -> TTransportException:
+    text = f"the other side closed the connection{where}"
+    return TTransportException(TTransportException.END_OF_FILE, text)
 
 
 def _what_is_this(start: bytes) -> str:

@@ -207,18 +207,10 @@ def test_who_leaves_is_forgotten(served: Served) -> None:
 
 
 def test_who_leaves_while_its_call_is_made_is_forgotten(served: Served) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-
-    def waits() -> None:
-        begun.set()
-        assert go_on.wait(10)
-
-    served.before[7] = waits
     with served.guest() as stays:
         with served.guest() as client:
-            client.send(heartbeat(7))
-            assert begun.wait(10)
-        go_on.set()
+            held = served.held(client)
+        held.go_on()
         wait_until(lambda: len(served.server._connections) == 1)
         wait_until(lambda: served.beat(stays) == CROWD)
 
@@ -228,19 +220,11 @@ def test_who_says_no_more_with_its_last_call_is_answered_and_forgotten(
     served: Served, count: int
 ) -> None:
     """Message and end come at once, of which the kernel tells once."""
-    begun, go_on = threading.Event(), threading.Event()
-
-    def waits() -> None:
-        begun.set()
-        assert go_on.wait(10)
-
-    served.before[7] = waits
     with served.guest() as busy, served.guest() as client:
-        busy.send(heartbeat(7))
-        assert begun.wait(10)
+        held = served.held(busy)
         client.send(heartbeat() * count)
         client.socket.shutdown(socket.SHUT_WR)
-        go_on.set()
+        held.go_on()
         for _ in range(count):
             assert client.answer()[1] == TMessageType.REPLY
         assert client.is_closed()

@@ -25,7 +25,6 @@ from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import TxnState
 from hms_bridge.server.crowd import STREAK
 from hms_bridge.server.serve import MetastoreServer
-from hms_bridge.wire.structs import hive
 from tests.conformance.objects import (
     abort,
     commit,
@@ -37,10 +36,9 @@ from tests.conformance.objects import (
     request,
     write_id,
 )
+from tests.support.guests import CROWD, OWN, opened, opening
 from tests.support.installation import Installation
-from tests.support.raw_thrift import RawClient, call
-
-CROWD, OWN = "thrift-crowd", "thrift-client"
+from tests.support.raw_thrift import RawClient
 
 
 @contextmanager
@@ -58,9 +56,8 @@ def _real(folder: Path, **settings: Any) -> Iterator[tuple[MetastoreServer, Any,
 
 
 def _open(client: RawClient, count: int = 1) -> list[int]:
-    client.send(call("open_txns", rqst=hive.OpenTxnRequest(num_txns=count, user="u", hostname="h")))
-    ids: list[int] = client.answer()[2].success.txn_ids
-    return ids
+    client.send(opening(count))
+    return opened(client)
 
 
 def test_what_shares_nothing_is_made_on_its_own_thread_and_not_tried_again_soon(

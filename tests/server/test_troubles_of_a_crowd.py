@@ -71,20 +71,12 @@ def test_who_is_idle_in_the_crowd_makes_room() -> None:
 def test_a_call_of_a_guest_is_no_idle_time() -> None:
     clock = SimulatedClock()
     served = Served(ServerSettings(connections_max=1, idle_timeout_ms=60_000), clock)
-    begun, go_on = threading.Event(), threading.Event()
-
-    def waits() -> None:
-        begun.set()
-        assert go_on.wait(10)
-
-    served.before[7] = waits
     with served.server, served.guest() as guest:
-        guest.send(heartbeat(7))
-        assert begun.wait(10)
+        held = served.held(guest)
         clock.advance_ms(3_600_000)
         with RawClient(served.server.port) as second:
             assert second.is_closed()
-        go_on.set()
+        held.go_on()
         guest.answer()
         clock.advance_ms(59_000)
         with RawClient(served.server.port) as third:
@@ -106,16 +98,8 @@ def test_a_crowd_that_is_held_up_lets_go_who_waits_for_nothing(
 ) -> None:
     assert 1.5 * crowd_of_server.PATIENCE_SECONDS <= 3, "as the page of safety says"
     monkeypatch.setattr(crowd_of_server, "PATIENCE_SECONDS", 0.2)
-    begun, go_on = threading.Event(), threading.Event()
-
-    def waits() -> None:
-        begun.set()
-        assert go_on.wait(10)
-
-    served.before[7] = waits
-    with served.guest() as held, served.guest() as idle, served.guest() as sending:
-        held.send(heartbeat(7))
-        assert begun.wait(10)
+    with served.guest() as busy, served.guest() as idle, served.guest() as sending:
+        held = served.held(busy)
         sending.send(heartbeat())
         assert sending.answer()[1] == TMessageType.REPLY
         assert served.threads[-1] == OWN
@@ -126,9 +110,9 @@ def test_a_crowd_that_is_held_up_lets_go_who_waits_for_nothing(
             for _ in range(2):
                 assert [served.beat(new) for _ in range(STREAK)] == [OWN] * STREAK
                 assert max(_counts_of_guests(served)) == 1, "nobody comes to one that is held up"
-            go_on.set()
-            assert held.answer()[1] == TMessageType.REPLY
-            for client in (held, idle, sending, new):
+            held.go_on()
+            assert busy.answer()[1] == TMessageType.REPLY
+            for client in (busy, idle, sending, new):
                 wait_until(lambda client=client: served.beat(client) == CROWD)  # type: ignore[misc]
 
 
@@ -260,23 +244,16 @@ def test_an_idle_one_that_was_given_up_is_not_served_any_more() -> None:
     """Though its message came before that: nobody would hear the answer."""
     clock = SimulatedClock()
     served = Served(ServerSettings(connections_max=2, idle_timeout_ms=60_000), clock)
-    begun, go_on = threading.Event(), threading.Event()
     made: list[int] = []
-
-    def waits() -> None:
-        begun.set()
-        assert go_on.wait(10)
-
-    served.before = {7: waits, 8: lambda: made.append(8)}
+    served.before[8] = lambda: made.append(8)
     with served.server, served.guest() as busy, served.guest() as idle:
-        busy.send(heartbeat(7))
-        assert begun.wait(10)
+        held = served.held(busy)
         clock.advance_ms(61_000)
         idle.send(heartbeat(8))
         known = set(served.server._connections)
         with RawClient(served.server.port):
             wait_until(lambda: len(set(served.server._connections) - known) == 1)
-            go_on.set()
+            held.go_on()
             busy.answer()
             assert idle.is_closed()
     assert made == []

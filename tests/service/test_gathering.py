@@ -30,6 +30,7 @@ from hms_bridge.service.shared_writes import Place, Rank
 from hms_bridge.service.unit_of_work import Turn, UnitOfWork
 from tests.conformance import objects
 from tests.conformance.objects import commit, events_after, open_txn, write_id
+from tests.support.crowd import wait_until
 from tests.support.databases import fresh_url
 
 LEFT = "left"
@@ -207,8 +208,7 @@ def test_those_of_a_thread_share_with_those_of_other_threads() -> None:
     others = [threading.Thread(target=turns.take_all, args=(each,)) for each in names]
     for place, thread in enumerate(others):
         thread.start()
-        while len(turns._waiting) <= place:
-            pass
+        wait_until(lambda place=place: len(turns._waiting) > place)  # type: ignore[misc]
     go_on.set()
     for thread in (first, *others):
         thread.join(10)
@@ -216,7 +216,8 @@ def test_those_of_a_thread_share_with_those_of_other_threads() -> None:
     assert batches == [["first"], ["a", "b", "c"], ["d", "e", "f"]], "never a part of one's works"
 
 
-def test_who_leads_counts_what_came_together_as_so_many() -> None:
+def _in_company() -> tuple[SharedTurns[str], list[int]]:
+    """Who waits for others for long, and how many pieces of work were done at once."""
     batches: list[int] = []
     turns = SharedTurns[str](
         lambda works: batches.append(len(works)),
@@ -224,12 +225,16 @@ def test_who_leads_counts_what_came_together_as_so_many() -> None:
         patience_seconds=30.0,
         company_seconds=20.0,
     )
+    return turns, batches
+
+
+def test_who_leads_counts_what_came_together_as_so_many() -> None:
+    turns, batches = _in_company()
     turns.take_all(("a", "b", "c"))
     before = time.monotonic()
     leader = threading.Thread(target=turns.take, args=("d",))
     leader.start()
-    while turns._all_here is None:
-        time.sleep(0.001)
+    wait_until(lambda: turns._all_here is not None)
     turns.take_all(("e", "f"))
     leader.join(10)
     assert time.monotonic() - before < 10, "all that were expected are here"
@@ -237,13 +242,7 @@ def test_who_leads_counts_what_came_together_as_so_many() -> None:
 
 
 def test_as_many_as_of_late_wait_for_nobody_and_fewer_do() -> None:
-    batches: list[int] = []
-    turns = SharedTurns[str](
-        lambda works: batches.append(len(works)),
-        size_max=8,
-        patience_seconds=30.0,
-        company_seconds=20.0,
-    )
+    turns, batches = _in_company()
     assert turns.seconds_for_company(1) == 0
     turns.take_all(("a", "b", "c"))
     assert [turns.seconds_for_company(number) for number in (1, 2, 3)] == [20.0, 20.0, 0.0]

@@ -74,11 +74,37 @@ class Served:
             self.beat(client)
         assert self.beat(client) == CROWD
 
+    def held(self, client: RawClient, txn: int = 7) -> Held:
+        """A heartbeat of a client that is being made until it is to go on."""
+        held = self.before[txn] = Held()
+        held.begin(client, txn)
+        return held
+
     def beat(self, client: RawClient, txn: int = 1) -> str:
         """On which thread it was answered."""
         client.send(heartbeat(txn))
         assert client.answer()[1] == TMessageType.REPLY
         return self.threads[-1]
+
+
+class Held:
+    """What the first heartbeat of a transaction waits for."""
+
+    def __init__(self) -> None:
+        self._begun, self._go_on = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self._begun.set()
+        assert self._go_on.wait(10)
+
+    def begin(self, client: RawClient, txn: int) -> None:
+        """A heartbeat that is waiting when this returns."""
+        client.send(heartbeat(txn))
+        assert self._begun.wait(10)
+
+    def go_on(self) -> None:
+        """It is over, and so are those that come later."""
+        self._go_on.set()
 
 
 def opened(client: RawClient) -> list[int]:
