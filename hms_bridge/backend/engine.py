@@ -40,6 +40,9 @@ _NO_COMPILER = b"SELECT set_config(name, 'off', false) FROM pg_settings WHERE na
 # listener: while one is there, SQLAlchemy looks for more of them at each statement, which takes as
 # long as a short one.
 _SQLITE_WRITES, _SQLITE_READS = "BEGIN IMMEDIATE", "BEGIN"
+_MYSQL_OF_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+"""Of the next transaction only. A level of the session would be set and set back in messages of
+SQLAlchemy's whose failures it does not translate, and which leak a place of its pool."""
 _MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
 
 
@@ -59,6 +62,7 @@ class Database:
         )
         self._busy_timeout_seconds = busy_timeout_seconds
         self._writer = threading.Lock() if engine.dialect.name == "sqlite" else None
+        self._is_mysql = engine.dialect.name in ("mysql", "mariadb")
         self._has_answered = False
         event.listen(engine, "connect", self._answered)
 
@@ -106,6 +110,8 @@ class Database:
                         pipelined.go_by_indexes(is_wanted=by_indexes)
                     if self._writer is not None:
                         execute(connection, _SQLITE_WRITES if write else _SQLITE_READS, None)
+                    elif is_of_one_moment and self._is_mysql:
+                        execute(connection, _MYSQL_OF_ONE_MOMENT, None)
                     yield connection
                     is_committing = True
                     transaction.commit()
@@ -142,13 +148,12 @@ class Database:
         self._has_answered = True
 
     def _isolation(self, *, write: bool, is_of_one_moment: bool) -> str | None:
-        if self._writer is not None:  # SQLite reads what there is at the first statement, always
+        # SQLite reads what there is at the first statement, always; MySQL is asked by a statement.
+        if self.engine.dialect.name != "postgresql":
             return None
         if is_of_one_moment:
             return "REPEATABLE READ"
-        if not write and self.engine.dialect.name == "postgresql":
-            return "AUTOCOMMIT"
-        return None
+        return None if write else "AUTOCOMMIT"
 
     def _wait_for(self, writer: threading.Lock) -> None:
         """Threads of this process queue here, instead of polling SQLite's own lock."""

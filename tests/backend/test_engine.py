@@ -26,7 +26,8 @@ from hms_bridge.errors import (
     MetaError,
     RetryableBackendError,
 )
-from tests.support.databases import ON_POSTGRESQL, SERVER_URL
+from tests.support.aux_rows import end_connection
+from tests.support.databases import ON_A_SERVER, ON_POSTGRESQL, SERVER_URL
 from tests.support.simulated_clock import SimulatedClock
 
 sqlite_only = pytest.mark.skipif(SERVER_URL is not None, reason="about SQLite's own ways")
@@ -430,6 +431,44 @@ def test_a_read_needs_no_transaction_and_the_next_write_has_one(database: Databa
             raise BackendError("lost")
     with database.transaction(write=False) as connection:
         assert connection.execute(select(AUX_TABLE)).all() == []
+
+
+@ON_A_SERVER
+@pytest.mark.parametrize("is_of_one_moment", [False, True])
+def test_a_read_whose_connection_is_cut_off_meanwhile_is_made_again(
+    database: Database, is_of_one_moment: bool
+) -> None:
+    """Whatever level it reads at, and whether that is set by a message of its own."""
+    with database.transaction(write=True) as connection:
+        _put(connection, 1)
+    database.give_back_kept()
+    with database.engine.connect() as connection:
+        name = "pg_backend_pid" if connection.dialect.name == "postgresql" else "connection_id"
+        pid = connection.scalar(text(f"SELECT {name}()"))
+    end_connection(pid)
+    found = run_in_transaction(
+        database,
+        lambda connection: connection.scalar(select(AUX_TABLE.c.MT_KEY2)),
+        write=False,
+        is_of_one_moment=is_of_one_moment,
+        clock=SimulatedClock(),
+    )
+    assert found == 1
+
+
+@ON_A_SERVER
+def test_only_a_transaction_of_one_moment_sees_one_moment(database: Database) -> None:
+    keys = iter(range(100))
+
+    def sees_a_write_meanwhile(*, is_of_one_moment: bool) -> bool:
+        with database.transaction(write=False, is_of_one_moment=is_of_one_moment) as connection:
+            before = connection.execute(select(AUX_TABLE)).all()
+            with database.transaction(write=True) as other:
+                _put(other, next(keys))
+            return connection.execute(select(AUX_TABLE)).all() != before
+
+    seen = [sees_a_write_meanwhile(is_of_one_moment=moment) for moment in (False, True) * 3]
+    assert seen == [True, False] * 3
 
 
 def test_a_rollback_that_finds_the_database_gone_gives_up_what_is_kept(

@@ -31,5 +31,8 @@ def end_connection(pid: int) -> None:
     assert SERVER_URL is not None
     other = open_database(SERVER_URL)
     with other.transaction(write=False) as connection:
-        assert connection.scalar(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        if connection.dialect.name == "postgresql":
+            assert connection.scalar(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+        else:
+            connection.execute(text("KILL :pid"), {"pid": pid})
     other.close()

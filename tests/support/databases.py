@@ -26,6 +26,7 @@ SERVER_URL = os.environ.get("HMS_BRIDGE_TEST_DATABASE")
 ON_POSTGRESQL = pytest.mark.skipif(
     not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
 )
+ON_A_SERVER = pytest.mark.skipif(SERVER_URL is None, reason="of servers")
 OTHER_URLS = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 
 
