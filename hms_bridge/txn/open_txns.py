@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     ColumnElement,
     Connection,
@@ -114,7 +115,6 @@ def expect_to_open(work: Work, request: OpenTxnsRequest, first: TxnId) -> Opened
     _OPEN_AS_EXPECTED.later(
         work,
         places=keys_text(range(count)),
-        open_timeout_ms=work.settings.txn.open_timeout_ms,
         known=known,
         first=first,
         count=count,
@@ -214,16 +214,15 @@ def min_open_txn_watermark(work: Work, database: str | None = None) -> TxnId:
     With ``database``: every one that may read something of it (:mod:`hms_bridge.txn.readers`).
     """
     if database is None:
-        return _lowest_open(work, None)
+        return _lowest_open(work)
     last_old = low_boundary(work)
     ((lowest,),) = _LOWEST_HERE.all(work.connection, database=database)
     return TxnId(min(MAX_ID if lowest is None else lowest, last_old + 1))
 
 
-def _lowest_open(work: Work, known: TxnId | None) -> TxnId:
-    """``known``: a boundary, if it need not be looked up."""
+def _lowest_open(work: Work) -> TxnId:
     timeout_ms = work.settings.txn.open_timeout_ms
-    ((lowest, last_old),) = _WATERMARK.all(work, open_timeout_ms=timeout_ms, known=known)
+    ((lowest, last_old),) = _WATERMARK.all(work, open_timeout_ms=timeout_ms)
     return TxnId(min(MAX_ID if lowest is None else lowest, (last_old or 0) + 1))
 
 
@@ -258,29 +257,24 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[]
     connection = work.connection
     known = remembered(work)
     if is_postgresql(connection):
-        answer = _OPEN_AT_ONCE.later(
-            work,
-            places=keys_text(range(count)),
-            open_timeout_ms=work.settings.txn.open_timeout_ms,
-            known=known,
-            **_given(request),
-        )
+        given: dict[str, Any] = {"places": keys_text(range(count)), **_given(request)}
+        if known is not None:
+            known_answer = _OPEN_KNOWN_AT_ONCE.later(work, known=known, **given)
+            return lambda: [TxnId(number) for number, _ in sorted(known_answer.rows)]
+        timeout_ms = work.settings.txn.open_timeout_ms
+        answer = _OPEN_AT_ONCE.later(work, open_timeout_ms=timeout_ms, **given)
 
         def look() -> Sequence[TxnId]:
             rows = sorted(answer.rows)
-            if known is None:
-                remember(work, TxnId(rows[0][1] - 1))
+            remember(work, TxnId(rows[0][1] - 1))
             return [TxnId(number) for number, _ in rows]
 
         return look
-    if known is not None and is_sqlite(connection):
-        # All up to it have ended, and none of those can appear: nothing lower is open. Where only
-        # memory is gone through, each statement less counts.
-        min_open = TxnId(known + 1)
-    else:
-        min_open = _lowest_open(work, known)
     if known is None:
+        min_open = _lowest_open(work)
         remember(work, TxnId(min_open - 1))
+    else:
+        min_open = TxnId(known + 1)  # see _LOWEST_KNOWN
     if count == 1 and is_sqlite(connection):
         ids: tuple[TxnId, ...] = (TxnId(_INSERT_ROW.new_key(work, **_given(request))),)
     elif count == 1 and connection.dialect.insert_returning:
@@ -318,8 +312,8 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
     _REMEMBER.put(connection, rows)
 
 
-# What stands behind it is then not looked up.
-_KNOWN = bindparam("known", type_=BigInteger)
+# All up to a boundary that is remembered have ended, and none of those can appear.
+_LOWEST_KNOWN = bindparam("known", type_=BigInteger) + literal(1, BigInteger)
 _LOWEST_OPEN = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
 _LOWEST_HERE = FixedSql(_LOWEST_OPEN.where(~reads_elsewhere(bindparam("database"))))
 _REMEMBER = FixedInsert(MIN_HISTORY_LEVEL)
@@ -328,7 +322,7 @@ _FORGET_HISTORY = KeyedSql(MIN_HISTORY_LEVEL.c.MHL_TXNID, delete(MIN_HISTORY_LEV
 
 
 def _watermark(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
-    return select(_LOWEST_OPEN.scalar_subquery(), func.coalesce(_KNOWN, boundary(now)))
+    return select(_LOWEST_OPEN.scalar_subquery(), boundary(now))
 
 
 def _values(row_time: ColumnElement[int]) -> dict[Any, Any]:
@@ -351,42 +345,59 @@ def _insert_one(
     return _insert_row(now, row_time).returning(TXNS.c.TXN_ID)
 
 
-def _open_at_once(
-    now: ColumnElement[int], row_time: ColumnElement[int], *conditions: ColumnElement[bool]
-) -> ReturningInsert[tuple[int, int]]:
-    """Rows, the watermark and :func:`_remember_history` in one statement. All of its reads see what
-    was there before its own rows. Ids are drawn first, so that no row is older than its id; none
-    unless the conditions hold."""
+def _new_rows(row_time: ColumnElement[int], *conditions: ColumnElement[bool]) -> CTE:
+    """New rows. Their ids are drawn first, so that no row is older than its id; none unless the
+    conditions hold."""
     # Of a list, not of a number: PostgreSQL takes an unknown number for a thousand, and would make
     # a new plan each time.
     drawing = select(next_txn_id().label("id")).select_from(given_keys("places"))
     drawn = drawing.where(*conditions).cte("drawn")
     values = _values(row_time)
-    opened = (
-        insert(TXNS)
-        .from_select([TXNS.c.TXN_ID, *values], select(drawn.c.id, *values.values()))
-        .returning(TXNS.c.TXN_ID)
-        .cte("opened")
+    opening = insert(TXNS).from_select(
+        [TXNS.c.TXN_ID, *values], select(drawn.c.id, *values.values())
     )
-    history, limit = MIN_HISTORY_LEVEL.c, literal(MAX_ID, BigInteger)
-    lowest = func.coalesce(_LOWEST_OPEN.scalar_subquery(), limit)
-    last_old = func.coalesce(_KNOWN, boundary(now), literal(0, BigInteger))
-    first = select(func.min(opened.c.TXN_ID)).scalar_subquery()
-    kept = func.least(first, lowest, last_old + literal(1, BigInteger))
+    return opening.returning(TXNS.c.TXN_ID).cte("opened")
+
+
+def _remembering(opened: CTE, min_open: ColumnElement[int]) -> ReturningInsert[tuple[int, int]]:
+    """:func:`_remember_history` in the statement that opens."""
+    history = MIN_HISTORY_LEVEL.c
     return (
         insert(MIN_HISTORY_LEVEL)
-        .from_select([history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID], select(opened.c.TXN_ID, kept))
+        .from_select(
+            [history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID], select(opened.c.TXN_ID, min_open)
+        )
         .returning(history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID)
     )
 
 
-def _open_as_expected(now: ColumnElement[int], row_time: ColumnElement[int]) -> Select[Any]:
+def _open_at_once(
+    now: ColumnElement[int], row_time: ColumnElement[int]
+) -> ReturningInsert[tuple[int, int]]:
+    """Who looks the boundary up. All that is read is what was there before the new rows."""
+    opened, one = _new_rows(row_time), literal(1, BigInteger)
+    lowest = func.coalesce(_LOWEST_OPEN.scalar_subquery(), literal(MAX_ID, BigInteger))
+    last_old = func.coalesce(boundary(now), literal(0, BigInteger))
+    first = select(func.min(opened.c.TXN_ID)).scalar_subquery()
+    return _remembering(opened, func.least(first, lowest, last_old + one))
+
+
+def _open_known_at_once(
+    _now: ColumnElement[int], row_time: ColumnElement[int]
+) -> ReturningInsert[tuple[int, int]]:
+    """Who knows the boundary. Not one text with the other, with what is known in a COALESCE: its
+    plan for a value leaves out half of the statement, and so always looks cheaper to PostgreSQL
+    than one that it could keep."""
+    return _remembering(_new_rows(row_time), _LOWEST_KNOWN)
+
+
+def _open_as_expected(_now: ColumnElement[int], row_time: ColumnElement[int]) -> Select[Any]:
     """Fails unless the ids are ``count`` from ``first`` on. To see before they are drawn whether
     they will be, spares gaps; but not where something else of the message fails: the next ids are
     then not as expected either."""
     first, count = bindparam("first", type_=BigInteger), bindparam("count", type_=BigInteger)
     is_next = select(last_txn_id()).scalar_subquery() == first - literal(1, BigInteger)
-    opened = _open_at_once(now, row_time, is_next).cte("kept")
+    opened = _remembering(_new_rows(row_time, is_next), _LOWEST_KNOWN).cte("kept")
     ids = opened.c.MHL_TXNID
     is_so = and_(
         func.count() == count,
@@ -400,7 +411,7 @@ def _open_as_expected(now: ColumnElement[int], row_time: ColumnElement[int]) -> 
 
 _WATERMARK = TimedSql(_watermark)
 _INSERT_ROW, _INSERT_ONE = TimedSql(_insert_row), TimedSql(_insert_one)
-_OPEN_AT_ONCE = TimedSql(_open_at_once)
+_OPEN_AT_ONCE, _OPEN_KNOWN_AT_ONCE = TimedSql(_open_at_once), TimedSql(_open_known_at_once)
 _OPEN_AS_EXPECTED = TimedSql(_open_as_expected)
 
 
