@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from hms_bridge.server.serve import offered, offered_names
-from hms_bridge.wire.additions import METHODS
-from hms_bridge.wire.methods import OLDER_METHODS, all_names
+from hms_bridge.wire.generations import RELEASES, releases_of
+from hms_bridge.wire.methods import all_names
 
 _INTRODUCTION = """# Thrift methods
 
 The server answers on one port what clients of Hive 2, 3 and 4 call. A method that is not answered
 is refused with `TApplicationException` 1 (unknown method), upon which clients take another form of
-the call; see `hms_bridge/server/answers.py`. Methods marked 4.x are not in the published Python
-bindings; those marked ≤ 3 were dropped by Hive 4.
+the call; see `hms_bridge/server/answers.py`. Beside each stands which releases have it in their
+interface, of {releases} (those in between were not looked at).
 
 Of {total} methods {offered} are answered.
+"""
+_NO_RELEASE = "betas of 4.0"
+_REFUSED = """What no client of tables calls by itself: indices, types, a cache of files' metadata,
+a registry of schemas, delegation tokens (nobody is authenticated), properties, options of the
+service, and what only betas had.
 """
 
 
 def wire_methods_page() -> str:
     """The text of ``docs/reference/wire-methods.md``."""
     names = all_names()
-    lines = [_INTRODUCTION.format(total=len(names), offered=len(offered_names()))]
+    first, last = ", ".join(RELEASES[:-1]), RELEASES[-1]
+    lines = [
+        _INTRODUCTION.format(
+            total=len(names), offered=len(offered_names()), releases=f"{first} and {last}"
+        )
+    ]
     for family, members in offered().items():
-        lines += [f"## {family}", ""]
-        lines += [f"- `{name}`{_generation(name)}" for name in sorted(members, key=str.lower)]
-        lines.append("")
-    lines += ["## Refused", ""]
-    refused = sorted(set(names) - offered_names(), key=str.lower)
-    lines += [f"- `{name}`{_generation(name)}" for name in refused]
-    return "\n".join(lines) + "\n"
+        lines += [f"## {family}", "", *_table(members)]
+    lines += ["## Refused", "", _REFUSED, *_table(set(names) - offered_names())]
+    return "\n".join(lines)
 
 
-def _generation(name: str) -> str:
-    if name in OLDER_METHODS:
-        return " (≤ 3)"
-    return " (4.x)" if any(addition.name == name for addition in METHODS) else ""
+def _table(names: Iterable[str]) -> Iterator[str]:
+    yield from ("| method | releases | answered |", "|---|---|---|")
+    for name in sorted(names, key=str.lower):
+        releases = ", ".join(releases_of(name)) or _NO_RELEASE
+        yield f"| `{name}` | {releases} | {'yes' if name in offered_names() else 'no'} |"
+    yield ""

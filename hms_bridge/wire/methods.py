@@ -19,7 +19,7 @@ OLDER_METHODS = (
     "add_index", "alter_index", "drop_index_by_name", "get_index_by_name", "get_index_names",
     "get_indexes",
 )  # fmt: skip
-"""Methods of Hive 2 and 3 that Hive 4 dropped; refused."""
+"""Methods of Hive 2 that Hive 3 dropped, and so are not in the published bindings; refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,3 +140,17 @@ def test_the_page_about_hooks(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip() == "Guard", done.stderr
+
+
+def test_the_page_about_the_metastore(tmp_path: Path, typed_program: Path) -> None:
+    """What it says to type makes a database without a fault, and a server that answers."""
+    typist = Typist(tmp_path, typed_program)
+    page = CHECKOUT / "docs" / "metastore.md"
+    (database,) = _blocks(page, "sh")
+    (server,) = _blocks(page, "sh server")
+    typist.types(database)
+    with serving(Program(typist.folder), *typist.words(server), is_plain=True) as running:
+        assert running.wait_until_ready(600) == f"thrift://127.0.0.1:{typist.port}"
+        look = f"hms-bridge txns --metastore thrift://127.0.0.1:{typist.port}\n"
+        typist.types(replace(database, text=look))
+        assert running.stop(signal.SIGINT) == 0, running.lines

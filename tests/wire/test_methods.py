@@ -5,6 +5,7 @@ from hive_metastore import ThriftHiveMetastore
 
 from hms_bridge.server.serve import dispatcher_of, offered, offered_names
 from hms_bridge.wire.additions import METHODS
+from hms_bridge.wire.generations import _GONE, _NEW, _UNRELEASED, RELEASES, releases_of
 from hms_bridge.wire.methods import OLDER_METHODS, all_names, method
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.golden_wire import recorded_calls
@@ -53,3 +54,26 @@ def test_declared_exceptions(name: str, exceptions: dict[str, str], is_void: boo
     described = method(name)
     assert described.exceptions == exceptions
     assert described.is_void is is_void
+
+
+def test_what_is_said_of_releases_is_said_of_methods_that_there_are() -> None:
+    """Whether it is right, the releases' own jars say: integration/cases/test_generations.py."""
+    told = [*_NEW.values(), *_GONE.values(), frozenset(_UNRELEASED)]
+    assert frozenset().union(*told) <= set(all_names())
+    assert {*_NEW, *_GONE} <= set(RELEASES)
+    assert sum(map(len, _NEW.values())) == len(frozenset().union(*_NEW.values()))
+
+
+@pytest.mark.parametrize(
+    ("name", "releases"),
+    [
+        ("lock", ("2.3", "3.1", "4.0", "4.2")),
+        ("get_indexes", ("2.3",)),
+        ("get_table", ("2.3", "3.1")),
+        ("get_catalog", ("3.1", "4.0", "4.2")),
+        ("get_functions_req", ("4.2",)),
+        ("create_dataconnector", ()),
+    ],
+)
+def test_releases_of_a_method(name: str, releases: tuple[str, ...]) -> None:
+    assert releases_of(name) == releases
