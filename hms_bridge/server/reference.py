@@ -1,11 +1,11 @@
-"""The page that lists every thrift method, and whether it is answered."""
+"""The page that lists every thrift method, which releases have it, and whether it is answered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from hms_bridge.server.serve import offered, offered_names
-from hms_bridge.wire.generations import RELEASES, releases_of
+from hms_bridge.wire.generations import ASKED, releases_of
 from hms_bridge.wire.methods import all_names
 
 _INTRODUCTION = """# Thrift methods
@@ -13,26 +13,23 @@ _INTRODUCTION = """# Thrift methods
 The server answers on one port what clients of Hive 2, 3 and 4 call. A method that is not answered
 is refused with `TApplicationException` 1 (unknown method), upon which clients take another form of
 the call; see `hms_bridge/server/answers.py`. Beside each stands which releases have it in their
-interface, of {releases} (those in between were not looked at).
+interface, of {releases} (others were not looked at).
 
 Of {total} methods {offered} are answered.
 """
 _NO_RELEASE = "betas of 4.0"
-_REFUSED = """What no client of tables calls by itself: indices, types, a cache of files' metadata,
-a registry of schemas, delegation tokens (nobody is authenticated), properties, options of the
-service, and what only betas had.
+_REFUSED = """What none of the clients that we tried calls: indices, types, a cache of files'
+metadata, a registry of schemas, delegation tokens (nobody is authenticated; tokens and keys that
+others store are kept), properties, options of the service, and a form that only betas of 4.0 had.
 """
 
 
 def wire_methods_page() -> str:
     """The text of ``docs/reference/wire-methods.md``."""
     names = all_names()
-    first, last = ", ".join(RELEASES[:-1]), RELEASES[-1]
-    lines = [
-        _INTRODUCTION.format(
-            total=len(names), offered=len(offered_names()), releases=f"{first} and {last}"
-        )
-    ]
+    *others, last = ASKED
+    asked = f"{', '.join(others)} and {last}"
+    lines = [_INTRODUCTION.format(total=len(names), offered=len(offered_names()), releases=asked)]
     for family, members in offered().items():
         lines += [f"## {family}", "", *_table(members)]
     lines += ["## Refused", "", _REFUSED, *_table(set(names) - offered_names())]

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-RELEASES = ("2.3", "3.1", "4.0", "4.2")
-"""Those that were asked: 2.3.10, 3.1.3, 4.0.1, 4.2.0."""
+ASKED = ("2.3.10", "3.1.3", "4.0.1", "4.2.0")
+"""Those whose jars were asked."""
+
+RELEASES = tuple(version.rpartition(".")[0] for version in ASKED)
 
 
 def _names(of_release: Mapping[str, str]) -> dict[str, frozenset[str]]:
     return {release: frozenset(names.split()) for release, names in of_release.items()}
 
 
-_NEW = _names(
+NEW = _names(
     {
         "3.1": """
             add_check_constraint add_default_constraint add_not_null_constraint add_runtime_stats
@@ -69,7 +71,7 @@ _NEW = _names(
 )
 """What a release has, and none before it. All other methods are of the first one."""
 
-_GONE = _names(
+GONE = _names(
     {
         "3.1": """
             add_index alter_index drop_index_by_name get_index_by_name get_index_names get_indexes
@@ -79,15 +81,15 @@ _GONE = _names(
 )
 """What a release has no more."""
 
-_UNRELEASED = ("alter_dataconnector", "create_dataconnector", "drop_dataconnector")
+UNRELEASED = ("alter_dataconnector", "create_dataconnector", "drop_dataconnector")
 """In betas of 4.0, and in the bindings that were made of one; each got a form with a request."""
 
 
 def releases_of(method: str) -> tuple[str, ...]:
-    """Those that have it, ascending; of RELEASES."""
-    if method in _UNRELEASED:
+    """Those that have a method of Hive's interface, ascending; of RELEASES."""
+    if method in UNRELEASED:
         return ()
-    new = next((release for release, names in _NEW.items() if method in names), RELEASES[0])
-    gone = next((release for release, names in _GONE.items() if method in names), None)
+    new = next((release for release, names in NEW.items() if method in names), RELEASES[0])
+    gone = next((release for release, names in GONE.items() if method in names), None)
     end = len(RELEASES) if gone is None else RELEASES.index(gone)
     return RELEASES[RELEASES.index(new) : end]

@@ -47,7 +47,7 @@ def all_names() -> tuple[str, ...]:
 
 @cache
 def method(name: str) -> Method:
-    """The structs of a method. Raises KeyError for one that Hive 4 does not have."""
+    """The structs of a method. Raises KeyError for one of OLDER_METHODS, or for none."""
     addition = next((added for added in METHODS if added.name == name), None)
     if addition is not None:
         return _added_method(addition)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from integration.referees.errors import RefereeError
 
-_TEXT, _CLASS = 1, 7
+_UTF8, _CLASS = 1, 7
 _SIZES = {
     3: 4, 4: 4, 5: 8, 6: 8, _CLASS: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4,
     19: 2, 20: 2,
@@ -29,18 +29,21 @@ def interface_methods(class_path: Sequence[str], name: str) -> set[str]:
         with zipfile.ZipFile(jar) as archive:
             if f"{name}.class" in archive.namelist():
                 parents, methods = _read(archive.read(f"{name}.class"))
-                return methods.union(*(interface_methods(class_path, above) for above in parents))
+                return methods.union(*(interface_methods(class_path, parent) for parent in parents))
     raise RefereeError(f"no jar has {name}: {' '.join(class_path)}")
 
 
 def _jars(class_path: Sequence[str]) -> Iterator[Path]:
     for entry in class_path:
         path = Path(entry)
-        yield from sorted(path.parent.glob("*.jar")) if path.name == "*" else (path,)
+        if path.name == "*":
+            yield from sorted(path.parent.glob("*.jar"))
+        elif path.suffix == ".jar":
+            yield path
 
 
 def _read(content: bytes) -> tuple[list[str], set[str]]:
-    """The interfaces that a class file names, and its methods."""
+    """The names of the interfaces that one extends, and of its methods."""
     stream = io.BytesIO(content)
     stream.seek(8)  # what it is, and of which version
     constants = _constants(stream)
@@ -61,7 +64,7 @@ def _constants(stream: io.BytesIO) -> dict[int, bytes]:
     place, end = 1, _short(stream)
     while place < end:
         (kind,) = stream.read(1)
-        constants[place] = stream.read(_short(stream) if kind == _TEXT else _SIZES[kind])
+        constants[place] = stream.read(_short(stream) if kind == _UTF8 else _SIZES[kind])
         place += 2 if kind in _OF_TWO_PLACES else 1
     return constants
 

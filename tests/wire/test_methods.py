@@ -5,7 +5,7 @@ from hive_metastore import ThriftHiveMetastore
 
 from hms_bridge.server.serve import dispatcher_of, offered, offered_names
 from hms_bridge.wire.additions import METHODS
-from hms_bridge.wire.generations import _GONE, _NEW, _UNRELEASED, RELEASES, releases_of
+from hms_bridge.wire.generations import GONE, NEW, RELEASES, UNRELEASED, releases_of
 from hms_bridge.wire.methods import OLDER_METHODS, all_names, method
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.golden_wire import recorded_calls
@@ -58,10 +58,10 @@ def test_declared_exceptions(name: str, exceptions: dict[str, str], is_void: boo
 
 def test_what_is_said_of_releases_is_said_of_methods_that_there_are() -> None:
     """Whether it is right, the releases' own jars say: integration/cases/test_generations.py."""
-    told = [*_NEW.values(), *_GONE.values(), frozenset(_UNRELEASED)]
+    told = [*NEW.values(), *GONE.values(), frozenset(UNRELEASED)]
     assert frozenset().union(*told) <= set(all_names())
-    assert {*_NEW, *_GONE} <= set(RELEASES)
-    assert sum(map(len, _NEW.values())) == len(frozenset().union(*_NEW.values()))
+    assert {*NEW, *GONE} <= set(RELEASES)
+    assert sum(map(len, NEW.values())) == len(frozenset().union(*NEW.values()))
 
 
 @pytest.mark.parametrize(
