@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, update
 
 from changemanager.errors import ArchiveBusyError, IntentError
 from changemanager.location import path_below, spellings
@@ -24,7 +24,7 @@ from hms_bridge.archive import leases
 from hms_bridge.archive.context_columns import CONTEXT
 from hms_bridge.archive.digest import digest
 from hms_bridge.archive.lock import hold_archive
-from hms_bridge.backend.batches import batches_of_names, insert_rows
+from hms_bridge.backend.batches import batches, batches_of_names, insert_rows
 from hms_bridge.backend.columns import Columns, flag, member
 from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_ORIGIN, HMSB_ARCHIVED_FILE
 
@@ -50,6 +50,8 @@ _ORIGIN_COLUMNS = Columns(
     context=CONTEXT,
     archived_at_ms="ARCHIVED_AT_MS",
 )
+ORIGINS_AT_ONCE = 200
+"""Of how many names one condition is made: SQLite goes no deeper than a thousand."""
 _LIVE = frozenset({EntryState.RESERVED, EntryState.ARCHIVED})
 
 
@@ -193,27 +195,44 @@ def record_archived(
 
 
 def _insert_origins(connection: Connection, cmroot: str, files: Sequence[ArchivedFile]) -> None:
-    known = {
-        (row.NAME, row.ORIGIN_DIGEST)
-        for piece in batches_of_names([file.name for file in files])
-        for row in connection.execute(
-            select(_ORIGIN.NAME, _ORIGIN.ORIGIN_DIGEST).where(
-                _ORIGIN.CMROOT_DIGEST == digest(cmroot), _ORIGIN.NAME.in_(piece)
-            )
-        )
-    }
-    rows = {}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
     for file in files:
         context = CONTEXT.values(file.origin.context)
-        key = (file.name, digest(file.origin.uri, *context.values()))
-        if key not in known:
-            rows[key] = {
-                "CMROOT_DIGEST": digest(cmroot),
-                "NAME": file.name,
-                "ORIGIN_DIGEST": key[1],
-                **_ORIGIN_COLUMNS.values(file.origin),
-            }
+        origin_digest = digest(file.origin.uri, *context.values())
+        rows[file.name, origin_digest] = {
+            "CMROOT_DIGEST": digest(cmroot),
+            "NAME": file.name,
+            "ORIGIN_DIGEST": origin_digest,
+            **_ORIGIN_COLUMNS.values(file.origin),
+        }
+    for key in _known_origins(connection, cmroot, list(rows)):
+        del rows[key]
     insert_rows(connection, HMSB_ARCHIVE_ORIGIN, list(rows.values()))
+
+
+def _known_origins(
+    connection: Connection, cmroot: str, keys: Sequence[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Those of these names and digests that are there. By both: a file with the same content in
+    every directory, as `_orc_acid_version`, has as many origins as directories were archived."""
+    known: set[tuple[str, str]] = set()
+    for piece in batches(keys, ORIGINS_AT_ONCE):
+        of_names: defaultdict[str, list[str]] = defaultdict(list)
+        for name, origin_digest in piece:
+            of_names[name].append(origin_digest)
+        is_asked = or_(
+            *(
+                and_(_ORIGIN.NAME == name, _ORIGIN.ORIGIN_DIGEST.in_(digests))
+                for name, digests in of_names.items()
+            )
+        )
+        rows = connection.execute(
+            select(_ORIGIN.NAME, _ORIGIN.ORIGIN_DIGEST).where(
+                _ORIGIN.CMROOT_DIGEST == digest(cmroot), is_asked
+            )
+        )
+        known.update((row.NAME, row.ORIGIN_DIGEST) for row in rows)
+    return known
 
 
 def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
@@ -15,6 +16,7 @@ from changemanager.manifest import ArchiveManifest, PinKind
 from hms_bridge.archive.lock import HOLD_ARCHIVE
 from hms_bridge.service.open import open_local_metastore
 from tests.changemanager.manifest_behaviour import (
+    CMROOT,
     NAME,
     T0,
     ManifestBehaviour,
@@ -23,7 +25,7 @@ from tests.changemanager.manifest_behaviour import (
     pin,
     reserved,
 )
-from tests.support.databases import fresh_url
+from tests.support.databases import ON_A_SERVER, fresh_url
 from tests.support.intents import add_intent
 
 
@@ -99,3 +101,41 @@ class TestSqlManifest(ManifestBehaviour):
         assert len([text for text in first if "HMSB_ARCHIVE_LOCK" in text]) == 1, statements
         for dialect in (postgresql.dialect(), mysql.dialect()):
             assert str(HOLD_ARCHIVE.statement.compile(dialect=dialect)).endswith("FOR UPDATE")
+
+
+@pytest.mark.skipif(ON_A_SERVER, reason="counts SQLite's steps")
+def test_what_is_archived_costs_the_same_however_often_its_content_was(fast_folder: Path) -> None:
+    """Of `_orc_acid_version` each directory has one, with the same content, so with one name."""
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    def watch(connection: Any, _record: object) -> None:
+        connection.set_progress_handler(count, 100)
+
+    def cost(first: int, number: int) -> int:
+        before = steps
+        for place in range(first, first + number):
+            manifest.reserve(CMROOT, reserved(NAME), T0)
+            files = archived(NAME, directory=f"delta_{place}_{place}")
+            manifest.record_archived(CMROOT, files, T0)
+        return steps - before
+
+    event.listen(Engine, "connect", watch)
+    try:
+        service = open_local_metastore(
+            fresh_url(fast_folder), warehouse=str(fast_folder / "warehouse")
+        )
+        manifest = service.manifest
+        few = cost(0, 50)
+        places = range(50, 3_000)
+        more = [archived(NAME, directory=f"delta_{place}_{place}")[0] for place in places]
+        manifest.record_archived(CMROOT, more, T0)
+        assert len(manifest.entries(CMROOT)[NAME].origins) == 3_000
+        assert cost(3_000, 50) <= 1.5 * few
+        service.close()
+    finally:
+        event.remove(Engine, "connect", watch)
