@@ -25,7 +25,7 @@ from tests.changemanager.manifest_behaviour import (
     pin,
     reserved,
 )
-from tests.support.databases import ON_A_SERVER, fresh_url
+from tests.support.databases import SERVER_URL, fresh_url
 from tests.support.intents import add_intent
 
 
@@ -103,7 +103,7 @@ class TestSqlManifest(ManifestBehaviour):
             assert str(HOLD_ARCHIVE.statement.compile(dialect=dialect)).endswith("FOR UPDATE")
 
 
-@pytest.mark.skipif(ON_A_SERVER, reason="counts SQLite's steps")
+@pytest.mark.skipif(SERVER_URL is not None, reason="counts SQLite's steps")
 def test_what_is_archived_costs_the_same_however_often_its_content_was(fast_folder: Path) -> None:
     """Of `_orc_acid_version` each directory has one, with the same content, so with one name."""
     steps = 0
