@@ -50,7 +50,7 @@ _ORIGIN_COLUMNS = Columns(
     context=CONTEXT,
     archived_at_ms="ARCHIVED_AT_MS",
 )
-ORIGINS_AT_ONCE = 200
+_ORIGINS_AT_ONCE = 200
 """Of how many names one condition is made: SQLite goes no deeper than a thousand."""
 _LIVE = frozenset({EntryState.RESERVED, EntryState.ARCHIVED})
 
@@ -216,7 +216,7 @@ def _known_origins(
     """Those of these names and digests that are there. By both: a file with the same content in
     every directory, as `_orc_acid_version`, has as many origins as directories were archived."""
     known: set[tuple[str, str]] = set()
-    for piece in batches(keys, ORIGINS_AT_ONCE):
+    for piece in batches(keys, _ORIGINS_AT_ONCE):
         of_names: defaultdict[str, list[str]] = defaultdict(list)
         for name, origin_digest in piece:
             of_names[name].append(origin_digest)

@@ -11,14 +11,12 @@ from hive_metastore import ThriftHiveMetastore
 from thrift.Thrift import TType
 
 from hms_bridge.wire.additions import METHODS, THROWS, Field, MethodAddition
+from hms_bridge.wire.generations import GONE
 from hms_bridge.wire.structs import Spec, Struct, hive, set_spec
 
 SUCCESS = "success"
 
-OLDER_METHODS = (
-    "add_index", "alter_index", "drop_index_by_name", "get_index_by_name", "get_index_names",
-    "get_indexes",
-)  # fmt: skip
+OLDER_METHODS = tuple(sorted(GONE["3.1"]))
 """Methods of Hive 2 that Hive 3 dropped, and so are not in the published bindings; refused."""
 
 
