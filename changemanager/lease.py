@@ -55,7 +55,7 @@ class WorkLease:
     def over_each(self, names: Collection[str]) -> Iterator[frozenset[str]]:
         """Hold leases for a block, all but those that others hold; which."""
         owner, now_ms = self._new_id(), self._clock.now_ms()
-        held = self._take(names, owner, now_ms)
+        held = _take(self._leases, names, owner, now_ms, self._is_dead)
         if not held:
             yield held
             return
@@ -67,18 +67,6 @@ class WorkLease:
             raise
         else:
             self._end(held, owner)
-
-    def _take(self, names: Collection[str], owner: str, now_ms: int) -> frozenset[str]:
-        taken = self._leases.take_leases(names, owner, now_ms)
-        of_the_dead = []
-        for name in sorted(frozenset(names) - taken):
-            other = self._leases.lease_owner(name)
-            if other is not None and self._is_dead(other):
-                self._leases.end_leases([name], other)
-                of_the_dead.append(name)
-        if not of_the_dead:
-            return taken
-        return taken | self._leases.take_leases(of_the_dead, owner, now_ms)
 
     def _end(self, names: Collection[str], owner: str) -> None:
         self._held = None
@@ -100,3 +88,55 @@ class WorkLease:
                     "it changed nothing more"
                 )
         self._heard_ms = now_ms
+
+
+class StandingLease:
+    """One lease on what has to be done again and again, by one of several processes: whoever has
+    it keeps it from one time to the next, until he stops. One that dies, or is silent for
+    `LEASE_MS`, is followed by another.
+
+    `owner` is a text that nobody else has; `is_dead` as for :class:`WorkLease`.
+    """
+
+    def __init__(
+        self,
+        leases: ArchiveLeases,
+        clock: Clock,
+        name: str,
+        owner: str,
+        is_dead: Callable[[str], bool] = _nobody,
+    ) -> None:
+        self._leases = leases
+        self._clock = clock
+        self._name = name
+        self._owner = owner
+        self._is_dead = is_dead
+
+    def keep(self) -> bool:
+        """Take it, or give a sign of life; False if another one has it."""
+        now_ms = self._clock.now_ms()
+        return bool(_take(self._leases, [self._name], self._owner, now_ms, self._is_dead))
+
+    def give_back(self) -> None:
+        """To whoever asks next; no effect on another's."""
+        self._leases.end_leases([self._name], self._owner)
+
+
+def _take(
+    leases: ArchiveLeases,
+    names: Collection[str],
+    owner: str,
+    now_ms: int,
+    is_dead: Callable[[str], bool],
+) -> frozenset[str]:
+    """As :meth:`ArchiveLeases.take_leases`; those of the dead do not have to run out."""
+    taken = leases.take_leases(names, owner, now_ms)
+    of_the_dead = []
+    for name in sorted(frozenset(names) - taken):
+        other = leases.lease_owner(name)
+        if other is not None and is_dead(other):
+            leases.end_leases([name], other)
+            of_the_dead.append(name)
+    if not of_the_dead:
+        return taken
+    return taken | leases.take_leases(of_the_dead, owner, now_ms)

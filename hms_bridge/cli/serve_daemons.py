@@ -9,15 +9,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
+from changemanager.lease import StandingLease
 from hms_bridge.cli.dump_jobs import new_name
+from hms_bridge.errors import HmsBridgeError
 from hms_bridge.periodic import PeriodicTask
+from hms_bridge.session.holding_process import has_ended, with_own_process
 from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
 
 _LOG = logging.getLogger(__name__)
+HOUSEKEEPING_LEASE = "housekeeping"
 _HOUSEKEEPING_SECONDS = 10.0
 _WORKER_POLL_SECONDS = 1.0
 _STOP_SECONDS = 30.0
@@ -47,7 +52,8 @@ def _tasks(
     store: LocalStore, stack: ExitStack, asked: AskedDaemons, spark: SparkRequest
 ) -> list[PeriodicTask]:
     settings = store.settings.compactor
-    tasks = [PeriodicTask("housekeeping", store.metastore.run_housekeeping, _HOUSEKEEPING_SECONDS)]
+    housekeeping = housekeeper(store, stack)
+    tasks = [PeriodicTask("housekeeping", housekeeping, _HOUSEKEEPING_SECONDS)]
     clean_ms = store.settings.repl.dump_clean_interval_ms
     if clean_ms > 0:
         tasks.append(PeriodicTask("dump-cleaner", dump_cleaner(store), clean_ms / 1000))
@@ -80,6 +86,28 @@ def _tasks(
             interval = store.settings.archive.interval_ms / 1000
             tasks.append(PeriodicTask("purge", _purge(store), interval))
     return tasks
+
+
+def housekeeper(store: LocalStore, stack: ExitStack) -> Callable[[], None]:
+    """The housekeeping, which one server of a database does: the lease on it goes to another one
+    when the stack is left, or when nothing was heard of this one."""
+    owner = with_own_process(uuid4().hex[:16])
+    lease = StandingLease(store.manifest, store.clock, HOUSEKEEPING_LEASE, owner, has_ended)
+    stack.callback(_give_back, lease)
+
+    def keep_house() -> None:
+        if lease.keep():
+            store.metastore.run_housekeeping()
+
+    return keep_house
+
+
+def _give_back(lease: StandingLease) -> None:
+    """A server whose database has gone stops all the same: the lease runs out."""
+    try:
+        lease.give_back()
+    except HmsBridgeError as error:
+        _LOG.warning("the lease on the housekeeping was not given back: %s", error)
 
 
 def _purge(store: LocalStore) -> Callable[[], object]:

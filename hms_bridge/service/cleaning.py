@@ -38,6 +38,7 @@ from hms_bridge.txn import (
     potential_compactions,
     valid_write_ids,
 )
+from hms_bridge.txn.history_purge import HistoryPurge
 
 ROUNDS_MAX = 1000
 """How often a step of housekeeping that has a limit is repeated in one run."""
@@ -101,6 +102,7 @@ class CleaningVerbs(VerbFamily):
     def __init__(self, foundation: Foundation) -> None:
         super().__init__(foundation)
         self._event_sizes = EventSizes()
+        self._history = HistoryPurge()
 
     find_ready_to_clean = reads(cleaning.find_ready_to_clean)
     find_ready_to_clean_aborts = reads(aborted_writes.find_ready_to_clean_aborts)
@@ -137,26 +139,30 @@ class CleaningVerbs(VerbFamily):
     def run_housekeeping(self) -> None:
         """Each step is a transaction of its own; at last, file work that others left undone."""
         self._repeat(_time_out_txns)
-        self._repeat(housekeeping.time_out_locks)
+        self._repeat(housekeeping.time_out_locks, full=housekeeping.ROWS_MAX)
         for step in (
             housekeeping.time_out_rebuild_locks,
             _settle_compactions,
             _give_back_abandoned,
             _revoke_workers,
+        ):
+            self._transactions.write(step)
+        for portion in (
             housekeeping.forget_write_sets,
             housekeeping.forget_write_ids,
             housekeeping.forget_txns,
-            compaction_history.purge_history,
         ):
-            self._transactions.write(step)
+            self._repeat(portion, full=housekeeping.ROWS_MAX)
+        self._transactions.write(self._history.purge)
         self._repeat(partial(_purge_events, self._event_sizes))
         if self._transactions.is_heard:
             self._repeat(_purge_points)
         self._file_work.resume()
 
-    def _repeat(self, step: Callable[[UnitOfWork], int]) -> None:
+    def _repeat(self, step: Callable[[UnitOfWork], int], full: int = 1) -> None:
+        """While it finds as many as it takes at once."""
         for _ in range(ROUNDS_MAX):
-            if not self._transactions.write(step):
+            if self._transactions.write(step) < full:
                 return
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -19,7 +19,6 @@ from sqlalchemy import (
     select,
 )
 
-from hms_bridge.backend.batches import batches
 from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
@@ -29,12 +28,10 @@ from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionState,
-    CompactionType,
     ShowCompactionsRequest,
 )
 from hms_bridge.model.ids import CompactionId
 from hms_bridge.model.property_text import format_properties
-from hms_bridge.model.target import Target
 from hms_bridge.txn.compaction_queue import is_lost
 from hms_bridge.txn.compaction_rows import (
     HISTORY_COLUMNS,
@@ -69,19 +66,6 @@ def _keep_ended(*, is_success: bool, has_message: bool) -> FixedSql:
     columns = ended_columns(ended_ms, is_success=is_success, has_message=has_message)
     ended = select(*columns.values()).where(_Q.CQ_ID == _ENTRY)
     return FixedSql(insert(COMPLETED_COMPACTIONS).from_select(list(columns), ended))
-
-
-KEPT = {
-    CompactionState.SUCCEEDED: 3,
-    CompactionState.FAILED: 3,
-    CompactionState.REFUSED: 3,
-    CompactionState.DID_NOT_INITIATE: 2,
-}
-"""How many entries of a state the history keeps for one target (Hive:
-PurgeCompactionHistoryFunction; docs/hive/compaction.md §24)."""
-
-OVERTAKEN_AFTER_MS = 7 * 24 * 3_600_000
-"""After it an unsuccessful entry goes if a later compaction succeeded in its place."""
 
 
 def mark_failed(work: Work, compaction: Compaction) -> Compaction | None:
@@ -179,41 +163,6 @@ def _shown(
         entries += [from_history(history_fields(row)) for row in ended.rows]
     entries.sort(key=_recency)
     return tuple(entries[: asked.limit] if asked.limit and asked.limit > 0 else entries)
-
-
-def purge_history(work: Work) -> int:
-    """Drop what :func:`overtaken` names; how many."""
-    connection = work.connection
-    rows = connection.execute(select(COMPLETED_COMPACTIONS)).mappings()
-    ids = overtaken((from_history(row) for row in rows), work.now_ms)
-    for batch in batches(ids):
-        connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID.in_(batch)))
-    return len(ids)
-
-
-def overtaken(history: Iterable[Compaction], now: int) -> tuple[CompactionId, ...]:
-    """Entries that the history need not keep: beyond :data:`KEPT`, and unsuccessful ones that are
-    old and were made good by a later major, or a minor by a later minor."""
-    dropped: list[CompactionId] = []
-    counts: dict[tuple[Target, CompactionState], int] = {}
-    succeeded: dict[Target, set[CompactionType]] = {}
-    # The newest first: so `made_good` holds what came after an entry.
-    for entry in sorted(history, key=lambda compaction: compaction.id, reverse=True):
-        made_good = succeeded.setdefault(entry.target, set())
-        if entry.state is CompactionState.SUCCEEDED:
-            made_good.add(entry.type)
-        if entry.state not in KEPT:
-            continue
-        counted = (entry.target, entry.state)
-        counts[counted] = counts.get(counted, 0) + 1
-        is_old = (entry.enqueued_ms or entry.ended_ms or 0) < now - OVERTAKEN_AFTER_MS
-        is_made_good = CompactionType.MAJOR in made_good or (
-            entry.type is CompactionType.MINOR and CompactionType.MINOR in made_good
-        )
-        is_useless = entry.state is not CompactionState.SUCCEEDED and is_old and is_made_good
-        if counts[counted] > KEPT[entry.state] or is_useless:
-            dropped.append(entry.id)
-    return tuple(dropped)
 
 
 def _end(work: Work, compaction: Compaction, state: CompactionState) -> Compaction | None:

@@ -1,8 +1,10 @@
 """What is done from time to time: time-outs, and forgetting what nobody can ask for any more
 (docs/hive/transactions.md §11, §12 and §17).
 
-Each function is one database transaction's work; those with a limit are called again while they
-find something.
+Each function is one database transaction's work. Those that can find much to drop take about
+:data:`ROWS_MAX` rows at once, so that nobody waits for long behind them, and are called again while
+they find as many. What may go is chosen first and limited then: rows that have to stay, however
+many and however old, hold up none of the others.
 """
 
 from __future__ import annotations
@@ -10,7 +12,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    case,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
 
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import (
@@ -44,6 +57,9 @@ _LOG = logging.getLogger(__name__)
 
 TIMED_OUT_MAX = 1000
 """How many transactions one call times out."""
+
+ROWS_MAX = 10_000
+"""How many rows one call drops; some more where several have the number at which it stops."""
 
 _T = TXNS.c
 _W = TXN_TO_WRITE_ID.c
@@ -79,11 +95,10 @@ def time_out_txns(work: Work) -> AbortOutcome:
 def time_out_locks(work: Work) -> int:
     """Drop locks of no transaction without a heartbeat for too long; how many."""
     expired = work.now_ms - work.settings.txn.timeout_ms
-    return work.connection.execute(
-        delete(HIVE_LOCKS).where(
-            HIVE_LOCKS.c.HL_TXNID == NO_TXN, HIVE_LOCKS.c.HL_LAST_HEARTBEAT < expired
-        )
-    ).rowcount
+    locks = HIVE_LOCKS.c
+    is_silent = and_(locks.HL_TXNID == NO_TXN, locks.HL_LAST_HEARTBEAT < expired)
+    gone = _first_of(work.connection, locks.HL_LOCK_EXT_ID, is_silent)
+    return work.connection.execute(delete(HIVE_LOCKS).where(gone)).rowcount
 
 
 def time_out_rebuild_locks(work: Work) -> int:
@@ -99,10 +114,9 @@ def time_out_rebuild_locks(work: Work) -> int:
 
 def forget_write_sets(work: Work) -> int:
     """Drop changes that were committed before every open transaction began; how many rows."""
-    watermark = min_open_txn_watermark(work)
-    return work.connection.execute(
-        delete(WRITE_SET).where(WRITE_SET.c.WS_COMMIT_ID < watermark)
-    ).rowcount
+    committed = WRITE_SET.c.WS_COMMIT_ID
+    gone = _first_of(work.connection, committed, committed < min_open_txn_watermark(work))
+    return work.connection.execute(delete(WRITE_SET).where(gone)).rowcount
 
 
 def forget_write_ids(work: Work) -> int:
@@ -124,12 +138,15 @@ def forget_write_ids(work: Work) -> int:
         gone = and_(of_table(table.database, table.table), _W.T2W_TXNID < bound)
         if table in staying:
             gone = and_(gone, _W.T2W_WRITEID < staying[table])
+        gone = _first_of(connection, _W.T2W_WRITEID, gone)
         count += connection.execute(delete(TXN_TO_WRITE_ID).where(gone)).rowcount
+        if count >= ROWS_MAX:
+            break
     return count
 
 
 def forget_txns(work: Work) -> int:
-    """Drop transactions that ended and left nothing behind; how many.
+    """Drop transactions that ended and left nothing behind; how many rows were dropped or marked.
 
     Strictly below the boundary, so that the row there stays: gaps above it count, below it not.
     Aborted ones stay while TXN_COMPONENTS says that their files may exist. Of committed ones the
@@ -138,26 +155,42 @@ def forget_txns(work: Work) -> int:
     """
     connection = work.connection
     forget_aborted_without_table(connection)
-    boundary = low_boundary(work)
-    lasting = _lasting(connection, boundary)
     is_committed = _T.TXN_STATE == TxnState.COMMITTED.value
-    marked = connection.scalars(
-        select(_T.TXN_ID).where(_T.TXN_ID < boundary, is_committed, _T.TXN_STARTED == 0)
-    ).all()
-    for batch in batches(sorted(lasting.difference(marked))):
-        connection.execute(update(TXNS).where(_T.TXN_ID.in_(batch)).values(TXN_STARTED=0))
-    is_forgettable = and_(
-        _T.TXN_ID < boundary,
+    is_aborted = _T.TXN_STATE == TxnState.ABORTED.value
+    is_bare = and_(
         ~exists().where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID),
         ~exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == _T.TXN_ID),
     )
-    is_aborted = _T.TXN_STATE == TxnState.ABORTED.value
-    has_gone = or_(is_aborted, and_(is_committed, _T.TXN_STARTED != 0))
-    count = connection.execute(delete(TXNS).where(is_forgettable, has_gone)).rowcount
+    has_gone = and_(is_bare, or_(is_aborted, and_(is_committed, _T.TXN_STARTED != 0)))
+    boundary = _boundary_of_next(connection, has_gone, low_boundary(work))
+    lasting = _lasting(connection, boundary)
+    marked = connection.scalars(
+        select(_T.TXN_ID).where(_T.TXN_ID < boundary, is_committed, _T.TXN_STARTED == 0)
+    ).all()
+    count = 0
+    for batch in batches(sorted(lasting.difference(marked))):
+        mark = update(TXNS).where(_T.TXN_ID.in_(batch)).values(TXN_STARTED=0)
+        count += connection.execute(mark).rowcount
+    count += connection.execute(delete(TXNS).where(_T.TXN_ID < boundary, has_gone)).rowcount
     for batch in batches(sorted(set(marked) - lasting)):
-        gone = and_(is_forgettable, is_committed, _T.TXN_ID.in_(batch))
+        gone = and_(is_bare, is_committed, _T.TXN_ID.in_(batch))
         count += connection.execute(delete(TXNS).where(gone)).rowcount
     return count
+
+
+def _boundary_of_next(
+    connection: Connection, has_gone: ColumnElement[bool], boundary: TxnId
+) -> TxnId:
+    """Below it are as many that may go as one call drops. Like the boundary given, which it does
+    not pass, it is a row's, and no id below it can appear any more."""
+    next_id = connection.scalar(
+        select(_T.TXN_ID)
+        .where(_T.TXN_ID < boundary, has_gone)
+        .order_by(_T.TXN_ID)
+        .offset(ROWS_MAX)
+        .limit(1)
+    )
+    return boundary if next_id is None else TxnId(next_id)
 
 
 def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
@@ -248,6 +281,16 @@ def give_back_abandoned(work: Work) -> tuple[Compaction, ...]:
         elif compaction_queue.give_back(work.connection, entry, reason):
             _LOG.warning("compaction %d of %s given back: %s", entry.id, entry.target, reason)
     return tuple(failed)
+
+
+def _first_of(
+    connection: Connection, number: ColumnElement[int], may_go: ColumnElement[bool]
+) -> ColumnElement[bool]:
+    """Of the rows that may go, the first :data:`ROWS_MAX` by a number; all of one number."""
+    last = connection.scalar(
+        select(number).where(may_go).order_by(number).offset(ROWS_MAX - 1).limit(1)
+    )
+    return may_go if last is None else and_(may_go, number <= last)
 
 
 def _finished_below(work: Work) -> TxnId:

@@ -3,8 +3,9 @@
 Hive also knows ``Initiator``, ``Cleaner``, ``HouseKeeper`` and ``TxnCleaner``, each held through a
 whole turn of that daemon (TxnStore.MUTEX_KEY; docs/hive/transactions.md §18). They are not taken
 here: a turn here is many transactions, each of which looks again at what it changes, so two daemons
-at once only do something twice. What must not happen twice is queueing a compaction and beginning a
-rebuild; these locks are held wherever that is done.
+at once only do something twice. That two of ours do not keep house at once, a lease sees to
+(:func:`hms_bridge.cli.serve_daemons.housekeeper`). What must not happen twice is queueing a
+compaction and beginning a rebuild; these locks are held wherever that is done.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from hms_bridge.model.compaction import (
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import TxnState, TxnType
-from hms_bridge.txn import compaction_history
 from tests.support.event_messages import read_message
 from tests.support.txns import Txns
 from tests.support.world import World
@@ -314,47 +313,6 @@ def test_showing(world: World, txns: Txns) -> None:
     assert txns.show(ShowCompactionsRequest(id=CompactionId(4))) == words[1:2]
     assert txns.show(ShowCompactionsRequest(type=CompactionType.MAJOR)) == []
     assert txns.show(ShowCompactionsRequest(scope=Scope("x"))) == []
-
-
-def _entry(number: int, state: CompactionState, **more: object) -> Compaction:
-    given = {"type": CompactionType.MINOR, "enqueued_ms": 10 * DAY_MS} | more
-    return Compaction(id=CompactionId(number), target=Target("d", "t"), state=state, **given)  # type: ignore[arg-type]
-
-
-SUCCEEDED, FAILED = CompactionState.SUCCEEDED, CompactionState.FAILED
-DID_NOT, REFUSED = CompactionState.DID_NOT_INITIATE, CompactionState.REFUSED
-
-
-@pytest.mark.parametrize(
-    ("state", "kept"), [(SUCCEEDED, 3), (FAILED, 3), (REFUSED, 3), (DID_NOT, 2)]
-)
-def test_the_history_keeps_the_newest(state: CompactionState, kept: int) -> None:
-    history = [_entry(number, state) for number in range(1, 7)]
-    dropped = compaction_history.overtaken(history, 11 * DAY_MS)
-    assert sorted(dropped) == list(range(1, 7 - kept))
-
-
-@pytest.mark.parametrize("state", [FAILED, DID_NOT, REFUSED])
-def test_what_was_made_good_is_dropped_after_a_week(state: CompactionState) -> None:
-    def is_dropped(old: CompactionType, new: CompactionType, days: int = 8, newer: int = 2) -> bool:
-        history = [_entry(1, state, type=old), _entry(newer, SUCCEEDED, type=new)]
-        return bool(compaction_history.overtaken(history, (10 + days) * DAY_MS))
-
-    minor, major = CompactionType.MINOR, CompactionType.MAJOR
-    assert is_dropped(minor, minor)
-    assert is_dropped(minor, major)
-    assert is_dropped(major, major)
-    assert not is_dropped(major, minor)
-    assert not is_dropped(minor, minor, days=7)
-    assert not is_dropped(minor, minor, newer=0)
-
-
-def test_purging(world: World, txns: Txns) -> None:
-    for _ in range(5):
-        txns.compact()
-        txns.fail(txns.start_compaction(1))
-    assert world.do(compaction_history.purge_history) == 2
-    assert [number for number, _ in txns.show()] == [3, 4, 5] or len(txns.show()) == 3
 
 
 def test_write_ids_of_partitions_are_those_of_the_table(txns: Txns) -> None:

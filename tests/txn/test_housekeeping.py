@@ -11,13 +11,14 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
-from hms_bridge.backend.work import Work
 from hms_bridge.config.settings import TxnSettings
 from hms_bridge.model.ids import WriteId
-from hms_bridge.model.lock import DataOperation
+from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.txn import housekeeping
+from tests.conformance.objects import component
 from tests.support.databases import SERVER_URL
+from tests.support.sqlite_steps import steps
 from tests.support.txns import Txns
 from tests.support.world import World
 
@@ -106,7 +107,7 @@ class TestForgettingTxns:
         txns.grow_old()
         young = txns.open_one()
         txns.commit(young)
-        assert _forget_txns(world) == 3
+        assert _forget_txns(world) == 4, "three go, the one at the boundary is marked"
         assert _txns(world) == {3: "c", young: "c"}
         assert txns.all().txns == ()
 
@@ -162,31 +163,12 @@ class TestForgettingTxns:
         """PostgreSQL may pass by the index that finds committed ones, so it is not there."""
         world.execute(text('DROP INDEX "HMSB_TXN_STATE"'))
         txns.commit(txns.open_one())
-        steps = []
+        taken = []
         for _ in range(2):
             txns.open(500)
             txns.grow_old()
-            steps.append(_steps(world, housekeeping.forget_txns))
-        assert steps[1] < 3 * steps[0]
-
-
-def _steps(world: World, work: Callable[[Work], object]) -> int:
-    """How many of SQLite's instructions it takes, in tens."""
-    taken = 0
-
-    def count() -> int:
-        nonlocal taken
-        taken += 1
-        return 0
-
-    def counted(given: Work) -> None:
-        raw = given.connection.connection.driver_connection
-        raw.set_progress_handler(count, 10)  # type: ignore[union-attr]
-        work(given)
-        raw.set_progress_handler(None, 0)  # type: ignore[union-attr]
-
-    world.do(counted)
-    return taken
+            taken.append(steps(world, housekeeping.forget_txns))
+        assert taken[1] < 3 * taken[0]
 
 
 class TestForgettingWriteIds:
@@ -279,6 +261,102 @@ def test_time_outs_come_in_limited_portions(
     world.clock.advance_ms(world.settings.txn.timeout_ms + 1)
     portions = [_time_out(world) for _ in range(4)]
     assert portions == [ids[:2], ids[2:4], ids[4:], []]
+
+
+class TestPortions:
+    """Two rows at once, so that what is more comes with the next call, and what has to stay between
+    holds up nothing."""
+
+    @pytest.fixture(autouse=True)
+    def _two_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(housekeeping, "ROWS_MAX", 2)
+
+    def _until_done(self, forget: Callable[[], int]) -> list[int]:
+        counts = [forget()]
+        while counts[-1] >= 2:
+            counts.append(forget())
+        return counts
+
+    def test_of_transactions(self, world: World, txns: Txns) -> None:
+        staying = []
+        for _ in range(4):
+            for txn_id in txns.open(3):
+                txns.commit(txn_id)
+            staying.append(txns.write(table=f"t{len(staying)}")[0])
+        txns.abort_many(staying)
+        txns.grow_old()
+        last = txns.open_one()
+        txns.grow_old()
+        counts = self._until_done(lambda: _forget_txns(world))
+        assert len(counts) > 3
+        assert max(counts) < 6
+        # The last committed one before each that stays does, and 17 is the boundary.
+        assert set(_txns(world)) == {3, 7, 11, 15, *staying, last}
+
+    def test_none_of_them_counts_as_open_between(self, world: World, txns: Txns) -> None:
+        for txn_id in txns.open(9):
+            txns.commit(txn_id)
+        txns.grow_old()
+        for _ in range(3):
+            _forget_txns(world)
+            assert txns.all().txns == ()
+            world.clock.advance_ms(-3_600_000)
+            assert txns.all().txns == ()
+            world.clock.advance_ms(3_600_000)
+
+    def test_of_write_ids(self, world: World, txns: Txns) -> None:
+        early = txns.open_one()
+        for _ in range(5):
+            writer, _ = txns.write()
+            txns.commit(writer)
+        txns.allocate(early)
+        txns.commit(early)
+        txns.grow_old()
+        assert self._until_done(lambda: _forget_write_ids(world)) == [2, 2, 2, 0]
+        assert txns.valid().format() == "db.t:6:9223372036854775807::"
+
+    def test_of_write_ids_the_lowest_go_first(self, world: World, txns: Txns) -> None:
+        late = txns.open_one()
+        for _ in range(3):
+            writer, _ = txns.write()
+            txns.commit(writer)
+        txns.allocate(late)
+        txns.commit(late)
+        txns.grow_old()
+        _forget_write_ids(world)
+        left = [row["T2W_WRITEID"] for row in world.records(TXN_TO_WRITE_ID)]
+        assert sorted(left) == [3, 4]
+        assert txns.valid().format() == "db.t:4:9223372036854775807::"
+
+    def test_of_write_ids_over_several_tables(self, world: World, txns: Txns) -> None:
+        for number in range(5):
+            writer, _ = txns.write(table=f"t{number}")
+            txns.commit(writer)
+        txns.grow_old()
+        assert self._until_done(lambda: _forget_write_ids(world)) == [2, 2, 1]
+
+    def test_of_write_sets(self, world: World, txns: Txns) -> None:
+        for _ in range(5):
+            writer, _ = txns.write(UPDATE)
+            txns.commit(writer)
+        txns.grow_old()
+        assert self._until_done(lambda: _forget_write_sets(world)) == [2, 2, 1]
+
+    def test_of_locks(self, world: World, txns: Txns) -> None:
+        for number in range(5):
+            txns.lock(0, component("db", f"t{number}", LockType.SHARED_READ))
+        world.clock.advance_ms(world.settings.txn.timeout_ms + 1)
+        expired = self._until_done(lambda: world.do(housekeeping.time_out_locks))
+        assert expired == [2, 2, 1]
+
+    def test_a_run_does_all_of_them(self, world: World, txns: Txns) -> None:
+        for _ in range(7):
+            writer, _ = txns.write(UPDATE)
+            txns.commit(writer)
+        txns.grow_old()
+        txns.housekeep()
+        assert set(_txns(world)) == {7}
+        assert world.records(WRITE_SET) == world.records(TXN_TO_WRITE_ID) == []
 
 
 def test_settings_count(world: World, txns: Txns) -> None:
