@@ -10,24 +10,33 @@ row for each call, and calls of which our server does nothing, which take what t
 protocol take. HMS_BRIDGE_BENCH_SECONDS (2) is how long a turn takes, HMS_BRIDGE_BENCH_TURNS (7) how
 many there are,
 HMS_BRIDGE_BENCH_COUNT (10000) how many transactions and locks are there at once,
-HMS_BRIDGE_BENCH_EVENTS (1000000) how many events.
+HMS_BRIDGE_BENCH_EVENTS (1000000) how many events, HMS_BRIDGE_BENCH_PARTITIONS (100000) how many
+partitions.
 """
 
 from __future__ import annotations
 
-import functools
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hive_metastore import ttypes
 
 from benchmarks import metastore_program as program
+from benchmarks.metastore_scale import (
+    PARTITION_READS,
+    TXN_READS,
+    Asked,
+    Sizes,
+    linear_ratios,
+    medians,
+    write_events,
+    write_partitions,
+)
 from benchmarks.report import Limit, Ratio, machine
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore, flavour_401
@@ -39,9 +48,12 @@ SECONDS = float(os.environ.get("HMS_BRIDGE_BENCH_SECONDS", "2"))
 TURNS = int(os.environ.get("HMS_BRIDGE_BENCH_TURNS", "7"))
 COUNT = int(os.environ.get("HMS_BRIDGE_BENCH_COUNT", "10000"))
 EVENTS = int(os.environ.get("HMS_BRIDGE_BENCH_EVENTS", "1000000"))
+PARTITIONS = int(os.environ.get("HMS_BRIDGE_BENCH_PARTITIONS", "100000"))
 LOCK_TURNS = 5
 READS = 45
-PARTITIONS = 1000
+FEW_READS = 5
+LITTLE = Sizes(partitions=1000, txns=1000, events=10_000)
+MUCH = Sizes(partitions=PARTITIONS, txns=COUNT, events=EVENTS)
 LOCKING_CLIENTS = 8
 RATES = (
     ("open+commit", 1, 2.5),
@@ -57,7 +69,14 @@ READABLE_LOG = {"hive.metastore.event.db.notification.api.auth": "false"}
 """Else only a configured proxy user may read the log of events."""
 
 Server = OurServer | JavaMetastore
-Read = Callable[[Any], object]
+GET_TABLE = Asked(
+    what="get_table_req",
+    read=lambda client, _: client.get_table_req(
+        ttypes.GetTableRequest(dbName=program.DATABASE, tblName=program.TABLE)
+    ),
+    count=lambda _: 1,
+    of=lambda _: 1,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,16 +124,29 @@ def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[R
             yield bare.limit_of(clients, rate)
             yield _empty_limit(ours, clients, rate)
     yield _partition_ratio(ours, theirs)
-    yield from _read_ratios(ours, theirs, "", CATALOG_READS)
+    yield from _read_ratios(ours, theirs, "", (GET_TABLE, *PARTITION_READS), LITTLE)
     for side in (ours, theirs):
-        _write_events(side.database)
-    held = [_hold_open(side) for side in (ours, theirs)]
+        write_events(side.database, MUCH.events)
+    little = _small_side(workplace, postgresql)
+    sizes = (ours.port, MUCH), (little.port, LITTLE)
+    held = [_hold_open(side, COUNT) for side in (ours, theirs)]
     yield from _lock_ratio(ours, theirs, held, bare)
-    yield from _read_ratios(ours, theirs, f", {COUNT} transactions and locks", TXN_READS)
-    memory = [side.server.memory_peak_mib for side in (ours, theirs)]
-    yield _ratio("memory of the server at its peak", memory, "MiB", 1.0)
+    yield from _read_ratios(ours, theirs, f", {COUNT} transactions and locks", TXN_READS, MUCH)
+    # Before transactions that nobody keeps alive are timed out.
+    yield from linear_ratios(*sizes, TXN_READS)
+    yield _memory_ratio(ours, theirs, "")
     for side in (ours, theirs):
+        write_partitions(side.database, MUCH.partitions - LITTLE.partitions)
+    yield from _read_ratios(ours, theirs, "", PARTITION_READS, MUCH, FEW_READS)
+    yield _memory_ratio(ours, theirs, f" with {MUCH.partitions} partitions in an answer")
+    yield from linear_ratios(*sizes, PARTITION_READS)
+    for side in (ours, theirs, little):
         side.server.stop()
+
+
+def _memory_ratio(ours: Side, theirs: Side, state: str) -> Ratio:
+    memory = [side.server.memory_peak_mib for side in (ours, theirs)]
+    return _ratio(f"memory of the server at its peak{state}", memory, "MiB", 1.0)
 
 
 class BarePairs:
@@ -198,16 +230,16 @@ def _partition_ratio(ours: Side, theirs: Side) -> Ratio:
         with program.connected(side.port) as client:
             program.add_partitions(client, 1_000_000, 10)
             started = time.perf_counter()
-            program.add_partitions(client, 0, PARTITIONS)
+            program.add_partitions(client, 0, LITTLE.partitions)
             seconds.append(time.perf_counter() - started)
-    return _ratio(f"add_partitions of {PARTITIONS}", seconds, "s", 5.0)
+    return _ratio(f"add_partitions of {LITTLE.partitions}", seconds, "s", 5.0)
 
 
-def _hold_open(side: Side) -> list[int]:
+def _hold_open(side: Side, count: int) -> list[int]:
     """Transactions with a write id each, which stay open."""
     with program.connected(side.port) as client:
-        opened = program.open_txns(client, COUNT)
-        for first in range(0, COUNT, program.OPENED_AT_ONCE):
+        opened = program.open_txns(client, count)
+        for first in range(0, count, program.OPENED_AT_ONCE):
             program.allocate(client, opened[first : first + program.OPENED_AT_ONCE])
     return opened
 
@@ -231,71 +263,31 @@ def _lock_ratio(
     )
 
 
-def _write_events(database: Database) -> None:
-    """The same log for both, as if it had been written long ago."""
-    database.execute(
-        'insert into "NOTIFICATION_LOG" ("NL_ID", "EVENT_ID", "EVENT_TIME", "EVENT_TYPE", '
-        '"CAT_NAME", "DB_NAME", "TBL_NAME", "MESSAGE", "MESSAGE_FORMAT") '
-        "select 10000000 + n, 10000000 + n, extract(epoch from now())::int, 'COMMIT_TXN', 'hive', "
-        f"'bench', 't', repeat('m', 300), 'json-0.2' from generate_series(1, {EVENTS}) as n"
-    )
-
-
-def _snapshot(client: Any) -> str:
-    opened = client.get_open_txns()
-    ids = ",".join(map(str, opened.open_txns))
-    return f"{opened.txn_high_water_mark}:{opened.min_open_txn}:{ids}:"
-
-
-def _valid_write_ids(client: Any) -> object:
-    names = [f"{program.DATABASE}.{program.TABLE}"]
-    return client.get_valid_write_ids(
-        ttypes.GetValidWriteIdsRequest(fullTableNames=names, validTxnList=_snapshot(client))
-    )
-
-
-CATALOG_READS: tuple[tuple[str, Read], ...] = (
-    (
-        "get_table_req",
-        lambda client: client.get_table_req(
-            ttypes.GetTableRequest(dbName=program.DATABASE, tblName=program.TABLE)
-        ),
-    ),
-    (
-        f"get_partitions of {PARTITIONS}",
-        lambda client: client.get_partitions(program.DATABASE, program.PARTITIONED, -1),
-    ),
-    (
-        "get_partitions_by_filter of one",
-        lambda client: client.get_partitions_by_filter(
-            program.DATABASE, program.PARTITIONED, 'ds = "500"', -1
-        ),
-    ),
-)
-TXN_READS: tuple[tuple[str, Read], ...] = (
-    ("get_open_txns", lambda client: client.get_open_txns()),
-    ("get_open_txns and get_valid_write_ids", _valid_write_ids),
-    ("show_locks", lambda client: client.show_locks(ttypes.ShowLocksRequest())),
-    (
-        f"get_next_notification, 1000 of {EVENTS}",
-        lambda client: client.get_next_notification(
-            ttypes.NotificationEventRequest(lastEvent=10_000_000 + EVENTS // 2, maxEvents=1000)
-        ),
-    ),
-)
-
-
 def _read_ratios(
-    ours: Side, theirs: Side, state: str, reads: Sequence[tuple[str, Read]]
+    ours: Side, theirs: Side, state: str, reads: Sequence[Asked], sizes: Sizes, calls: int = READS
 ) -> Iterator[Ratio]:
     """Medians of calls that are made one after the other, in turns."""
     with program.connected(ours.port) as own, program.connected(theirs.port) as other:
-        for what, read in reads:
-            times: tuple[list[float], list[float]] = ([], [])
-            for _ in range(READS):
-                for client, found in zip((own, other), times, strict=True):
-                    found.append(_milliseconds(functools.partial(read, client)))
-            yield _ratio(what + state, [statistics.median(found) for found in times], "ms", 1.0)
+        for asked in reads:
+            times = medians([(own, sizes), (other, sizes)], asked.read, calls)
+            count, all_of_them = asked.count(sizes), asked.of(sizes)
+            what = f"{asked.what} of {count}" + f" of {all_of_them}" * (count != all_of_them)
+            yield _ratio(what + state, times, "ms", 1.0)
+
+
+def _small_side(workplace: Workplace, postgresql: PostgreSql) -> Side:
+    """A server of ours with little, beside that with much."""
+    database = postgresql.database("little")
+    little = Side(
+        server=OurServer(workplace, database.sqlalchemy_url, store=database), database=database
+    )
+    with program.connected(little.port) as client:
+        program.make_tables(client, str(workplace.folder("tables-little")))
+        program.add_partitions(client, 0, LITTLE.partitions)
+    write_events(database, LITTLE.events)
+    held = _hold_open(little, LITTLE.txns)
+    program.lock_seconds(little.port, held, LOCKING_CLIENTS)
+    return little
 
 
 def _ratio(what: str, both: Sequence[float], unit: str, target: float) -> Ratio:
@@ -308,12 +300,6 @@ def _ratio(what: str, both: Sequence[float], unit: str, target: float) -> Ratio:
         ratio=theirs / ours,
         target=target,
     )
-
-
-def _milliseconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return (time.perf_counter() - started) * 1000
 
 
 if __name__ == "__main__":

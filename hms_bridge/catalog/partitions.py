@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
+from math import prod
 from typing import Any
 
 from sqlalchemy import (
@@ -31,6 +33,7 @@ from hms_bridge.backend.schema.catalog_tables import (
     SERDES,
 )
 from hms_bridge.backend.sequences import next_sequence_values
+from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.catalog import statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.found_partitions import FoundPartitions, StoredPartition, described
@@ -65,10 +68,21 @@ _SELECT: Select[Any] = (
 
 
 _NAMED = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
+_NAMES = ListingSql(
+    lambda _: select(PARTITIONS.c.PART_NAME).where(
+        PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)
+    )
+)
 _OF_TABLE = ListingSql(
     lambda _: _SELECT.where(PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger))
 )
 _OF_KEYS = ListingSql(lambda is_one_of: _SELECT.where(is_one_of(PARTITIONS.c.PART_ID, "keys")))
+_OF_NAMES = TextKeyedSql(
+    PARTITIONS.c.PART_NAME,
+    lambda is_meant: _NAMED.where(
+        PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger), is_meant
+    ),
+)
 
 
 def name_of(table: Table, values: Sequence[str]) -> str:
@@ -85,11 +99,13 @@ def partition_names(
     connection: Connection, stored: StoredTable, max_parts: int = -1
 ) -> tuple[str, ...]:
     """Names, sorted; the first ``max_parts`` of them unless that is negative."""
-    query = select(PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == stored.id)
-    if max_parts >= 0:
-        query = query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)
+    if max_parts < 0:
+        rows = _NAMES.all(connection, table_id=stored.id)
+    else:
+        query = select(PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == stored.id)
+        rows = connection.execute(query.order_by(PARTITIONS.c.PART_NAME).limit(max_parts)).all()
     # Sorted here, too: a database may put names in the order of a language.
-    return tuple(sorted(connection.scalars(query)))
+    return tuple(sorted([name for (name,) in rows]))
 
 
 def find_by_names(
@@ -112,15 +128,7 @@ def existing_names(
 def _ids_of_names(
     connection: Connection, stored: StoredTable, names: Collection[str]
 ) -> Mapping[str, int]:
-    ids: dict[str, int] = {}
-    for piece in batches(list(dict.fromkeys(names))):
-        rows = connection.execute(
-            select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID).where(
-                PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece)
-            )
-        )
-        ids.update({row.PART_NAME: row.PART_ID for row in rows})
-    return ids
+    return dict(_OF_NAMES.all(connection, list(dict.fromkeys(names)), table_id=stored.id))
 
 
 def find_all(connection: Connection, stored: StoredTable, max_parts: int = -1) -> FoundPartitions:
@@ -206,7 +214,12 @@ def matches(
 def _narrowed(
     connection: Connection, stored: StoredTable, values: Mapping[int, Sequence[str]]
 ) -> Iterable[Sequence[Any]]:
-    """Names and keys of those that have one of these values at each place."""
+    """Names and keys of those that have one of these values at each place. With a value at every
+    place they have a name, by which they are found among any number of others."""
+    names = prod(map(len, values.values()))
+    if len(values) == len(stored.table.partition_columns) and names <= REQUIRED_VALUES_MAX:
+        chosen = product(*(values[place] for place in sorted(values)))
+        return _ids_of_names(connection, stored, [name_of(stored.table, v) for v in chosen]).items()
     if all(len(texts) == 1 for texts in values.values()):
         given = {f"value_{place}": text for place, (text,) in values.items()}
         return _with_values(tuple(values)).all(connection, table_id=stored.id, **given)

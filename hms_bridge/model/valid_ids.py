@@ -246,6 +246,9 @@ class ValidTxnWriteIdList:
         return next((write_ids for write_ids in self.lists if write_ids.table == table), None)
 
 
+_SHOWN_MAX = 200
+
+
 def _numbers(text: str, parts: Sequence[str]) -> dict[str, Any]:
     """What stands between the colons of an id list; end parts may be absent."""
     highest, lowest_open, opened, aborted = (
@@ -263,8 +266,10 @@ def _several(text: str, part: str) -> tuple[int, ...]:
     try:
         return tuple(map(int, filter(str.strip, part.split(","))))
     except ValueError as error:
+        # It may have a hundred thousand ids.
+        shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
         raise MetaError(
-            f"id list {text!r} is malformed; it should be numbers, as in"
+            f"id list {shown!r} is malformed; it should be numbers, as in"
             " hwm:minOpen:open,open:aborted,aborted"
         ) from error
 

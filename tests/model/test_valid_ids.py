@@ -106,6 +106,13 @@ def test_malformed_text_is_refused(text: str) -> None:
         ValidTxnWriteIdList.parse("what$d.t:1")
 
 
+def test_a_refusal_shows_where_a_long_text_begins() -> None:
+    with pytest.raises(MetaError) as refused:
+        ValidTxnList.parse(f"7:x:{','.join(map(str, range(10_000)))}:")
+    assert "'7:x:0,1,2" in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
 def test_id_that_is_open_and_aborted_counts_as_open() -> None:
     found = ValidWriteIdList(
         table=None, high_watermark=WriteId(9), open_ids=(WriteId(3),), aborted_ids=(WriteId(3),)
