@@ -12,6 +12,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -87,6 +89,7 @@ def test_both_at_full_work_lose_nothing(
             for table in TABLES:
                 assert writer.read(run, table) == writer.expected(table), (writer.name, table)
     _check_events(beside, first)
+    _check_compactions(beside)
     if sum(writer.done.total() for writer in writers) > ENOUGH:
         assert _by_state(beside)["s"] > 0, "nothing was compacted and cleaned"
 
@@ -159,6 +162,34 @@ def _check_events(beside: Beside, first: EventId) -> None:
     given = Counter(one for event in events for one in _write_ids(event))
     assert given
     assert [one for one, count in given.items() if count > 1] == []
+
+
+_TARGET = '"{0}DATABASE" as d, "{0}TABLE" as t, "{0}PARTITION" as p'
+_ENTRIES = (
+    f'select "CQ_ID" as id, "CQ_STATE" as state, "CQ_START" as began, "CQ_COMMIT_TIME" as ended, '
+    f'{_TARGET.format("CQ_")} from "COMPACTION_QUEUE" union all '
+    f'select "CC_ID", "CC_STATE", "CC_START", "CC_COMMIT_TIME", {_TARGET.format("CC_")} '
+    'from "COMPLETED_COMPACTIONS"'
+)
+
+
+def _check_compactions(beside: Beside) -> None:
+    """No entry was given twice, nor does a target wait twice; and none was compacted by two at
+    once, whichever side they were of (I9)."""
+    entries = beside.store.query(_ENTRIES)
+    assert [one for one, count in Counter(e["id"] for e in entries).items() if count > 1] == []
+    targets: dict[tuple[str, str, str | None], list[dict[str, Any]]] = {}
+    for entry in entries:
+        targets.setdefault((entry["d"], entry["t"], entry["p"]), []).append(entry)
+    for target, of_it in targets.items():
+        waiting = [entry["id"] for entry in of_it if entry["state"] in ("i", "w")]
+        assert len(waiting) <= 1, (target, waiting)
+        done = sorted(
+            (entry for entry in of_it if entry["began"] and entry["ended"]),
+            key=lambda entry: int(entry["began"]),
+        )
+        for earlier, later in pairwise(done):
+            assert earlier["ended"] <= later["began"], (target, earlier, later)
 
 
 def _write_ids(event: NotificationEvent) -> list[tuple[str, int]]:
