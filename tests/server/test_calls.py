@@ -661,7 +661,7 @@ def test_partitions_with_specs(rig: Rig) -> None:
         chosen = hive.GetPartitionsFilterSpec(filterMode=mode, filters=list(filters))
         request = hive.GetPartitionsRequest(dbName="db", tblName="p", filterSpec=chosen)
         (spec,) = rig("get_partitions_with_specs", request=request).partitionSpec
-        assert spec.partitionList.partitions[0] == partition_to_struct(PART)
+        assert spec.sharedSDPartitionSpec.partitions[0].values == list(PART.values)
         return rig.asked[0]
 
     assert asked(None) == ("get_partitions", "db", "p", -1, "hive")
