@@ -205,6 +205,5 @@ def _spec(table: Table, **given: Any) -> Struct:
         dbName=table.database_name,
         tableName=table.name,
         catName=table.catalog_name,
-        writeId=-1,
         **given,
     )

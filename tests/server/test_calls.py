@@ -852,7 +852,7 @@ def test_transactions_in_other_forms(rig: Rig) -> None:
 def test_workers_of_old_hives(rig: Rig) -> None:
     rig.fake.answers["find_next_compaction"] = COMPACTION
     assert rig("find_next_compact", workerId="w").ci.id == 7
-    assert rig.asked == [("find_next_compaction", "w", "")]
+    assert rig.asked == [("find_next_compaction", "w", None)]
     rig("compact", rqst=hive.CompactionRequest(dbname="D", tablename="T", type=2))
     assert rig.asked[0][1].target == Target("d", "t")
     rig.fake.answers["get_columns_with_statistics"] = ("id", "v")

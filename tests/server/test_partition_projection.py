@@ -89,8 +89,8 @@ def test_only_what_was_asked_for_is_there(served: ServedMetastore) -> None:
         {"values": [value], "createTime": 0, "lastAccessTime": 0, "relativePath": f"/p={value}"}
         for value in "ab"
     ]
-    assert (spec.dbName, spec.tableName, spec.catName, spec.rootPath, spec.writeId) == (
-        "default", "t", "hive", root, -1,
+    assert (spec.dbName, spec.tableName, spec.catName, spec.rootPath) == (
+        "default", "t", "hive", root,
     )  # fmt: skip
 
 
