@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -79,20 +80,30 @@ class Outcome:
         """What of the answer, by the method, and of events, by their types."""
         for found in self._of_answers() if self.is_answered else ():
             yield self.call.method, found
+        types, ours = (
+            [event["eventType"] for event in events]
+            for events in (self.their_events, self.our_events)
+        )
+        if types != ours:
+            yield self.call.method, Difference("events", types, ours)
+        for theirs, event in self.pairs():
+            for found in differences(theirs, event, self.used):
+                yield event["eventType"], found
+
+    def pairs(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """Events of both sides that stand for each other: of the same kinds, in order."""
         their_events, our_events = self.their_events, self.our_events
         if self.call.method == "drop_database":  # of its tables in any order
             their_events, our_events = (
                 tuple(sorted(events, key=lambda event: str(event.get("tableName") or "")))
                 for events in (their_events, our_events)
             )
-        types = [event["eventType"] for event in their_events]
-        ours = [event["eventType"] for event in our_events]
-        if types != ours:
-            yield self.call.method, Difference("events", types, ours)
-            return
-        for theirs, event in zip(their_events, our_events, strict=True):
-            for found in differences(theirs, event, self.used):
-                yield event["eventType"], found
+        kinds = ([event["eventType"] for event in events] for events in (their_events, our_events))
+        matcher = SequenceMatcher(None, *kinds, autojunk=False)
+        for theirs, ours, size in matcher.get_matching_blocks():
+            yield from zip(
+                their_events[theirs : theirs + size], our_events[ours : ours + size], strict=True
+            )
 
     def _of_answers(self) -> list[Difference]:
         found = differences(self.theirs, self.ours, self.used)
