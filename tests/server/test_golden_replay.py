@@ -31,10 +31,10 @@ ALL = range(1, 674)
 ACCOUNT = {
     "the same in every field": 207,
     "the same but for times, ids and the order of tables": 123,
-    "the same but for named masks": 144,
-    "the same wire exception and message": 81,
-    "the same wire exception, another message": 45,
-    "another outcome": 73,
+    "the same but for named masks": 145,
+    "the same wire exception and message": 85,
+    "the same wire exception, another message": 48,
+    "another outcome": 65,
     "not played": 0,
 }
 """How many calls of the recording are of which kind. Each that is not the same is listed by its
