@@ -33,8 +33,8 @@ ACCOUNT = {
     "the same but for times, ids and the order of tables": 123,
     "the same but for named masks": 145,
     "the same wire exception and message": 85,
-    "the same wire exception, another message": 48,
-    "another outcome": 65,
+    "the same wire exception, another message": 46,
+    "another outcome": 67,
     "not played": 0,
 }
 """How many calls of the recording are of which kind. Each that is not the same is listed by its

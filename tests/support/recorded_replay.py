@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,11 +70,14 @@ class Outcome:
 
     @property
     def kinds(self) -> tuple[str, str]:
-        """Of both answers: the class that was thrown, or "answered"."""
+        """Of both answers: the class that was thrown, or "answered"; of a MetaException of ours
+        that says another one's name, that, too: its method declares no such exception."""
         theirs, ours = self.theirs, self.ours
+        named = re.match(r"\w+Exception(?=: )", ours.message) if isinstance(ours, Thrown) else None
+        says = f" {named[0]}" if named and ours.cls == "MetaException" else ""
         return (
             theirs.cls if isinstance(theirs, Thrown) else "answered",
-            ours.cls if isinstance(ours, Thrown) else "answered",
+            f"{ours.cls}{says}" if isinstance(ours, Thrown) else "answered",
         )
 
     def differences(self) -> Iterator[tuple[str, Difference]]:
