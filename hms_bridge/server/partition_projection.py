@@ -69,13 +69,12 @@ def projection_of(spec: Struct | None) -> Projection:
     if spec is None:
         return Projection(None, None, None)
     wanted = spec.fieldList or ()
-    begun = {name: {field for field in FIELDS if field.startswith(name)} for name in wanted}
-    found = {name: {name} if name in FIELDS else fields for name, fields in begun.items()}
-    unknown = [name for name in wanted if not found[name]]
+    fields = {name: _fields_of(name) for name in wanted}
+    unknown = [name for name in wanted if not fields[name]]
     if unknown:
         raise MetaError(f"Invalid partition fields in the projection spec[{', '.join(unknown)}]")
     return Projection(
-        frozenset().union(*found.values()) if wanted else None,
+        frozenset().union(*fields.values()) if wanted else None,
         _like(spec.includeParamKeyPattern),
         _like(spec.excludeParamKeyPattern),
     )
@@ -98,6 +97,11 @@ def partition_specs(table: Table, partitions: Iterable[Struct]) -> list[Struct]:
     if listed:
         specs.append(_spec(table, partitionList=hive.PartitionListComposingSpec(partitions=listed)))
     return specs
+
+
+def _fields_of(name: str) -> set[str]:
+    """The field of that name, or all whose names begin so; none for an unknown name."""
+    return {name} if name in FIELDS else {field for field in FIELDS if field.startswith(name)}
 
 
 def _only(struct: Struct, names: Iterable[str]) -> Struct:

@@ -30,7 +30,7 @@ class PartitionSpecCalls(Calls[CatalogStore]):
         if not partitions:
             return hive.GetPartitionsResponse(partitionSpec=[])
         table = self._store.get_table(name.database, name.table, name.catalog)
-        structs = (projection.applied(partition_to_struct(one)) for one in partitions)
+        structs = (projection.applied(partition_to_struct(p)) for p in partitions)
         return hive.GetPartitionsResponse(partitionSpec=partition_specs(table, structs))
 
     def _find(self, name: TableName, chosen: Struct | None) -> Sequence[Partition]:
