@@ -67,6 +67,10 @@ class LocalStore:
         """What is replicated from where to where, as this database keeps it."""
         return self.metastore.policies
 
+    def database_id(self) -> str:
+        """Which database this is, whoever serves it; made by the first who asks."""
+        return self.manifest.store_id(new_token())
+
     def archive(self) -> ChangeManager:
         """The ChangeManager of the settings. Raises ChangeManagerError for a bad one.
 

@@ -9,6 +9,7 @@
     │  ├─ NoSuchObjectError             a database, table, partition … that is not there
     │  ├─ AlreadyExistsError
     │  ├─ InvalidObjectError            an object that cannot be stored as it is
+    │  │  └─ InvalidInputError          a request that contradicts itself
     │  ├─ InvalidOperationError         an operation that the object does not allow
     │  ├─ NoSuchTxnError
     │  ├─ TxnAbortedError
@@ -65,6 +66,10 @@ class AlreadyExistsError(MetastoreError):
 
 class InvalidObjectError(MetastoreError):
     """An object cannot be stored as it is."""
+
+
+class InvalidInputError(InvalidObjectError):
+    """A request contradicts itself."""
 
 
 class InvalidOperationError(MetastoreError):

@@ -335,7 +335,7 @@ class CompactionStore(Protocol):
         """The queue and its history, newest first."""
 
     def find_next_compaction(
-        self, worker_id: str, worker_version: str, pool_name: str | None = None
+        self, worker_id: str, worker_version: str | None, pool_name: str | None = None
     ) -> Compaction | None:
         """Claim the oldest initiated entry. No two workers get the same (I9)."""
 

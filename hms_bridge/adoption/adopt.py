@@ -77,7 +77,7 @@ def adopt(plan: AdoptionPlan, metastore: Metastore, *, user: str, host: str) -> 
             host=host,
             database_name=table.database_name,
             table_name=table.name,
-            partition_names=plan.partitions_with_aborts,
+            partition_names=plan.partitions_with_aborts if table.is_partitioned else None,
         )
     )
     _require_write_ids(metastore, plan)

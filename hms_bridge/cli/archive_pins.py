@@ -142,7 +142,7 @@ def hold(
                     f"note: nothing is archived of {database}.{table}, and there is no such table; "
                     "correct the name, unless it is yet to come"
                 )
-        announce(archive.cmroot, store.manifest.store_id(archive.new_token()))
+        announce(archive.cmroot, store.database_id())
         store.manifest.put_pin(pin)
     say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
 

@@ -52,6 +52,7 @@ def make_server(
         store.metastore,
         host=request.host,
         config=_client_config(store.settings),
+        database_uuid=store.database_id(),
         limits=store.settings.server,
         watch=watch,
         entrance=entrance,

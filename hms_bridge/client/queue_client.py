@@ -57,7 +57,7 @@ class CompactionClient(Client):
         return matching if request.limit is None else matching[: request.limit]
 
     def find_next_compaction(
-        self, worker_id: str, worker_version: str, pool_name: str | None = None
+        self, worker_id: str, worker_version: str | None, pool_name: str | None = None
     ) -> Compaction | None:
         request = hive.FindNextCompactRequest(
             workerId=worker_id, workerVersion=worker_version, poolName=pool_name

@@ -242,14 +242,17 @@ class HeartbeatRangeResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableWriteIdState:
-    """The write-id state that a bootstrap load gives to a table (repl_tbl_writeid_state)."""
+    """The write-id state that a bootstrap load gives to a table (repl_tbl_writeid_state).
+
+    ``partition_names`` are those whose aborted rows are compacted away; None for a table without
+    partition columns."""
 
     valid_write_ids: str
     user: str
     host: str
     database_name: str
     table_name: str
-    partition_names: tuple[str, ...] = ()
+    partition_names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -60,14 +60,14 @@ class CompactionCalls(Calls[ServedCompactions]):
 
     @answers("find_next_compact", of="workerId")
     def find_next_compaction(self, worker: str) -> Struct:
-        return _optional(self._store.find_next_compaction(worker, ""))
+        return _optional(self._store.find_next_compaction(worker, None))
 
     @answers("find_next_compact2", of="rqst")
     def find_next_compaction2(self, request: Struct) -> Struct:
         return _optional(
             self._store.find_next_compaction(
                 given(request.workerId, "workerId"),
-                request.workerVersion or "",
+                request.workerVersion or None,
                 request.poolName or None,
             )
         )

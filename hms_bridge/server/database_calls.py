@@ -22,6 +22,8 @@ class DatabaseCalls(Calls[CatalogStore]):
     @answers("create_database", of="database")
     def create_database(self, database: Struct) -> None:
         _require_native(database.type, database.connector_name)
+        if database.name is None:
+            raise MetaError("Database name cannot be null.")
         self._store.create_database(received_database(database))
 
     @answers("create_database_req", of="createDatabaseRequest")

@@ -41,6 +41,10 @@ class PartitionCalls(Calls[ServedPartitions]):
     def get_partition_by_name(self, args: Struct) -> Struct:
         name = table_of(args)
         text = given(args.part_name, "part_name")
+        if not text:
+            raise MetaError(
+                "Partition name is invalid: it is empty; write it as key=value/key=value"
+            )
         partitions = self._store.get_partitions_by_names(
             name.database, name.table, (text,), name.catalog
         )
@@ -124,7 +128,10 @@ class PartitionCalls(Calls[ServedPartitions]):
 
     @answers("get_partitions_by_names_req", of="req")
     def get_partitions_by_names_req(self, request: Struct) -> Struct:
-        partitions = self._by_names(table_of(request), request.names or ())
+        try:
+            partitions = self._by_names(table_of(request), request.names or ())
+        except NoSuchObjectError as error:  # another class than that of the older form
+            raise InvalidObjectError(str(error)) from error
         return hive.GetPartitionsByNamesResult(partitions=partitions_to_bytes(partitions))
 
     @answers("get_partitions_by_filter")

@@ -233,7 +233,11 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
         columns: tuple[Column, ...] = (),
         is_if_not_exists: bool = False,
     ) -> tuple[Partition, ...]:
-        partitions = [_partition(name, struct, columns) for struct in structs]
+        try:
+            partitions = [_partition(name, struct, columns) for struct in structs]
+        except MetaError:
+            self._table(name)  # that there is none goes before what is sent for it
+            raise
         return self._store.add_partitions(
             name.database,
             name.table,
@@ -302,6 +306,8 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
 
 def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:
     """A partition of the call's table. Newer clients send the columns once for all."""
+    if not struct.values:
+        raise MetaError("The partition values cannot be null or empty.")
     partition = received_partition(struct, name.database, name.table, name.catalog)
     if (partition.database_name, partition.table_name) != (name.database, name.table):
         raise MetaError(

@@ -10,7 +10,8 @@ from hms_bridge.model.catalog import Partition
 from hms_bridge.model.target import TableName
 from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import table_of
-from hms_bridge.server.partition_calls import partitions_to_spec
+from hms_bridge.server.partition_projection import partition_specs, projection_of
+from hms_bridge.wire.convert_catalog import partition_to_struct
 from hms_bridge.wire.structs import Struct, hive
 
 _BY_NAMES, _BY_VALUES, _BY_EXPRESSION = 0, 1, 2
@@ -18,21 +19,19 @@ _BY_NAMES, _BY_VALUES, _BY_EXPRESSION = 0, 1, 2
 
 
 class PartitionSpecCalls(Calls[CatalogStore]):
-    """What MSCK and EXCHANGE PARTITION of Hive 4 read.
-
-    A projection is not applied: every partition comes whole, which has the fields asked for too.
-    """
+    """What MSCK and EXCHANGE PARTITION of Hive 4 read."""
 
     @answers("get_partitions_with_specs", of="request")
     def get_partitions_with_specs(self, request: Struct) -> Struct:
-        """Those that the filter selects; all without one."""
+        """Those that the filter selects, all without one; with the fields asked for."""
         name = table_of(request)
-        _check_projection(request.projectionSpec)
+        projection = projection_of(request.projectionSpec)
         partitions = self._find(name, request.filterSpec)
         if not partitions:
             return hive.GetPartitionsResponse(partitionSpec=[])
         table = self._store.get_table(name.database, name.table, name.catalog)
-        return hive.GetPartitionsResponse(partitionSpec=[partitions_to_spec(table, partitions)])
+        structs = (projection.applied(partition_to_struct(p)) for p in partitions)
+        return hive.GetPartitionsResponse(partitionSpec=partition_specs(table, structs))
 
     def _find(self, name: TableName, chosen: Struct | None) -> Sequence[Partition]:
         mode = None if chosen is None else chosen.filterMode
@@ -52,12 +51,3 @@ class PartitionSpecCalls(Calls[CatalogStore]):
                 name.database, name.table, " and ".join(f"({t})" for t in texts), -1, name.catalog
             )
         raise MetaError(f"filter mode {mode}; names (0), values (1) and texts (2) are known")
-
-
-def _check_projection(projection: Struct | None) -> None:
-    """Raises MetaError for a field that a partition does not have."""
-    wanted = [] if projection is None else projection.fieldList or []
-    known = {entry[2] for entry in hive.Partition.thrift_spec if entry}
-    unknown = [field for field in wanted if field.partition(".")[0] not in known]
-    if unknown:
-        raise MetaError(f"Invalid partition fields in the projection spec[{', '.join(unknown)}]")

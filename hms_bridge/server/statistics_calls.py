@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hms_bridge.errors import InvalidObjectError, MetaError, NoSuchObjectError
+from hms_bridge.errors import InvalidInputError, MetaError, NoSuchObjectError
 from hms_bridge.metadata_store import StatisticsStore
 from hms_bridge.model.statistics import (
     HIVE,
@@ -159,7 +159,7 @@ def _single(update: StatisticsUpdate | None) -> StatisticsUpdate:
     if update is None or len(update.objects) != 1:
         raise MetaError("statistics of one table or partition have to be sent; send one of them")
     if update.is_merge:
-        raise InvalidObjectError("Merge is not supported for non-aggregate stats")
+        raise InvalidInputError("Merge is not supported for non-aggregate stats")
     return update
 
 

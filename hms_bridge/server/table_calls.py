@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.errors import (
+    InvalidObjectError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import WriteId
@@ -275,6 +280,14 @@ class TableCalls:
         self, struct: Struct | None, context: Struct | None, request: Struct | None = None
     ) -> None:
         sent = given(struct, "the new table")
+        try:
+            self._create_received(sent, context, request)
+        except NoSuchObjectError as error:  # its database, or a key's table
+            raise InvalidObjectError(str(error)) from error
+
+    def _create_received(
+        self, sent: Struct, context: Struct | None, request: Struct | None
+    ) -> None:
         trusted = take_trusted_columns(sent)
         table = received_table(sent)
         if environment_of(context).get(DO_NOT_UPDATE, "").lower() == "true":

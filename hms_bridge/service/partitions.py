@@ -15,7 +15,6 @@ from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import (
     AlreadyExistsError,
-    InvalidObjectError,
     InvalidOperationError,
     MetaError,
     NoSuchObjectError,
@@ -330,9 +329,7 @@ def _distinct(table: Table, wanted: Sequence[Partition]) -> dict[str, Partition]
     for partition in wanted:
         name = name_of(table, partition.values)
         if name in named:
-            raise InvalidObjectError(
-                f"Duplicate partitions in the list: {name} of {table.full_name}"
-            )
+            raise MetaError(f"Duplicate partitions in the list: {name} of {table.full_name}")
         named[name] = partition
     return named
 

@@ -83,7 +83,8 @@ def repl_table_write_id_state(work: Work, state: TableWriteIdState) -> AppliedSt
         owner = TxnToWriteId(txn_id=NO_TXN, write_id=committed)
         put_write_ids(connection, database, table, (owner,))
     outcome = abort_txns(work, opened, AbortReason.REPL_WRITE_ID)
-    for partition in state.partition_names or (None,):
+    names = state.partition_names
+    for partition in (None,) if names is None else names:
         request = CompactionRequest(
             target=Target(database, table, partition),
             type=CompactionType.MAJOR,

@@ -39,6 +39,7 @@ from hms_bridge.wire.fields import (
     member,
     name,
     name_or_none,
+    optional_items,
     or_else,
     required,
     sent,
@@ -215,7 +216,7 @@ write_id_state_to_struct, write_id_state_from_struct = both_ways(
     host=required("hostName"),
     database_name=name("dbName"),
     table_name=name("tableName"),
-    partition_names=items_or_unset("partNames"),
+    partition_names=optional_items("partNames"),
 )
 heartbeat_range_to_struct, heartbeat_range_from_struct = both_ways(
     HeartbeatRangeResult,

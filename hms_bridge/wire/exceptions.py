@@ -15,6 +15,7 @@ from collections.abc import Collection
 from hms_bridge.errors import (
     AlreadyExistsError,
     HmsBridgeError,
+    InvalidInputError,
     InvalidObjectError,
     InvalidOperationError,
     MetaError,
@@ -45,6 +46,7 @@ EXCEPTIONS: dict[type[MetastoreError], tuple[str, ...]] = {
         "InvalidOperationException",
         "InvalidInputException",
     ),
+    InvalidInputError: ("InvalidInputException", "InvalidObjectException"),
     InvalidOperationError: ("InvalidOperationException",),
     NoSuchTxnError: ("NoSuchTxnException",),
     TxnAbortedError: ("TxnAbortedException",),
@@ -59,7 +61,6 @@ _ERRORS: dict[str, type[MetastoreError]] = {
     "UnknownDBException": NoSuchObjectError,
     "UnknownPartitionException": NoSuchObjectError,
     "InvalidPartitionException": InvalidObjectError,
-    "InvalidInputException": InvalidObjectError,
     "ConfigValSecurityException": MetaError,
     "CompactionAbortedException": MetaError,
     **{names[0]: error for error, names in EXCEPTIONS.items()},

@@ -213,6 +213,15 @@ def items_or_unset(attribute: str) -> Entry:
     return Entry(attribute, lambda values: tuple(values or ()), lambda values: list(values) or None)
 
 
+def optional_items(attribute: str) -> Entry:
+    """A list and a tuple; None where it is unset, which an empty one is not."""
+    return Entry(
+        attribute,
+        lambda values: None if values is None else tuple(values),
+        lambda values: None if values is None else list(values),
+    )
+
+
 def member(attribute: str, members: Mapping[Any, object], what: str) -> Entry:
     """One of several, by what stands for it in the struct: None there for what is unset. Where
     several stand for the same, the last of them is written."""

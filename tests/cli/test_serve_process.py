@@ -15,13 +15,16 @@ from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore import ttypes as hive3
 
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
+from hms_bridge.connect import open_local
 from hms_bridge.model.catalog import Database
+from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import hive
 from tests.conformance.objects import DS, acid_table, partition
 from tests.support.busy_metastore import copy_golden
 from tests.support.golden import OWN
 from tests.support.program import Program, serving
 from tests.support.raw_thrift import RawClient, call
+from tests.support.wire_answers import WireClient
 
 pytestmark = pytest.mark.process
 
@@ -46,11 +49,15 @@ def test_a_server_answers_until_it_is_told_to_stop(program: Program) -> None:
             assert warehouse == f"file:{program.warehouse}"
             assert client.get_config_value("metastore.txn.timeout", "") == "300000ms"
             assert client.get_config_value("metastore.thrift.port", "none") == "none"
+        with WireClient(_port(address)) as wire:
+            asked = method("get_metastore_db_uuid")
+            database_id = wire.call(asked.name, asked.arguments())
         listed = program.start("compact", "one.t", "major", "--metastore", address)
         assert (listed.exit_code, "no table one.t" in listed.err) == (1, True)
         assert server.stop(signal.SIGTERM) == 0
         assert server.lines[-1] == "stopping"
     assert program.ok("txns", "--format", "json").json == []
+    assert open_local(program.url).database_id() == database_id
 
 
 def test_it_stops_while_a_filter_and_a_big_answer_are_under_way(program: Program) -> None:

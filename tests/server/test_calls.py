@@ -661,7 +661,7 @@ def test_partitions_with_specs(rig: Rig) -> None:
         chosen = hive.GetPartitionsFilterSpec(filterMode=mode, filters=list(filters))
         request = hive.GetPartitionsRequest(dbName="db", tblName="p", filterSpec=chosen)
         (spec,) = rig("get_partitions_with_specs", request=request).partitionSpec
-        assert spec.partitionList.partitions[0] == partition_to_struct(PART)
+        assert spec.sharedSDPartitionSpec.partitions[0].values == list(PART.values)
         return rig.asked[0]
 
     assert asked(None) == ("get_partitions", "db", "p", -1, "hive")
@@ -852,7 +852,7 @@ def test_transactions_in_other_forms(rig: Rig) -> None:
 def test_workers_of_old_hives(rig: Rig) -> None:
     rig.fake.answers["find_next_compaction"] = COMPACTION
     assert rig("find_next_compact", workerId="w").ci.id == 7
-    assert rig.asked == [("find_next_compaction", "w", "")]
+    assert rig.asked == [("find_next_compaction", "w", None)]
     rig("compact", rqst=hive.CompactionRequest(dbname="D", tablename="T", type=2))
     assert rig.asked[0][1].target == Target("d", "t")
     rig.fake.answers["get_columns_with_statistics"] = ("id", "v")

@@ -14,7 +14,7 @@ from thrift.Thrift import TMessageType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from hms_bridge.wire.methods import method
-from hms_bridge.wire.structs import Struct
+from hms_bridge.wire.structs import Struct, hive
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "wire"
 
@@ -74,9 +74,30 @@ def write_message(name: str, kind: int, body: Struct) -> bytes:
     return content
 
 
+@cache
+def bodies() -> dict[int, dict[str, Any]]:
+    """Of calls whose bytes were not kept, by their numbers: arguments and result as JSON."""
+    return {row["n"]: row for row in lines("bodies-4.0.1.jsonl.gz")}
+
+
+def struct_of(value: Any) -> Any:
+    """The structs that such JSON describes."""
+    if isinstance(value, list):
+        return [struct_of(item) for item in value]
+    if isinstance(value, dict) and "$b64" in value:
+        return base64.b64decode(value["$b64"])
+    if isinstance(value, dict):
+        fields = {name: struct_of(item) for name, item in value.items() if name != "$"}
+        return getattr(hive, value["$"])(**fields) if "$" in value else fields
+    return value
+
+
 def request_of(call: RecordedCall) -> Struct:
-    assert call.request is not None
-    return read_message(call.request, method(call.method).arguments)[2]
+    arguments = method(call.method).arguments
+    if not call.request:
+        names = [field[2] for field in arguments.thrift_spec if field]
+        return arguments(**dict(zip(names, struct_of(bodies()[call.number]["args"]), strict=True)))
+    return read_message(call.request, arguments)[2]
 
 
 def response_of(call: RecordedCall) -> Struct | None:

@@ -50,7 +50,8 @@ def served_metastore(folder: Path, clock: Clock | None = None) -> Iterator[Serve
         "hive.metastore.warehouse.external.dir": external,
     }
     try:
-        with MetastoreServer(0, world.metastore, config=config) as server:
+        identity = world.store.database_id()
+        with MetastoreServer(0, world.metastore, config=config, database_uuid=identity) as server:
             address = (Address("127.0.0.1", server.port),)
             caller = Caller(address, CallSettings(attempts=1), SystemClock())
             yield ServedMetastore(

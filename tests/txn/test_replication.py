@@ -166,14 +166,14 @@ def test_replays_of_plain_transactions_are_not_logged(txns: Txns) -> None:
     assert txns.abort(second, repl_policy=POLICY) == ()
 
 
-def _apply(world: World, text: str, *partitions: str) -> AppliedState:
+def _apply(world: World, text: str, *partitions: str, are_none: bool = False) -> AppliedState:
     state = TableWriteIdState(
         valid_write_ids=text,
         user="u",
         host="h",
         database_name="DB",
         table_name="T",
-        partition_names=partitions,
+        partition_names=partitions or (() if are_none else None),
     )
     return world.do(repl_table_write_id_state, state)
 
@@ -192,6 +192,11 @@ class TestState:
         assert all(txn.state is TxnState.ABORTED for txn in txns.all().txns)
         (entry,) = world.records(COMPACTION_QUEUE)
         assert (entry["CQ_TYPE"], entry["CQ_PARTITION"]) == ("a", None)
+
+    def test_no_partitions_are_not_the_table(self, world: World) -> None:
+        done = _apply(world, "db.t:5:9223372036854775807::2,5", are_none=True)
+        assert len(done.aborted) == 2
+        assert world.records(COMPACTION_QUEUE) == []
 
     @pytest.mark.parametrize("aborted", ["2", "2,5", "5", "1,2,3,4", "1,2,3,4,5"])
     def test_what_was_committed_stays_visible(self, world: World, txns: Txns, aborted: str) -> None:

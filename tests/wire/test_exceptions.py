@@ -15,7 +15,8 @@ from hms_bridge.wire.structs import hive
 
 LEAVES = [
     error
-    for error in errors.MetastoreError.__subclasses__()
+    for base in (errors.MetastoreError, errors.InvalidObjectError)
+    for error in base.__subclasses__()
     if error is not errors.MetastoreUnavailableError
 ]
 
@@ -73,7 +74,7 @@ def test_other_errors_are_named_in_the_message() -> None:
     ("name", "error"),
     [
         ("UnknownTableException", errors.NoSuchObjectError),
-        ("InvalidInputException", errors.InvalidObjectError),
+        ("InvalidInputException", errors.InvalidInputError),
         ("ConfigValSecurityException", errors.MetaError),
         ("CompactionAbortedException", errors.MetaError),
         ("InvalidPartitionException", errors.InvalidObjectError),

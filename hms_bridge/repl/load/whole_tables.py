@@ -158,6 +158,7 @@ def _finish_table(replica: Replica, table: Table, checkpoint: str) -> None:
 
 def _set_write_ids(replica: Replica, dumped: DumpedTable) -> None:
     names = replica.names
+    partitions = tuple(part.name for part in dumped.partitions)
     ids = replace(write_ids_of(dumped), table=f"{names.target_database}.{dumped.table.name}")
     replica.metastore.repl_table_write_id_state(
         TableWriteIdState(
@@ -166,6 +167,6 @@ def _set_write_ids(replica: Replica, dumped: DumpedTable) -> None:
             host=names.host,
             database_name=names.target_database,
             table_name=dumped.table.name,
-            partition_names=tuple(part.name for part in dumped.partitions),
+            partition_names=partitions if dumped.table.is_partitioned else None,
         )
     )
