@@ -376,6 +376,18 @@ def writes(verb: Callable[Concatenate[UnitOfWork, P], T]) -> Callable[Concatenat
     return in_transaction
 
 
+def heard(
+    verb: Callable[Concatenate[Verbs, P], T], nothing: T
+) -> Callable[Concatenate[Verbs, P], T]:
+    """A verb that does nothing, and answers so, where no hook hears of points."""
+
+    @wraps(verb)
+    def where_heard(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return verb(verbs, *args, **kwargs) if verbs._transactions.is_heard else nothing
+
+    return where_heard
+
+
 def _unlike(*_args: Any, **_kwargs: Any) -> None:
     """Each is done by itself."""
 
