@@ -37,6 +37,12 @@ def compaction_started(compaction: Compaction) -> PointDraft:
     return _of_compaction(PointType.START_COMPACTION, compaction, {"worker": compaction.worker_id})
 
 
+def compaction_stopped(compaction: Compaction) -> PointDraft:
+    """STOP_COMPACTION: it was refused by a worker, or aborted before anybody took it."""
+    more = {"state": compaction.state.word, "errorMessage": compaction.error_message}
+    return _of_compaction(PointType.STOP_COMPACTION, compaction, more)
+
+
 def compaction_cleaned(compaction: Compaction) -> PointDraft:
     """CLEAN_COMPACTION: the cleaner has removed what nobody can see any more."""
     return _of_compaction(PointType.CLEAN_COMPACTION, compaction, {})

@@ -5,10 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hms_bridge.errors import NoSuchCompactionError
+from hms_bridge.model.compaction import (
+    CompactionState,
+    CompactionType,
+    ShowCompactionsRequest,
+)
 from hms_bridge.model.replication import CycleOutcome, CycleResult, PolicySide, ReplicationPolicy
 from tests.support.databases import fresh_url
 from tests.support.handover_world import Sites
@@ -80,6 +88,28 @@ def test_a_compaction_from_its_start_to_the_purge_and_the_load(world: ReplWorld)
     assert [told["lastReplId"] for told in messages(world.target, "END_LOAD")] == [
         ended["lastReplId"], world.last_event(),
     ]  # fmt: skip
+
+
+def test_a_compaction_that_is_refused_or_aborted_ends_for_hooks_too(world: ReplWorld) -> None:
+    for name in ("t", "u"):
+        world.create_table(name)
+        world.request_compaction(name, CompactionType.MAJOR)
+    taken = world.source.find_next_compaction("w", "1")
+    assert taken is not None
+    for _ in range(2):  # the second time it is in the history already
+        with suppress(NoSuchCompactionError):
+            world.source.mark_refused(replace(taken, error_message="not today"))
+    (queued,) = world.source.show_compactions(
+        ShowCompactionsRequest(state=CompactionState.INITIATED)
+    )
+    assert queued.id is not None
+    for _ in range(2):
+        world.source.abort_compactions([queued.id, taken.id])
+    stopped = [
+        (told["compactionId"], told["state"], told["errorMessage"])
+        for told in messages(world.source, "STOP_COMPACTION")
+    ]
+    assert stopped == [(taken.id, "refused", "not today"), (queued.id, "aborted", None)]
 
 
 def test_points_stand_between_the_events_of_what_they_tell(world: ReplWorld) -> None:
