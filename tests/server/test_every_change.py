@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.config.settings import EventSettings
 from hms_bridge.errors import MetaError
 from hms_bridge.hooks.port import Statements, VetoError
@@ -27,7 +26,7 @@ from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.wire.convert_catalog import table_to_struct
 from hms_bridge.wire.structs import Struct, hive
 from tests.support.served_metastore import ServedMetastore, served_metastore
-from tests.support.stored_rows import rows_of
+from tests.support.stored_rows import all_rows, rows_of
 from tests.support.told_points import START, listen
 from tests.support.writing_methods import READING, REASONS, WRITES
 
@@ -223,6 +222,13 @@ def of_plans(_: ServedMetastore) -> Iterator[Call]:
         verb = name.partition("_")[0] if name.endswith("_resource_plan") else "edit"
         for request in asked:
             yield name, {"request": request}, f"{verb} w"
+    for plan in ("w", "w2"):
+        made = hive.WMCreateResourcePlanRequest(resourcePlan=hive.WMResourcePlan(name=plan))
+        yield "create_resource_plan", {"request": made}, f"create {plan}"
+    replaced = hive.WMAlterResourcePlanRequest(
+        resourcePlanName="w2", resourcePlan=hive.WMNullableResourcePlan(name="w"), isReplace=True
+    )
+    yield "alter_resource_plan", {"request": replaced}, "replace w2"
 
 
 def of_texts(served: ServedMetastore) -> Iterator[Call]:
@@ -252,10 +258,10 @@ def of_texts(served: ServedMetastore) -> Iterator[Call]:
 FAMILIES = (of_catalogs, of_rights, of_plans, of_texts)
 
 
-def catalog_rows(served: ServedMetastore) -> dict[str, list[dict[str, Any]]]:
+def catalog_rows(served: ServedMetastore) -> dict[str, list[tuple[Any, ...]]]:
     """All rows but those of hooks and their positions."""
-    return {name: rows_of(served.database_url, name) for name in TABLES.tables
-            if name not in _OF_HOOKS}  # fmt: skip
+    rows = all_rows(served.database_url)
+    return {name: those for name, those in rows.items() if name not in _OF_HOOKS}
 
 
 def heard_of(served: ServedMetastore) -> list[HookEvent]:

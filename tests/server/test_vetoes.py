@@ -29,12 +29,11 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.config.settings import EventSettings
 from hms_bridge.hooks.port import VetoError
 from hms_bridge.model.hook import Change
 from tests.support.served_metastore import ServedMetastore, served_metastore
-from tests.support.stored_rows import rows_of
+from tests.support.stored_rows import all_rows
 
 HERE = "tests.server.test_vetoes"
 NAMED = f"pre-event hook {HERE}:Guard refuses"
@@ -132,10 +131,6 @@ def filled(client: Any) -> None:
     client.add_partition(partition("1"))
 
 
-def all_rows(served: ServedMetastore) -> dict[str, list[dict[str, Any]]]:
-    return {name: rows_of(served.database_url, name) for name in TABLES.tables}
-
-
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_client_gets_what_refused_it_and_its_connection_goes_on(
     served: ServedMetastore, name: str, monkeypatch: pytest.MonkeyPatch
@@ -144,7 +139,7 @@ def test_a_client_gets_what_refused_it_and_its_connection_goes_on(
     with connected(served) as client:
         filled(client)
         monkeypatch.setattr(Guard, "refused", frozenset({kind}))
-        rows = all_rows(served)
+        rows = all_rows(served.database_url)
         files = sorted(served.warehouse.rglob("*"))
         for _ in range(2):
             with pytest.raises(MetaException) as refused:
@@ -152,11 +147,13 @@ def test_a_client_gets_what_refused_it_and_its_connection_goes_on(
             assert type(refused.value) is MetaException
             expected = f"{NAMED} {kind} {described}: not before the audit is over"
             assert refused.value.message == expected
-        assert all_rows(served) == rows
+        assert all_rows(served.database_url) == rows
         assert sorted(served.warehouse.rglob("*")) == files
         monkeypatch.setattr(Guard, "refused", frozenset())
         change(client)
-        assert all_rows(served) != rows, "it was refused by the hook and by nothing else"
+        assert all_rows(served.database_url) != rows, (
+            "it was refused by the hook and by nothing else"
+        )
 
 
 def test_a_hook_with_a_fault_is_named_too(
@@ -177,12 +174,12 @@ def test_a_method_that_declares_no_meta_exception_says_it_in_the_text(
     with connected(served) as client:
         opened = client.open_txns(OpenTxnRequest(1, "u", "h")).txn_ids[0]
         monkeypatch.setattr(Guard, "refused", frozenset({"COMMIT_TXN"}))
-        rows = all_rows(served)
+        rows = all_rows(served.database_url)
         with pytest.raises(TApplicationException) as refused:
             client.commit_txn(CommitTxnRequest(opened))
         assert refused.value.type == TApplicationException.INTERNAL_ERROR
         assert refused.value.message.startswith(f"MetaException: {NAMED} COMMIT_TXN")
-        assert all_rows(served) == rows
+        assert all_rows(served.database_url) == rows
         monkeypatch.setattr(Guard, "refused", frozenset())
         client.commit_txn(CommitTxnRequest(opened))
         assert client.get_open_txns().open_txns == []

@@ -12,6 +12,7 @@ _INSIDE = "tests/service/test_inner_hooks.py::"
 _ONCE = "tests/service/test_hooks_at_least_once.py::"
 _POSITIONS = "tests/service/test_hook_positions.py::"
 _SHIPPED = "tests/hooks/test_shipped.py::"
+_CHANGES = "tests/server/test_every_change.py::"
 _REPLICATION = "tests/service/test_points_of_replication.py::"
 
 OF_HOOKS = (
@@ -153,6 +154,21 @@ OF_HOOKS = (
         old="_ROW.SINCE_MS == seen.since_ms, is_as_seen)\n",
         new="_ROW.SINCE_MS == seen.since_ms)\n",
         test=f"{_REPLICATION}test_of_two_who_keep_house_one_tells",
+    ),
+    Mutation(
+        name="no hook may refuse a role, a grant or a token",
+        file="hms_bridge/service/unit_of_work.py",
+        old="            self._inner.ask([*map(_change, drafts), *changes])\n",
+        new="            self._inner.ask([*map(_change, drafts)])\n",
+        test=f"{_CHANGES}test_privileges_that_come_with_a_table_are_asked_and_heard",
+    ),
+    Mutation(
+        name="a hook is given the identifier of a delegation token",
+        file="hms_bridge/hooks/changes.py",
+        old='        f"sha256:{hashlib.sha256(identifier.encode()).hexdigest()}",\n',
+        new='        f"sha256:{identifier}",\n',
+        test=f"{_CHANGES}"
+        "test_what_hives_log_has_no_event_for_is_asked_and_heard_and_has_no_secrets",
     ),
     Mutation(
         name="half a line of a kill makes the next one unreadable",
