@@ -5,6 +5,7 @@ The client is thrift's own, over the structs that other programs use.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from hive_metastore.ttypes import (
     MetaException,
     OpenTxnRequest,
     Partition,
+    Role,
     SerDeInfo,
     StorageDescriptor,
     Table,
@@ -36,6 +38,7 @@ from tests.support.served_metastore import ServedMetastore, served_metastore
 from tests.support.stored_rows import all_rows
 
 HERE = "tests.server.test_vetoes"
+DIGEST = hashlib.sha256(b"id").hexdigest()
 NAMED = f"pre-event hook {HERE}:Guard refuses"
 
 
@@ -119,6 +122,10 @@ CHANGES: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
         "DROP_PARTITION", "sales.t", lambda c: c.drop_partition("sales", "t", ["1"], True),
     ),
     "create_function": ("CREATE_FUNCTION", "sales", lambda c: c.create_function(function())),
+    "create_role": (
+        "CHANGE_ROLE", "create analysts", lambda c: c.create_role(Role("analysts", 0, "ann")),
+    ),
+    "add_token": ("CHANGE_TOKEN", f"add sha256:{DIGEST}", lambda c: c.add_token("id", "secret")),
     "drop_database": (
         "DROP_DATABASE", "sales", lambda c: c.drop_database("sales", True, True),
     ),
