@@ -125,7 +125,6 @@ CHANGES: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "create_role": (
         "CHANGE_ROLE", "create analysts", lambda c: c.create_role(Role("analysts", 0, "ann")),
     ),
-    "add_token": ("CHANGE_TOKEN", f"add sha256:{DIGEST}", lambda c: c.add_token("id", "secret")),
     "drop_database": (
         "DROP_DATABASE", "sales", lambda c: c.drop_database("sales", True, True),
     ),
@@ -186,6 +185,12 @@ def test_a_method_that_declares_no_meta_exception_says_it_in_the_text(
             client.commit_txn(CommitTxnRequest(opened))
         assert refused.value.type == TApplicationException.INTERNAL_ERROR
         assert refused.value.message.startswith(f"MetaException: {NAMED} COMMIT_TXN")
+        assert all_rows(served.database_url) == rows
+        monkeypatch.setattr(Guard, "refused", frozenset({"CHANGE_TOKEN"}))
+        with pytest.raises(TApplicationException) as refused:
+            client.add_token("id", "secret")
+        said = f"MetaException: {NAMED} CHANGE_TOKEN add sha256:{DIGEST}: not before"
+        assert refused.value.message.startswith(said)
         assert all_rows(served.database_url) == rows
         monkeypatch.setattr(Guard, "refused", frozenset())
         client.commit_txn(CommitTxnRequest(opened))
