@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from changemanager.announced import AnnouncementStore
 from changemanager.figures import ArchiveFigureStore
 from changemanager.given_up import GivenUp, GivenUpStore
 
@@ -467,6 +468,7 @@ class ArchiveManifest(
     ArchiveLeases,
     ArchiveTimes,
     ArchiveFigureStore,
+    AnnouncementStore,
     Protocol,
 ):
     """The whole port."""

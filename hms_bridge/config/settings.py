@@ -353,6 +353,9 @@ class ReplSettings:
         "How many bytes the messages of such events may have together, beyond their time to live: "
         "the newest of them are kept. A database whose next dump needs older ones is given up in "
         "the same way. Empty means any amount.", low=0)
+    late_after_ms: int = setting(Given.duration_ms, "hms.bridge.repl.policy.late.after", "6h",
+        "How long no cycle of a policy may succeed until hooks are told that it is late: the point "
+        "LATE_POLICY. 0 means never.", unit="s", low=0)
     is_drop_allowed: bool = setting(Given.flag, "hms.bridge.repl.load.drop.database", "false",
         "Whether a load drops the replica's database, with all that it holds, if its source has "
         "dropped it. If not, such a load is refused.")

@@ -9,6 +9,7 @@ from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.event import WriteNotification
 from hms_bridge.model.hook import PointDraft, PointType
+from hms_bridge.model.lateness import LatePolicy
 from hms_bridge.model.properties import LAST_EVENT, TARGET_LAST_EVENT
 from hms_bridge.model.replication import CycleResult
 
@@ -34,6 +35,12 @@ def acid_written(written: WriteNotification) -> PointDraft:
 def compaction_started(compaction: Compaction) -> PointDraft:
     """START_COMPACTION: a worker took an entry of the queue."""
     return _of_compaction(PointType.START_COMPACTION, compaction, {"worker": compaction.worker_id})
+
+
+def compaction_stopped(compaction: Compaction) -> PointDraft:
+    """STOP_COMPACTION: it was refused by a worker, or aborted before anybody took it."""
+    more = {"state": compaction.state.word, "errorMessage": compaction.error_message}
+    return _of_compaction(PointType.STOP_COMPACTION, compaction, more)
 
 
 def compaction_cleaned(compaction: Compaction) -> PointDraft:
@@ -66,8 +73,23 @@ def file_purged(cmroot: str, name: str) -> PointDraft:
     return _of_file(PointType.PURGE_FILE, cmroot, name)
 
 
+def file_restored(cmroot: str, name: str) -> PointDraft:
+    """RESTORE_FILE: it is archived as before, after a purge had begun that did not end."""
+    return _of_file(PointType.RESTORE_FILE, cmroot, name)
+
+
 def _of_file(kind: PointType, cmroot: str, name: str) -> PointDraft:
     return PointDraft(type=kind, message={"cmroot": cmroot, "name": name})
+
+
+def dump_ended(facts: Mapping[str, str | int | None]) -> PointDraft:
+    """END_DUMP: a dump is finished, and can be loaded."""
+    database = facts.get("db")
+    return PointDraft(
+        type=PointType.END_DUMP,
+        database_name=None if database is None else str(database),
+        message=facts,
+    )
 
 
 def load_ended(before: Database, after: Database) -> list[PointDraft]:
@@ -100,3 +122,14 @@ def cycle_ended(policy: str, number: int, result: CycleResult) -> PointDraft:
         "errorMessage": result.message,
     }
     return PointDraft(type=PointType.END_CYCLE, message=message)
+
+
+def policy_late(late: LatePolicy) -> PointDraft:
+    """LATE_POLICY: a policy's replica has not been brought to its source's state for too long."""
+    message = {
+        "policy": late.policy,
+        "sinceMs": late.since_ms,
+        "lastSuccessMs": late.last_success_ms,
+        "lateAfterMs": late.late_after_ms,
+    }
+    return PointDraft(type=PointType.LATE_POLICY, message=message)

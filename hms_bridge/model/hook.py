@@ -24,12 +24,32 @@ class PointType(StrEnum):
 
     ACID_WRITE = "ACID_WRITE"
     START_COMPACTION = "START_COMPACTION"
+    STOP_COMPACTION = "STOP_COMPACTION"
     CLEAN_COMPACTION = "CLEAN_COMPACTION"
     ARCHIVE_FILE = "ARCHIVE_FILE"
     PURGE_FILE = "PURGE_FILE"
+    RESTORE_FILE = "RESTORE_FILE"
+    END_DUMP = "END_DUMP"
     END_LOAD = "END_LOAD"
     END_CYCLE = "END_CYCLE"
+    LATE_POLICY = "LATE_POLICY"
+    CHANGE_CATALOG = "CHANGE_CATALOG"
+    CHANGE_CONNECTOR = "CHANGE_CONNECTOR"
+    CHANGE_FUNCTION = "CHANGE_FUNCTION"
+    CHANGE_VIEW = "CHANGE_VIEW"
+    CHANGE_MARK = "CHANGE_MARK"
+    CHANGE_ROLE = "CHANGE_ROLE"
+    CHANGE_PRIVILEGES = "CHANGE_PRIVILEGES"
+    CHANGE_RESOURCE_PLAN = "CHANGE_RESOURCE_PLAN"
+    CHANGE_SCHEDULED_QUERY = "CHANGE_SCHEDULED_QUERY"
+    CHANGE_PROCEDURE = "CHANGE_PROCEDURE"
+    CHANGE_TOKEN = "CHANGE_TOKEN"
     TEST = "TEST"
+
+    @property
+    def is_change(self) -> bool:
+        """Whether a client wants to change the catalog, so that hooks are asked before."""
+        return self.value.startswith("CHANGE_")
 
 
 NEVER_ASKED = frozenset(
@@ -54,8 +74,10 @@ class Change:
 
     @property
     def described(self) -> str:
-        """``DROP_TABLE sales.orders``."""
+        """``DROP_TABLE sales.orders``, ``CHANGE_ROLE create analysts``."""
         names = ".".join(name for name in (self.database_name, self.table_name) if name)
+        if "verb" in self.message:
+            names = f"{self.message['verb']} {self.message['name']}"
         return f"{self.type} {names}".rstrip()
 
 

@@ -15,6 +15,7 @@ from hms_bridge.backend.schema.replication_tables import (
     HMSB_REPL_POLICY,
     HMSB_REPL_POLICY_TABLES,
     HMSB_REPL_TOTAL,
+    HMSB_REPL_WATCH,
 )
 from hms_bridge.errors import AlreadyExistsError, InvalidOperationError, NoSuchObjectError
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
@@ -186,7 +187,7 @@ def _being_removed(name: str) -> InvalidOperationError:
 def remove_policy(connection: Connection, name: str) -> None:
     """See PolicyStore.remove_policy."""
     _need(connection, name)
-    for table in (HMSB_REPL_CYCLE, HMSB_REPL_TOTAL, HMSB_REPL_POLICY_TABLES):
+    for table in (HMSB_REPL_CYCLE, HMSB_REPL_TOTAL, HMSB_REPL_POLICY_TABLES, HMSB_REPL_WATCH):
         connection.execute(delete(table).where(table.c.POLICY_NAME == name))
     connection.execute(delete(HMSB_REPL_POLICY).where(_ROW.NAME == name))
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from changemanager.manifest import ArchivedFile
 from hms_bridge.archive import (
+    announcements,
     budgets,
     figures,
     intents,
@@ -18,7 +19,7 @@ from hms_bridge.archive import (
 )
 from hms_bridge.backend.work import sql
 from hms_bridge.hooks import points
-from hms_bridge.service.unit_of_work import UnitOfWork, Verbs, reads, writes
+from hms_bridge.service.unit_of_work import UnitOfWork, Verbs, heard, reads, writes
 
 
 def _record_archived(
@@ -33,6 +34,22 @@ def _record_purged(unit: UnitOfWork, cmroot: str, name: str, *, owner: str, now_
     if is_purged:
         unit.points.append(points.file_purged(cmroot, name))
     return is_purged
+
+
+def _release_purge(
+    unit: UnitOfWork, cmroot: str, name: str, *, owner: str | None, now_ms: int
+) -> bool:
+    is_released = purges.release_purge(unit.connection, cmroot, name, owner=owner, now_ms=now_ms)
+    if is_released and owner is None:
+        unit.points.append(points.file_restored(cmroot, name))
+    return is_released
+
+
+def _settle_announced(unit: UnitOfWork, holder: str, *, is_finished: bool) -> bool:
+    facts = announcements.take(unit.connection, holder)
+    if facts is not None and is_finished:
+        unit.points.append(points.dump_ended(facts))
+    return facts is not None
 
 
 class SqlArchiveManifest(Verbs):
@@ -51,7 +68,7 @@ class SqlArchiveManifest(Verbs):
 
     claim_purge = writes(sql(purges.claim_purge))
     holds_purge = writes(sql(purges.holds_purge))
-    release_purge = writes(sql(purges.release_purge))
+    release_purge = writes(_release_purge)
     record_purged = writes(_record_purged)
     live_purges = reads(sql(purges.live_purges))
     forget_purged = writes(sql(purges.forget_purged))
@@ -82,3 +99,7 @@ class SqlArchiveManifest(Verbs):
     holders = reads(sql(pins.holders))
     store_id = writes(sql(store_id.store_id))
     pins = reads(sql(pins.pins))
+
+    announce = heard(writes(sql(announcements.announce)), None)
+    announced = heard(reads(sql(announcements.announced)), ())
+    settle_announced = heard(writes(_settle_announced), False)

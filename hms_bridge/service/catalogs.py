@@ -16,6 +16,7 @@ from hms_bridge.errors import (
     InvalidOperationError,
     MetaError,
 )
+from hms_bridge.hooks import changes
 from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Catalog, Database
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
@@ -34,6 +35,7 @@ def _insert(unit: UnitOfWork, catalog: Catalog) -> None:
     if catalogs.find_catalog(unit.connection, catalog.name) is not None:
         raise _already_exists(catalog)
     catalogs.insert_catalog(unit.connection, replace(catalog, create_time=unit.now_seconds))
+    unit.points.append(changes.catalog_changed("create", catalog))
     default = Database(
         name=DEFAULT_DATABASE,
         catalog_name=catalog.name,
@@ -63,6 +65,7 @@ def _delete(unit: UnitOfWork, name: str) -> tuple[str, ...]:
         unit.events.append(events.database_dropped(stored.database, unit.now_seconds))
         places.add(stored.database.location or catalog.location)
     catalogs.delete_catalog(unit.connection, name)
+    unit.points.append(changes.catalog_changed("drop", catalog))
     return tuple(sorted(places, reverse=True))
 
 
@@ -107,6 +110,7 @@ class CatalogVerbs(VerbFamily):
                 description=wanted.description or before.description,
             )
             catalogs.update_catalog(unit.connection, after)
+            unit.points.append(changes.catalog_changed("alter", after))
 
         self._transactions.write(work)
 

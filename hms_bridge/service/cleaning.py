@@ -27,6 +27,7 @@ from hms_bridge.notification import event_log, events, hook_points
 from hms_bridge.notification.event_sizes import EventSizes
 from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
+from hms_bridge.service.late_policies import tell_late_policies
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
     aborted_writes,
@@ -157,6 +158,7 @@ class CleaningVerbs(VerbFamily):
         self._repeat(partial(_purge_events, self._event_sizes))
         if self._transactions.is_heard:
             self._repeat(_purge_points)
+            self._transactions.write(tell_late_policies)
         self._file_work.resume()
 
     def _repeat(self, step: Callable[[UnitOfWork], int], full: int = 1) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
@@ -19,7 +19,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     DeltaCount,
 )
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.model.target import Target
 from hms_bridge.notification import events
@@ -109,6 +109,18 @@ def _mark_failed(unit: UnitOfWork, compaction: Compaction) -> None:
         unit.events.append(events.compaction_failed(ended, unit.now_seconds))
 
 
+def _mark_refused(unit: UnitOfWork, compaction: Compaction) -> None:
+    ended = compaction_history.mark_refused(unit, compaction)
+    if ended is not None:
+        unit.points.append(points.compaction_stopped(ended))
+
+
+def _abort_compactions(unit: UnitOfWork, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
+    outcome, aborted = compaction_history.abort_compactions(unit, ids)
+    unit.points += map(points.compaction_stopped, aborted)
+    return outcome
+
+
 def _put_delta_count(connection: Connection, target: Target, count: DeltaCount, value: int) -> None:
     _require_target(connection, target)
     delta_counts.keep_delta_count(connection, target, count, value)
@@ -141,10 +153,10 @@ class CompactionVerbs(VerbFamily):
     set_hadoop_job_id = writes(sql(compaction_queue.set_hadoop_job_id))
     mark_compacted = writes(_mark_compacted)
     mark_failed = writes(_mark_failed)
-    mark_refused = writes(compaction_history.mark_refused)
+    mark_refused = writes(_mark_refused)
     mark_cleaned = writes(_mark_cleaned)
     mark_all_cleaned = writes(_mark_all_cleaned)
-    abort_compactions = writes(compaction_history.abort_compactions)
+    abort_compactions = writes(_abort_compactions)
     submit_for_cleanup = writes(_submit_for_cleanup)
     put_delta_count = writes(sql(_put_delta_count))
     remove_delta_count = writes(sql(delta_counts.forget_delta_count))

@@ -11,6 +11,7 @@ from hms_bridge.catalog import connectors
 from hms_bridge.catalog.limits import check_connector
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError
+from hms_bridge.hooks import changes
 from hms_bridge.model.connector import DataConnector
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole, writes
@@ -26,6 +27,7 @@ def _create(unit: UnitOfWork, connector: DataConnector) -> None:
     if connectors.find_connector(unit.connection, wanted.name) is not None:
         raise AlreadyExistsError(f"Dataconnector {wanted.name} already exists")
     connectors.insert_connector(unit.connection, wanted)
+    unit.points.append(changes.connector_changed("create", wanted))
 
 
 def _alter(unit: UnitOfWork, name: str, connector: DataConnector) -> None:
@@ -41,15 +43,17 @@ def _alter(unit: UnitOfWork, name: str, connector: DataConnector) -> None:
         description=connector.description or before.description,
     )
     connectors.update_connector(unit.connection, after)
+    unit.points.append(changes.connector_changed("alter", after))
 
 
 def _drop(unit: UnitOfWork, name: str) -> None:
     lowered = name.lower()
-    connectors.require_connector(unit.connection, lowered, RowLock.EXCLUSIVE)
+    connector = connectors.require_connector(unit.connection, lowered, RowLock.EXCLUSIVE)
     database = connectors.database_of(unit.connection, lowered)
     if database is not None:
         raise InvalidOperationError(f"dataconnector {lowered} is that of database {database}")
     connectors.delete_connector(unit.connection, lowered)
+    unit.points.append(changes.connector_changed("drop", connector))
 
 
 def _get(connection: Connection, name: str) -> DataConnector:

@@ -13,6 +13,7 @@ from hms_bridge.catalog.functions import StoredFunction
 from hms_bridge.catalog.limits import check_function
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import AlreadyExistsError, InvalidObjectError, MetaError, NoSuchObjectError
+from hms_bridge.hooks import changes
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.function import Function
 from hms_bridge.notification import object_events
@@ -52,6 +53,7 @@ def _alter_function(
     if taken is not None and taken.id != old.id:
         raise AlreadyExistsError(f"Function {wanted.name} already exists")
     functions.update_function(unit.connection, old, owner.id, wanted)
+    unit.points.append(changes.function_altered(old.function, wanted))
 
 
 def _drop_function(

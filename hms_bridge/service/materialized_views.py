@@ -7,6 +7,7 @@ from hms_bridge.backend.work import sql
 from hms_bridge.catalog import tables, view_creation
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import InvalidOperationError
+from hms_bridge.hooks import changes
 from hms_bridge.model.catalog import DEFAULT_CATALOG, CreationMetadata, Table
 from hms_bridge.model.target import TableName
 from hms_bridge.service.foundation import VerbFamily
@@ -26,6 +27,7 @@ def _update_creation_metadata(
     if not table.is_materialized_view:
         raise InvalidOperationError(f"{table.full_name} is no materialized view")
     view_creation.put_creation(unit.connection, table, creation, unit.clock.now_ms())
+    unit.points.append(changes.view_updated(key))
 
 
 def _get_materialized_views(

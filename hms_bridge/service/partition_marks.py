@@ -10,6 +10,7 @@ from hms_bridge.catalog import partition_marks, tables
 from hms_bridge.catalog.limits import check_partition_mark
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import MetaError
+from hms_bridge.hooks import changes
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.target import TableName
 from hms_bridge.service.foundation import VerbFamily
@@ -18,21 +19,24 @@ from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole, writes
 
 def _mark(unit: UnitOfWork, name: TableName, values: Mapping[str, str], kind: int) -> None:
     stored = tables.require_table(unit.connection, *name.parts, RowLock.EXCLUSIVE)
-    text = _text(stored.table, values)
+    in_order = _in_order(stored.table, values)
+    text = ",".join(in_order)
     check_partition_mark(text)
     now_ms = unit.now_seconds * 1000
     partition_marks.mark(unit.connection, name, text, kind, now_ms)
+    unit.points.append(changes.partition_marked(name, in_order, kind))
 
 
 def _is_marked(
     connection: Connection, name: TableName, values: Mapping[str, str], kind: int
 ) -> bool:
     stored = tables.require_table(connection, *name.parts)
-    return partition_marks.is_marked(connection, name, _text(stored.table, values), kind)
+    text = ",".join(_in_order(stored.table, values))
+    return partition_marks.is_marked(connection, name, text, kind)
 
 
-def _text(table: Table, values: Mapping[str, str]) -> str:
-    """The values in the table's order, with commas, as Hive writes them here."""
+def _in_order(table: Table, values: Mapping[str, str]) -> list[str]:
+    """The values in the table's order; Hive writes them here with commas."""
     lowered = {key.lower(): value for key, value in values.items()}
     keys = [column.name for column in table.partition_columns]
     if sorted(lowered) != sorted(keys):
@@ -40,7 +44,7 @@ def _text(table: Table, values: Mapping[str, str]) -> str:
             f"values of {', '.join(sorted(lowered))} were sent; the partition columns of "
             f"{table.full_name} are {', '.join(keys) or 'none'}"
         )
-    return ",".join(lowered[key] for key in keys)
+    return [lowered[key] for key in keys]
 
 
 class PartitionMarkVerbs(VerbFamily):

@@ -14,6 +14,7 @@ from hms_bridge.catalog.limits import check_grant
 from hms_bridge.catalog.privileges import StoredGrant
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import MetaError, NoSuchObjectError
+from hms_bridge.hooks import changes
 from hms_bridge.model.catalog import PrincipalType, Table
 from hms_bridge.model.privilege import (
     ADMIN_ROLE,
@@ -48,9 +49,17 @@ def add_with_table(unit: UnitOfWork, table: Table, grants: Sequence[Grant]) -> N
     for grant in by_key.values():
         check_grant(grant)
     _insert(unit, list(by_key.values()))
+    if grants:
+        unit.points.append(changes.privileges_changed("grant", list(by_key.values())))
 
 
 def _grant(unit: UnitOfWork, grants: Sequence[Grant]) -> None:
+    _add(unit, grants)
+    if grants:
+        unit.points.append(changes.privileges_changed("grant", grants))
+
+
+def _add(unit: UnitOfWork, grants: Sequence[Grant]) -> None:
     for grant in grants:
         check_grant(grant)
     principals = {grant.principal for grant in grants}
@@ -90,6 +99,10 @@ def _revoke(unit: UnitOfWork, grants: Sequence[Grant], is_option_only: bool = Fa
                 privileges.take_grant_options(unit.connection, level, keys)
             else:
                 privileges.delete_grants(unit.connection, level, keys)
+    if grants:
+        unit.points.append(
+            changes.privileges_changed("revoke", grants, isGrantOptionOnly=is_option_only)
+        )
 
 
 def _refresh(
@@ -113,7 +126,10 @@ def _refresh(
     kept = {replace(single, create_time=0) for grant in grants for single in _split(grant)}
     gone = [key for grant, key in there.items() if grant not in kept]
     privileges.delete_grants(unit.connection, level, gone)
-    _grant(unit, [grant for grant in kept if grant not in there])
+    new = [grant for grant in kept if grant not in there]
+    _add(unit, new)
+    if gone or new:
+        unit.points.append(changes.privileges_replaced(wanted, grants))
 
 
 def _list(

@@ -12,6 +12,7 @@ from hms_bridge.catalog.limits import check_procedure
 from hms_bridge.catalog.procedures import PACKAGES_KEPT, PROCEDURES, Kept
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.hooks import changes
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.procedure import Package, StoredProcedure
 from hms_bridge.service.foundation import VerbFamily
@@ -28,6 +29,7 @@ def _put(unit: UnitOfWork, kept: Kept[T], record: T) -> None:
     there = procedures.find(unit.connection, kept, catalog, database, record.name)
     key = None if there is None else there[0]
     procedures.put(unit.connection, kept, stored.id, key, record, unit.now_seconds)
+    unit.points.append(changes.procedure_changed("put", record))
 
 
 def _require(
@@ -52,8 +54,9 @@ def _get_procedure(
 def _drop_procedure(
     unit: UnitOfWork, database: str, name: str, catalog: str = DEFAULT_CATALOG
 ) -> None:
-    key, _ = _require(unit.connection, PROCEDURES, database, name, catalog)
+    key, procedure = _require(unit.connection, PROCEDURES, database, name, catalog)
     procedures.remove(unit.connection, PROCEDURES, key)
+    unit.points.append(changes.procedure_changed("drop", procedure))
 
 
 def _procedure_names(
@@ -75,8 +78,9 @@ def _get_package(
 def _drop_package(
     unit: UnitOfWork, database: str, name: str, catalog: str = DEFAULT_CATALOG
 ) -> None:
-    key, _ = _require(unit.connection, PACKAGES_KEPT, database, name, catalog)
+    key, package = _require(unit.connection, PACKAGES_KEPT, database, name, catalog)
     procedures.remove(unit.connection, PACKAGES_KEPT, key)
+    unit.points.append(changes.procedure_changed("drop", package))
 
 
 def _package_names(

@@ -19,6 +19,7 @@ from hms_bridge.errors import (
     MetaError,
     NoSuchObjectError,
 )
+from hms_bridge.hooks.changes import plan_changed
 from hms_bridge.model.plan_edits import PlanEdit, report_of, require_pool
 from hms_bridge.model.resource_plan import (
     DEFAULT_NAMESPACE,
@@ -50,12 +51,15 @@ def _create(unit: UnitOfWork, plan: ResourcePlan, copy_from: str | None = None) 
         new = replace(copied, key=plan.key, status=PlanStatus.DISABLED)
     check_plan(new)
     resource_plans.insert_plan(unit.connection, new)
+    unit.points.append(plan_changed("create", new.key, new))
 
 
 def _edit(unit: UnitOfWork, key: PlanKey, edit: PlanEdit) -> None:
     number, plan = _require(_held(unit, key.namespace), key)
     _require_disabled(plan)
-    _save(unit, number, edit(plan))
+    edited = edit(plan)
+    _save(unit, number, edited)
+    unit.points.append(plan_changed("edit", key, edited))
 
 
 def _alter(
@@ -75,11 +79,13 @@ def _alter(
         _require_disabled(plan)
     if is_renamed and _find(plans, PlanKey(changes.name or "", namespace)) is not None:
         raise AlreadyExistsError(f"Resource plan name should be unique: {changes.name}")
-    plan = _with_values(plan, changes)
-    if changes.status is None or changes.status is plan.status:
-        _save(unit, number, plan)
-        return None
-    return _switch(unit, plans, number, plan, changes)
+    key, plan = plan.key, _with_values(plan, changes)
+    is_switched = changes.status not in (None, plan.status)
+    if is_switched:
+        plan = _switched(unit, plans, plan, changes)
+    _save(unit, number, plan)
+    unit.points.append(plan_changed("alter", key, plan))
+    return plan if is_switched and plan.status is PlanStatus.ACTIVE else None
 
 
 def _with_values(plan: ResourcePlan, changes: PlanChanges) -> ResourcePlan:
@@ -98,10 +104,10 @@ def _with_values(plan: ResourcePlan, changes: PlanChanges) -> ResourcePlan:
     return plan
 
 
-def _switch(
-    unit: UnitOfWork, plans: Plans, number: int, plan: ResourcePlan, changes: PlanChanges
-) -> ResourcePlan | None:
-    """The plan, if it becomes the active one."""
+def _switched(
+    unit: UnitOfWork, plans: Plans, plan: ResourcePlan, changes: PlanChanges
+) -> ResourcePlan:
+    """The plan with its new status; of the plan that was active another one takes the place."""
     wanted = changes.status or plan.status
     if plan.status is PlanStatus.ACTIVE and not changes.may_deactivate:
         raise InvalidOperationError(
@@ -123,9 +129,7 @@ def _switch(
         for other, active in plans.items():
             if active.status is PlanStatus.ACTIVE:
                 _save(unit, other, replace(active, status=PlanStatus.ENABLED))
-    switched = replace(plan, status=wanted)
-    _save(unit, number, switched)
-    return switched if wanted is PlanStatus.ACTIVE else None
+    return replace(plan, status=wanted)
 
 
 def _replace(
@@ -147,6 +151,7 @@ def _replace(
     _save(unit, old_number, replace(old, key=free, status=PlanStatus.DISABLED))
     new = replace(plan, key=old.key, status=old.status)
     _save(unit, number, new)
+    unit.points.append(plan_changed("replace", plan.key, new))
     return new if new.status is PlanStatus.ACTIVE else None
 
 
@@ -155,6 +160,7 @@ def _drop(unit: UnitOfWork, key: PlanKey) -> None:
     if plan.status is PlanStatus.ACTIVE:
         raise MetaError("Cannot drop an active resource plan")
     resource_plans.delete_plan(unit.connection, number)
+    unit.points.append(plan_changed("drop", key, plan))
 
 
 def _get(connection: Connection, key: PlanKey) -> ResourcePlan:

@@ -10,6 +10,7 @@ from hms_bridge.catalog import privileges, roles
 from hms_bridge.catalog.limits import check_role, check_role_grant
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import MetaError
+from hms_bridge.hooks import changes
 from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.privilege import (
     ADMIN_ROLE,
@@ -30,6 +31,7 @@ def _create_role(unit: UnitOfWork, role: Role) -> None:
     if roles.find_role(unit.connection, role.name) is not None:
         raise MetaError(f"Role {role.name} already exists.")
     roles.insert_role(unit.connection, replace(role, create_time=unit.now_seconds))
+    unit.points.append(changes.role_changed("create", role.name))
 
 
 def _drop_role(unit: UnitOfWork, name: str) -> None:
@@ -39,6 +41,7 @@ def _drop_role(unit: UnitOfWork, name: str) -> None:
     if stored is not None:
         privileges.delete_all_of(unit.connection, Principal(name, PrincipalType.ROLE))
         roles.delete_role(unit.connection, stored[0], name)
+        unit.points.append(changes.role_changed("drop", name))
 
 
 def _grant_role(unit: UnitOfWork, grant: RoleGrant) -> None:
@@ -63,6 +66,7 @@ def _grant_role(unit: UnitOfWork, grant: RoleGrant) -> None:
     if roles.is_taken(unit.connection, key, grant):
         raise MetaError(f"Principal {principal.name} already has the role {name}")
     roles.insert_member(unit.connection, key, replace(grant, grant_time=unit.now_seconds))
+    unit.points.append(changes.role_granted(grant))
 
 
 def _revoke_role(
@@ -75,6 +79,7 @@ def _revoke_role(
         roles.delete_member(unit.connection, key, principal)
     elif not roles.take_grant_option(unit.connection, key, principal):
         raise MetaError(f"User {principal.name} does not have grant option with role {name}")
+    unit.points.append(changes.role_revoked(name, principal, is_option_only=is_option_only))
 
 
 def _require_role(connection: Connection, name: str) -> int:

@@ -17,6 +17,7 @@ from hms_bridge.errors import (
     MetaError,
     NoSuchObjectError,
 )
+from hms_bridge.hooks import changes
 from hms_bridge.model.cron import next_execution
 from hms_bridge.model.schedule import (
     DueQuery,
@@ -44,6 +45,7 @@ def _create(unit: UnitOfWork, query: ScheduledQuery) -> None:
     if schedules.find_query(unit.connection, query.key) is not None:
         raise AlreadyExistsError(f"Scheduled query with name: {query.key} already exists.")
     schedules.insert_query(unit.connection, _scheduled(unit, query))
+    unit.points.append(changes.query_changed("create", query))
 
 
 def _alter(unit: UnitOfWork, query: ScheduledQuery) -> None:
@@ -51,11 +53,13 @@ def _alter(unit: UnitOfWork, query: ScheduledQuery) -> None:
     number, _ = _require(unit.connection, query.key)
     new = query if query.next_execution is not None else _scheduled(unit, query)
     schedules.update_query(unit.connection, number, new)
+    unit.points.append(changes.query_changed("alter", new))
 
 
 def _drop(unit: UnitOfWork, key: ScheduleKey) -> None:
-    number, _ = _require(unit.connection, key)
+    number, query = _require(unit.connection, key)
     schedules.delete_query(unit.connection, number)
+    unit.points.append(changes.query_changed("drop", query))
 
 
 def _get(connection: Connection, key: ScheduleKey) -> ScheduledQuery:

@@ -307,7 +307,12 @@ class Transactions:
         """The end of a transaction: hooks are asked, events and points stored, hooks told. Those of
         several verbs in the order of these, and at once, as all others who log wait from here on.
         """
-        telling = [write for write in writes if write.unit.events or write.unit.points]
+        are_points_wanted = self._is_heard or bool(self._inner.pre)
+        telling = [
+            write
+            for write in writes
+            if write.unit.events or (are_points_wanted and write.unit.points)
+        ]
         if not telling:
             return
         # The server works meanwhile: to write and to zip events takes us as long as it the verb.
@@ -315,20 +320,22 @@ class Transactions:
         now_seconds = telling[0].unit.now_seconds
         drafts = [draft for write in telling for draft in write.unit.events]
         if self._inner.pre:
-            self._inner.ask([_change(draft) for draft in drafts])
+            points = [point for write in telling for point in write.unit.points]
+            changes = [_change(point) for point in points if point.type.is_change]
+            self._inner.ask([*map(_change, drafts), *changes])
         logged = append(
             connection, drafts, now_seconds=now_seconds, message_format=self._message_format
         )
         heard = (
             [draft for write in telling for draft in write.unit.points] if self._is_heard else ()
         )
-        points = hook_points.append(connection, heard, now_seconds=now_seconds)
-        if self._inner.transactional and (drafts or points):
+        stored = hook_points.append(connection, heard, now_seconds=now_seconds)
+        if self._inner.transactional and (drafts or stored):
             self._inner.tell(
-                [*(hook_points.as_hook_event(event) for event in logged.events), *points],
+                [*(hook_points.as_hook_event(event) for event in logged.events), *stored],
                 connection,
             )
-        _hand_out(telling, logged, points)
+        _hand_out(telling, logged, stored)
 
 
 class Verbs:
@@ -374,6 +381,18 @@ def writes(verb: Callable[Concatenate[UnitOfWork, P], T]) -> Callable[Concatenat
         return verbs._transactions.write(lambda unit: verb(unit, *args, **kwargs))
 
     return in_transaction
+
+
+def heard(
+    verb: Callable[Concatenate[Verbs, P], T], nothing: T
+) -> Callable[Concatenate[Verbs, P], T]:
+    """A verb that does nothing, and answers so, where no hook hears of points."""
+
+    @wraps(verb)
+    def where_heard(verbs: Verbs, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return verb(verbs, *args, **kwargs) if verbs._transactions.is_heard else nothing
+
+    return where_heard
 
 
 def _unlike(*_args: Any, **_kwargs: Any) -> None:
@@ -426,10 +445,10 @@ def _log_drop(event: NotificationEvent) -> None:
     )
 
 
-def _change(draft: EventDraft) -> Change:
+def _change(draft: EventDraft | PointDraft) -> Change:
     return Change(
         type=draft.type.value,
-        catalog_name=draft.catalog_name,
+        catalog_name=draft.catalog_name if isinstance(draft, EventDraft) else None,
         database_name=draft.database_name,
         table_name=draft.table_name,
         message=draft.message,

@@ -79,21 +79,24 @@ def mark_failed(work: Work, compaction: Compaction) -> Compaction | None:
     return _never_queued(work, compaction)
 
 
-def mark_refused(work: Work, compaction: Compaction) -> None:
+def mark_refused(work: Work, compaction: Compaction) -> Compaction | None:
     """Into the history as refused, with its error message; otherwise as :func:`mark_failed`."""
-    _end(work, compaction, CompactionState.REFUSED)
+    return _end(work, compaction, CompactionState.REFUSED)
 
 
-def abort_compactions(work: Work, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
+def abort_compactions(
+    work: Work, ids: Sequence[CompactionId]
+) -> tuple[Mapping[CompactionId, str], tuple[Compaction, ...]]:
     """Abort entries that nobody works on yet.
 
-    For each id: ``aborted``, ``busy`` (too late), ``ended`` (in the history) or ``unknown``.
-    Raises NoSuchCompactionError for no ids.
+    For each id: ``aborted``, ``busy`` (too late), ``ended`` (in the history) or ``unknown``; and
+    those that were aborted. Raises NoSuchCompactionError for no ids.
     """
     connection = work.connection
     if not ids:
         raise NoSuchCompactionError("no compaction ids given; name the entries to abort")
     outcome: dict[CompactionId, str] = {}
+    aborted = []
     for compaction_id in dict.fromkeys(ids):
         row = _lock_queued(work, compaction_id)
         if row is None:
@@ -101,9 +104,9 @@ def abort_compactions(work: Work, ids: Sequence[CompactionId]) -> Mapping[Compac
         elif row.entry.state is not CompactionState.INITIATED:
             outcome[compaction_id] = "busy"
         else:
-            _move(connection, row, CompactionState.ABORTED)
+            aborted.append(_move(connection, row, CompactionState.ABORTED))
             outcome[compaction_id] = "aborted"
-    return outcome
+    return outcome, tuple(aborted)
 
 
 def succeed(work: Work, compaction_ids: Sequence[CompactionId]) -> list[Compaction]:

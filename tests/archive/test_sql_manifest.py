@@ -27,6 +27,7 @@ from tests.changemanager.manifest_behaviour import (
 )
 from tests.support.databases import SERVER_URL, fresh_url
 from tests.support.intents import add_intent
+from tests.support.told_points import listen
 
 
 class TestSqlManifest(ManifestBehaviour):
@@ -35,6 +36,7 @@ class TestSqlManifest(ManifestBehaviour):
     @pytest.fixture
     def manifest(self, tmp_path: Path) -> Iterator[ArchiveManifest]:
         service = open_local_metastore(fresh_url(tmp_path), warehouse=str(tmp_path / "warehouse"))
+        listen(service)
         yield service.manifest
         service.close()
 

@@ -708,6 +708,16 @@ class ManifestBehaviour:
         assert (found.open_intent_count, found.oldest_open_intent_ms) == (2, T0)
         assert found.abandoned_intent_count == 2
 
+    def test_what_is_announced_is_settled_once(self, manifest: ArchiveManifest) -> None:
+        for holder in ("dump:a:/r/1", "dump:a:/r/2", "dump:b:/r/1"):
+            manifest.announce(holder, {"db": holder, "untilEventId": 3, "scope": None})
+        manifest.announce("dump:a:/r/1", {"db": "a"})
+        assert manifest.announced("dump:a:/r/") == ("dump:a:/r/1", "dump:a:/r/2")
+        assert manifest.settle_announced("dump:a:/r/1", is_finished=True)
+        assert not manifest.settle_announced("dump:a:/r/1", is_finished=True)
+        assert manifest.settle_announced("dump:a:/r/2", is_finished=False)
+        assert manifest.announced("dump:") == ("dump:b:/r/1",)
+
     def _archive(
         self, manifest: ArchiveManifest, *names: str, is_remaining_in_trash: bool = False
     ) -> None:

@@ -17,7 +17,7 @@ from hms_bridge.errors import BackendError, MetaError
 from hms_bridge.hooks.port import Statements, VetoError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.event import EventType
-from hms_bridge.model.hook import Change, HookEvent
+from hms_bridge.model.hook import Change, HookEvent, PointType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest
@@ -150,6 +150,17 @@ def test_a_veto_of_a_commit_leaves_the_transaction_open_and_its_end_is_never_ask
     assert [info.id for info in metastore.get_open_txns_info()] == [txn]
     metastore.abort_txn(AbortTxnRequest(txn_id=TxnId(txn)))
     assert [told.type for told in events_after(metastore, 0)][-1] == "ABORT_TXN"
+
+
+def test_what_is_no_change_of_a_client_cannot_be_refused(
+    metastore: MetastoreService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That a worker takes a compaction, as the others that only tell how far something is."""
+    monkeypatch.setattr(Guard, "refused", frozenset(kind.value for kind in PointType))
+    work_of_a_day(metastore)
+    metastore.run_housekeeping()
+    assert "REQUEST_COMPACTION" in {described.split()[0] for described in Guard.asked}
+    assert not {described.split()[0] for described in Guard.asked} & {*PointType}
 
 
 def test_what_a_transactional_hook_writes_is_there_with_the_events_or_neither_is(

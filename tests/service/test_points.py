@@ -5,47 +5,40 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from hms_bridge.model.hook import HookEvent, HookPosition
-from hms_bridge.model.ids import EventId
+from hms_bridge.errors import NoSuchCompactionError
+from hms_bridge.model.compaction import (
+    CompactionState,
+    CompactionType,
+    ShowCompactionsRequest,
+)
 from hms_bridge.model.replication import CycleOutcome, CycleResult, PolicySide, ReplicationPolicy
-from hms_bridge.service.metastore_service import MetastoreService
+from tests.support.databases import fresh_url
 from tests.support.handover_world import Sites
 from tests.support.repl_world import ReplWorld
+from tests.support.told_points import START, listen, messages, points
 
-HOOK = "hook"
-START = HookPosition(EventId(0), 0)
 DAY_MS = 86_400_000
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[ReplWorld]:
-    made = ReplWorld(tmp_path)
+    made = ReplWorld(tmp_path, source_url=fresh_url(tmp_path))
     for side in (made.source, made.target):
-        side.hook_positions.register(HOOK)
-        side._transactions.look_for_hooks()  # as a process does that opens the database now
+        listen(side)
     yield made
     made.close()
-
-
-def points(metastore: MetastoreService) -> list[HookEvent]:
-    _, told = metastore.hook_positions.following(START, 10_000)
-    return [event for event in told if event.point_id]
-
-
-def messages(metastore: MetastoreService, kind: str) -> list[dict[str, Any]]:
-    return [json.loads(event.message) for event in points(metastore) if event.type == kind]
 
 
 def test_a_failback_notes_its_event_and_is_no_load(tmp_path: Path) -> None:
     with Sites(tmp_path) as sites:
         main = sites.with_tables().main.metastore
-        main.hook_positions.register(HOOK)
-        main._transactions.look_for_hooks()
+        listen(main)
         sites.promote(is_planned=True)
         sites.dr.insert("t", (3, "c"))
         sites.failback()
@@ -76,7 +69,8 @@ def test_a_compaction_from_its_start_to_the_purge_and_the_load(world: ReplWorld)
         world.clock.advance_ms(DAY_MS)
         purged += world.purge(holders)
     assert purged == count
-    kinds = [event.type for event in points(world.source) if event.type != "ACID_WRITE"]
+    passed = {"ACID_WRITE", "END_DUMP"}
+    kinds = [event.type for event in points(world.source) if event.type not in passed]
     assert [kind for kind, _ in itertools.groupby(kinds)] == [
         "START_COMPACTION", "ARCHIVE_FILE", "CLEAN_COMPACTION", "PURGE_FILE",
     ]  # fmt: skip
@@ -94,6 +88,28 @@ def test_a_compaction_from_its_start_to_the_purge_and_the_load(world: ReplWorld)
     assert [told["lastReplId"] for told in messages(world.target, "END_LOAD")] == [
         ended["lastReplId"], world.last_event(),
     ]  # fmt: skip
+
+
+def test_a_compaction_that_is_refused_or_aborted_ends_for_hooks_too(world: ReplWorld) -> None:
+    for name in ("t", "u"):
+        world.create_table(name)
+        world.request_compaction(name, CompactionType.MAJOR)
+    taken = world.source.find_next_compaction("w", "1")
+    assert taken is not None
+    for _ in range(2):  # the second time it is in the history already
+        with suppress(NoSuchCompactionError):
+            world.source.mark_refused(replace(taken, error_message="not today"))
+    (queued,) = world.source.show_compactions(
+        ShowCompactionsRequest(state=CompactionState.INITIATED)
+    )
+    assert queued.id is not None
+    for _ in range(2):
+        world.source.abort_compactions([queued.id, taken.id])
+    stopped = [
+        (told["compactionId"], told["state"], told["errorMessage"])
+        for told in messages(world.source, "STOP_COMPACTION")
+    ]
+    assert stopped == [(taken.id, "refused", "not today"), (queued.id, "aborted", None)]
 
 
 def test_points_stand_between_the_events_of_what_they_tell(world: ReplWorld) -> None:

@@ -12,6 +12,8 @@ _INSIDE = "tests/service/test_inner_hooks.py::"
 _ONCE = "tests/service/test_hooks_at_least_once.py::"
 _POSITIONS = "tests/service/test_hook_positions.py::"
 _SHIPPED = "tests/hooks/test_shipped.py::"
+_CHANGES = "tests/server/test_every_change.py::"
+_REPLICATION = "tests/service/test_points_of_replication.py::"
 
 OF_HOOKS = (
     Mutation(
@@ -117,6 +119,56 @@ OF_HOOKS = (
         old="    if not 0 < event_id <= heard.event_id:\n",
         new="    if not 0 < event_id:\n",
         test=f"{_POSITIONS}test_a_hook_is_never_moved_forward",
+    ),
+    Mutation(
+        name="of a dump that died with its marker nobody hears",
+        file="hms_bridge/repl/dump/news.py",
+        old="            if is_finished or is_alone:\n",
+        new="            if is_alone and not is_finished:\n",
+        test=f"{_REPLICATION}test_a_dump_that_died_with_its_marker_is_told_once",
+    ),
+    Mutation(
+        name="a dump that is being finished is forgotten by one who only plans",
+        file="hms_bridge/repl/dump/news.py",
+        old="            if is_finished or is_alone:\n",
+        new="            if True:\n",
+        test=f"{_REPLICATION}test_who_plans_while_another_one_finishes_does_not_settle_it",
+    ),
+    Mutation(
+        name="a dump that was never finished is told as finished",
+        file="hms_bridge/service/archive_manifest.py",
+        old="    if facts is not None and is_finished:\n",
+        new="    if facts is not None:\n",
+        test=f"{_REPLICATION}test_a_dump_that_died_without_its_marker_is_never_told",
+    ),
+    Mutation(
+        name="a policy that is late is told at each round",
+        file="hms_bridge/model/lateness.py",
+        old="    if watch.late_at_ms is None and now_ms - watch.since_ms > late_ms:\n",
+        new="    if now_ms - watch.since_ms > late_ms:\n",
+        test=f"{_REPLICATION}test_a_policy_that_is_late_is_told_once_each_time",
+    ),
+    Mutation(
+        name="two servers that keep house both tell of a late policy",
+        file="hms_bridge/policies/watches.py",
+        old="_ROW.SINCE_MS == seen.since_ms, is_as_seen)\n",
+        new="_ROW.SINCE_MS == seen.since_ms)\n",
+        test=f"{_REPLICATION}test_of_two_who_keep_house_one_tells",
+    ),
+    Mutation(
+        name="no hook may refuse a role, a grant or a token",
+        file="hms_bridge/service/unit_of_work.py",
+        old="            self._inner.ask([*map(_change, drafts), *changes])\n",
+        new="            self._inner.ask([*map(_change, drafts)])\n",
+        test=f"{_CHANGES}test_privileges_that_come_with_a_table_are_asked_and_heard",
+    ),
+    Mutation(
+        name="a hook is given the identifier of a delegation token",
+        file="hms_bridge/hooks/changes.py",
+        old='        f"sha256:{hashlib.sha256(identifier.encode()).hexdigest()}",\n',
+        new='        f"sha256:{identifier}",\n',
+        test=f"{_CHANGES}"
+        "test_what_hives_log_has_no_event_for_is_asked_and_heard_and_has_no_secrets",
     ),
     Mutation(
         name="half a line of a kill makes the next one unreadable",

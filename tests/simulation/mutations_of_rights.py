@@ -30,8 +30,8 @@ OF_RIGHTS = (
     Mutation(
         name="the active resource plan is edited",
         file="hms_bridge/service/resource_plans.py",
-        old="    _require_disabled(plan)\n    _save(unit, number, edit(plan))\n",
-        new="    _save(unit, number, edit(plan))\n",
+        old="    _require_disabled(plan)\n    edited = edit(plan)\n",
+        new="    edited = edit(plan)\n",
         test=_PLANS + "test_one_plan_is_active_and_only_disabled_ones_are_edited",
     ),
     Mutation(

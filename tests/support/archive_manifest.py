@@ -39,6 +39,16 @@ class InMemoryManifest:
         self._seen_ms = 0
         self.store_ms: int | None = None
         self._id: str | None = None
+        self._announced: dict[str, Mapping[str, str | int | None]] = {}
+
+    def announce(self, holder: str, facts: Mapping[str, str | int | None]) -> None:
+        self._announced[holder] = facts
+
+    def announced(self, prefix: str) -> tuple[str, ...]:
+        return tuple(sorted(holder for holder in self._announced if holder.startswith(prefix)))
+
+    def settle_announced(self, holder: str, *, is_finished: bool) -> bool:  # noqa: ARG002
+        return self._announced.pop(holder, None) is not None
 
     def store_id(self, new_id: str) -> str:
         self._id = self._id or new_id

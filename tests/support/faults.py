@@ -117,6 +117,8 @@ class FaultyManifest(Passing):
             "give_up",
             "add_intents",
             "advance_intents",
+            "announce",
+            "settle_announced",
         }
     )
 

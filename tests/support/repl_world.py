@@ -32,14 +32,21 @@ LEASE = LeaseRules(dead_after_seconds=30, heartbeat_seconds=10)
 class ReplWorld(World):
     """The source, with database `src`; `replica` has `dst`, and there is one archive."""
 
-    def __init__(self, folder: Path, *, clock: Any = None, txn: TxnSettings | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        clock: Any = None,
+        txn: TxnSettings | None = None,
+        source_url: str | None = None,
+    ) -> None:
         # Files get the time of the machine, and the purge looks at both.
         time_of_both = clock or SimulatedClock(time.time_ns() // 1_000_000)
         settings: dict[str, Any] = {"clock": time_of_both, "txn": txn or TxnSettings()}
         super().__init__(
             folder,
             warehouse="source",
-            url=sqlite_file(folder, "source.db3"),
+            url=source_url or sqlite_file(folder, "source.db3"),
             database="src",
             parameters={"repl.source.for": "policy"},
             **settings,

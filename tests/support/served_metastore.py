@@ -36,7 +36,9 @@ class ServedMetastore:
 
 
 @contextmanager
-def served_metastore(folder: Path, clock: Clock | None = None) -> Iterator[ServedMetastore]:
+def served_metastore(
+    folder: Path, clock: Clock | None = None, **settings: Any
+) -> Iterator[ServedMetastore]:
     # Where the recorded Hive had its external tables.
     external = str(folder / "warehouse-ext")
     world = Installation(
@@ -44,6 +46,7 @@ def served_metastore(folder: Path, clock: Clock | None = None) -> Iterator[Serve
         clock=clock or SystemClock(),
         deletion_roots=(external,),
         external_warehouse=external,
+        **settings,
     )
     config = {
         "hive.metastore.warehouse.dir": str(world.warehouse),

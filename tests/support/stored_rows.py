@@ -22,6 +22,19 @@ def rows_of(database_url: str, table: str) -> list[dict[str, Any]]:
         database.close()
 
 
+def all_rows(database_url: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Those of every table, in some order that is always the same."""
+    database = open_database(database_url)
+    try:
+        with database.transaction(write=False) as connection:
+            return {
+                name: sorted((tuple(row) for row in connection.execute(select(table))), key=repr)
+                for name, table in TABLES.tables.items()
+            }
+    finally:
+        database.close()
+
+
 def change_rows(database_url: str, table: str, where: dict[str, Any], **values: Any) -> None:
     """What another metastore on the same database may have written."""
     wanted = TABLES.tables[table]

@@ -114,6 +114,14 @@ HMSB_ARCHIVE_GIVEN_UP = table(
 )
 """Pins that outlived their budget, from before the first file goes that they held."""
 
+HMSB_ARCHIVE_ANNOUNCED = table(
+    "HMSB_ARCHIVE_ANNOUNCED",
+    Column("HOLDER_DIGEST", _DIGEST, primary_key=True),
+    Column("HOLDER", UTF8_TEXT, nullable=False),
+    Column("FACTS", UTF8_TEXT, nullable=False),
+)
+"""Dumps that are about to be finished, and hooks have yet to hear of; FACTS is a JSON object."""
+
 HMSB_ARCHIVE_LOCK = table(
     "HMSB_ARCHIVE_LOCK",
     key("LOCK_ID"),

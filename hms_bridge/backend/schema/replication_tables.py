@@ -60,3 +60,12 @@ HMSB_REPL_TOTAL = table(
     Column("LAST_ENDED_AT_MS", ID),
 )
 """Of all cycles that there ever were, also of those that history has forgotten."""
+
+HMSB_REPL_WATCH = table(
+    "HMSB_REPL_WATCH",
+    Column("POLICY_NAME", _POLICY_NAME, primary_key=True),
+    Column("SINCE_MS", ID, nullable=False),
+    Column("LATE_AT_MS", ID),
+)
+"""From when on a policy's next success is waited for, and when it was found to be late.
+Without a key to HMSB_REPL_POLICY: a program that knows nothing of this removes policies, too."""

@@ -99,7 +99,9 @@ class ReplDiscard(DumpVerb):
 
     def run(self, plan: DiscardPlan) -> None:
         """Carry a plan out. Raises ReplError if the world has changed since, or a dump is made."""
-        with self._alone(plan.request, plan.request.database_name) as lease:
+        request = plan.request
+        with self._alone(request, request.database_name) as lease:
+            self._news(request.database_name, request.root).settle(is_alone=True)
             self._run(plan, lease)
 
     def _run(self, plan: DiscardPlan, lease: Lease) -> None:

@@ -91,13 +91,16 @@ class ReplDump(DumpVerb):
         A dump that fails leaves an unfinished directory behind, which nobody reads. The next dump
         goes on with it, or removes it.
         """
-        if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
-            return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
         request = plan.request
+        news = self._news(request.database_name, request.root)
+        if plan.kind in (DumpKind.NOTHING, DumpKind.BLOCKED):
+            news.settle(is_alone=False)
+            return DumpReport(kind=plan.kind, reason=plan.reason, directory=plan.previous)
         with (
             explained_refusals(partial(_unreachable, request)),
             self._alone(request, request.database_name) as lease,
         ):
+            news.settle(is_alone=True)
             if plan.kind is DumpKind.DROP:
                 return self._run_dropped(plan, lease)
             return self._run(plan, lease)
@@ -137,7 +140,7 @@ class ReplDump(DumpVerb):
                 report, files = self._run_bootstrap(plan, texts)
             else:
                 report, files = self._run_incremental(plan, texts, began_at_ms)
-            self._finish(plan, pins, texts, files, lease)
+            self._finish(plan, report, pins, texts, files, lease)
         # Not before the marker: without it the next dump goes on from an older one, and may name
         # what was archived since that began.
         left_after = report.to_event_id if report.left_event_count else None
@@ -164,7 +167,7 @@ class ReplDump(DumpVerb):
         pins.release_loaded(dumps, above.uri)
         texts = NotedTexts(self._resolve, DumpPaths(above.child(self._new_name()).uri))
         report = write_dropped(self._source, texts, plan)
-        self._finish(plan, pins, texts, [], lease)
+        self._finish(plan, report, pins, texts, [], lease)
         pins.end()
         self._let_go(plan, pins)
         return report
@@ -172,6 +175,7 @@ class ReplDump(DumpVerb):
     def _finish(
         self,
         plan: DumpPlan,
+        report: DumpReport,
         pins: DumpPins,
         texts: NotedTexts,
         files: list[EncodedUri],
@@ -194,8 +198,12 @@ class ReplDump(DumpVerb):
         dumped, marker = self._resolve(paths.root), self._resolve(paths.finished_dump)
         with FilePool() as pool:  # a finished dump survives a loss of power whole
             settle_tree(dumped.volume, dumped.path, pool.all)
+        news = self._news(plan.request.database_name, plan.request.root)
+        if not plan.request.is_apart:
+            news.announce(report, paths.root)
         ensure_content(marker, mark.format().encode())
         settle_names(marker.volume, marker.parent.path)
+        news.finish(paths.root)
 
     def _let_go(self, plan: DumpPlan, pins: DumpPins) -> None:
         resumed = () if plan.resumed is None else (plan.resumed.directory,)

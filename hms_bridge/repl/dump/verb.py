@@ -16,6 +16,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.dump.event_source import next_event
+from hms_bridge.repl.dump.news import DumpNews
 from hms_bridge.repl.format.layout import (
     HIVE_DIRECTORY,
     NON_RECOVERABLE,
@@ -64,6 +65,14 @@ class DumpVerb:
         return DumpPins(
             manifest=self._manifest,
             clock=self._clock,
+            database=database,
+            root=self._resolve(root).uri,
+        )
+
+    def _news(self, database: str, root: str) -> DumpNews:
+        return DumpNews(
+            manifest=self._manifest,
+            resolve=self._resolve,
             database=database,
             root=self._resolve(root).uri,
         )
