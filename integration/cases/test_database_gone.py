@@ -158,9 +158,7 @@ def test_a_database_that_is_gone_for_too_long_is_told_and_leaves_nothing_by_halv
     assert [client.verb.name for client in others if client.in_doubt] == []
     _goes_on(ours, clients, unanswered)
     ours.stop()
-    metastore = open_local_metastore(
-        url, warehouse=f"{tmp_path}/warehouse", settings=_impatient()
-    )
+    metastore = open_local_metastore(url, warehouse=f"{tmp_path}/warehouse", settings=_impatient())
     try:
         _is_whole(url, metastore, [*clients, *others])
         _all_comes_to_an_end(url, metastore)
@@ -277,8 +275,9 @@ def _all_comes_to_an_end(url: str, metastore: LocalMetastore) -> None:
     metastore.run_housekeeping()
     database = open_database(url)
     with database.transaction(write=False) as connection:
-        assert connection.scalar(
-            select(func.count()).select_from(TXNS).where(TXNS.c.TXN_STATE == "o")
-        ) == 0
+        assert (
+            connection.scalar(select(func.count()).select_from(TXNS).where(TXNS.c.TXN_STATE == "o"))
+            == 0
+        )
         assert connection.scalar(select(func.count()).select_from(HIVE_LOCKS)) == 0
     database.close()
