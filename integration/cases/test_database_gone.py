@@ -1,5 +1,5 @@
-"""The database server stands still, and is gone for longer than anybody waits for it, under verbs of
-every family: who waits for it in vain hears so, nothing is done by halves, and the metastore's
+"""The database server stands still, and is gone for longer than anybody waits for it, under verbs
+of every family: who waits for it in vain hears so, nothing is done by halves, and the metastore's
 process goes on.
 """
 
@@ -76,8 +76,8 @@ def database_server(
 
 
 class Client:
-    """Calls one verb again and again, until the database is gone for too long; remembers what it was
-    answered."""
+    """Calls one verb again and again, until the database is gone for too long; remembers what it
+    was answered."""
 
     def __init__(self, port: int, verb: WritingVerb, first: int = 0) -> None:
         self._port = port

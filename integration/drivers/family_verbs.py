@@ -1,8 +1,9 @@
-"""Calls of each family of the metastore, whose traces in the database bear the name they were given.
+"""Calls of each family of the metastore, whose traces in the database bear the name that they were
+given.
 
 A writing verb is called with names of its own; its query finds the names of which something is
-there, and how many rows of each. So whoever calls them can say of each call whether it was done, and
-whether it was done as a whole.
+there, and how many rows of each. So whoever calls them can say of each call whether it was done,
+and whether it was done as a whole.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ NOTE = "n" * 1500
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WritingVerb:
     """``call`` does it, under a name; ``names`` finds the rows that it makes by that name, and
-    ``rows`` says how many they are. Rows of transactions that have ended go: what ends one gives its
-    id, and ``event`` is what is logged of it."""
+    ``rows`` says how many they are. Rows of transactions that have ended go: what ends one gives
+    its id, and ``event`` is what is logged of it."""
 
     name: str
     call: Callable[[Any, str], Any]

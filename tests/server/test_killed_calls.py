@@ -8,17 +8,20 @@ is killed in the states that its recording went through.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from hms_bridge.errors import HmsBridgeError
 from hms_bridge.server.serve import offered_names
 from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct
 from tests.support.faults import CrashError
+from tests.support.filled_requests import DEPTH_MAX, filled
 from tests.support.golden_wire import RecordedCall, recorded_calls, request_of
 from tests.support.killed_server import COMMIT, KilledServer, State
-from tests.support.unrecorded_calls import CASES, prepare
+from tests.support.unrecorded_calls import CASES, DATABASE, prepare
 
 pytestmark = pytest.mark.golden
 
@@ -112,6 +115,17 @@ def test_a_call_that_is_killed_at_any_step_is_done_as_a_whole_or_not_at_all(
         _is_killed_at_steps(server, name, method(name).arguments(**case(server.call)))
     server.close()
     assert tried | CASES.keys() == offered_names() - _only_reading()
+
+
+def test_what_only_reads_changes_no_row(server: KilledServer) -> None:
+    prepare(server.call)
+    before = server.rows()
+    for name in sorted(_only_reading()):
+        for depth in range(1, DEPTH_MAX):
+            for text in ("x", DATABASE):
+                with suppress(HmsBridgeError):
+                    server.call(name, **vars(filled(method(name).arguments, depth, text, 1)))
+        assert server.rows() == before, name
 
 
 def _is_killed_at_steps(server: KilledServer, name: str, request: Struct) -> None:

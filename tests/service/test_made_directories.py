@@ -56,7 +56,7 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
 def test_a_database_that_is_gone_is_not_waited_for_again_to_undo(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asked has waited once, and hears of that; what was made is taken by whoever asks again."""
+    """Who asked has waited once, and hears of that; whoever asks again takes what was made."""
     clock = SimulatedClock()
     url = sqlite_file(tmp_path)
     metastore = open_local_metastore(url, warehouse=f"{tmp_path}/warehouse", clock=clock)

@@ -397,7 +397,10 @@ CASES: dict[str, Case] = {
     },
     "cm_recycle": _recycled,
     "compact": lambda _: {
-        "rqst": hive.CompactionRequest(dbname=DATABASE, tablename=_A, type=1)
+        "rqst": hive.CompactionRequest(
+            dbname=DATABASE, tablename=_A, type=1, runas="u", initiatorId="i", initiatorVersion="v",
+            poolName="p", orderByClause="c",
+        )
     },
     "create_database_req": lambda _: {
         "createDatabaseRequest": hive.CreateDatabaseRequest(databaseName="made")
