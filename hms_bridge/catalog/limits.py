@@ -200,7 +200,7 @@ def check_statistics(update: StatisticsUpdate) -> None:
     """Raises InvalidObjectError for what TAB_COL_STATS and PART_COL_STATS do not take."""
     what = f"statistics of '{_short(update.table_name)}'"
     _limit(update.engine, STATISTICS_TEXT_LENGTH_MAX, f"{what}: their engine")
-    for column in (column for one in update.objects for column in one.columns):
+    for column in (column for measured in update.objects for column in measured.columns):
         _limit(column.column, COLUMN_NAME_LENGTH_MAX, f"{what}: column name")
         _limit(
             column.type,
