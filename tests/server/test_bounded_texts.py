@@ -124,9 +124,12 @@ def texts(value: Any, path: Way = ()) -> Iterator[Way]:
             yield from texts(value[key], (*path, key))
     elif isinstance(value, Struct):
         for entry in filter(None, value.thrift_spec):
-            is_binary = entry[1] == TType.STRING and entry[3] != "UTF8"
-            if not is_binary:
-                yield from texts(getattr(value, entry[2]), (*path, entry[2]))
+            is_text = entry[1] == TType.STRING and entry[3] == "UTF8"
+            held = getattr(value, entry[2])
+            if is_text:
+                yield (*path, entry[2])
+            elif entry[1] != TType.STRING:
+                yield from texts(held, (*path, entry[2]))
 
 
 def put(value: Any, path: Way, text: str) -> None:

@@ -398,8 +398,8 @@ CASES: dict[str, Case] = {
     "cm_recycle": _recycled,
     "compact": lambda _: {
         "rqst": hive.CompactionRequest(
-            dbname=DATABASE, tablename=_A, type=1, runas="u", initiatorId="i", initiatorVersion="v",
-            poolName="p", orderByClause="c",
+            dbname=DATABASE, tablename=_T, partitionname="ds=9", type=1, runas="u",
+            initiatorId="i", initiatorVersion="v", poolName="p", orderByClause="c",
         )
     },
     "create_database_req": lambda _: {
