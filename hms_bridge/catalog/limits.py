@@ -265,6 +265,9 @@ def check_storage(storage: Storage, what: str) -> None:
     _limit(storage.output_format, TEXT_LENGTH_MAX, f"{what}: its output format")
     _limit(storage.serde.library, TEXT_LENGTH_MAX, f"{what}: its SerDe library")
     _limit(storage.serde.name, 128, f"{what}: its SerDe name")
+    _limit(storage.serde.description, TEXT_LENGTH_MAX, f"{what}: its SerDe's description")
+    for class_name in (storage.serde.serializer_class, storage.serde.deserializer_class):
+        _limit(class_name, TEXT_LENGTH_MAX, f"{what}: a class of its SerDe")
     _check_parameters(storage.parameters, f"{what}: storage")
     _check_parameters(storage.serde.parameters, f"{what}: SerDe")
     for values in storage.skew.values:
