@@ -17,10 +17,12 @@ from hms_bridge.model.privilege import Grant, ObjectKind, Principal, Role, RoleG
 from hms_bridge.model.report import ReplicationMetric
 from hms_bridge.model.resource_plan import ResourcePlan
 from hms_bridge.model.schedule import QueryProgress, ScheduledQuery
+from hms_bridge.model.statistics import StatisticsUpdate
 
 CATALOG_NAME_LENGTH_MAX = 256
 DATABASE_NAME_LENGTH_MAX = 128
 TABLE_NAME_LENGTH_MAX = 256
+TABLE_TYPE_LENGTH_MAX = 128
 COLUMN_NAME_LENGTH_MAX = 767
 PARTITION_COLUMN_NAME_LENGTH_MAX = 128
 PARTITION_COLUMN_TYPE_LENGTH_MAX = 767
@@ -41,6 +43,7 @@ PLAN_TEXT_LENGTH_MAX = 1024
 PLAN_PARTS_MAX = 2000
 SCHEDULE_LENGTH_MAX = 256
 METRIC_PROGRESS_LENGTH_MAX = 10_000
+STATISTICS_TEXT_LENGTH_MAX = 128
 
 
 def check_catalog(catalog: Catalog) -> None:
@@ -73,6 +76,7 @@ def check_table(table: Table) -> None:
     what = f"table '{_short(table.full_name)}'"
     _limit(table.name, TABLE_NAME_LENGTH_MAX, f"{what}: its name")
     _limit(table.owner, OWNER_LENGTH_MAX, f"{what}: its owner")
+    _limit(table.type, TABLE_TYPE_LENGTH_MAX, f"{what}: its type")
     _check_parameters(table.parameters, what)
     for column in table.partition_columns:
         _limit(column.name, PARTITION_COLUMN_NAME_LENGTH_MAX, f"{what}: partition column name")
@@ -192,6 +196,19 @@ def check_progress(progress: QueryProgress) -> None:
     _limit(progress.executor_query_id, SCHEDULE_LENGTH_MAX, what)
 
 
+def check_statistics(update: StatisticsUpdate) -> None:
+    """Raises InvalidObjectError for what TAB_COL_STATS and PART_COL_STATS do not take."""
+    what = f"statistics of '{_short(update.table_name)}'"
+    _limit(update.engine, STATISTICS_TEXT_LENGTH_MAX, f"{what}: their engine")
+    for column in (column for measured in update.objects for column in measured.columns):
+        _limit(column.column, COLUMN_NAME_LENGTH_MAX, f"{what}: column name")
+        _limit(
+            column.type,
+            STATISTICS_TEXT_LENGTH_MAX,
+            f"{what}: type of column '{_short(column.column)}'",
+        )
+
+
 def check_metric(metric: ReplicationMetric) -> None:
     """Raises InvalidObjectError for names that REPLICATION_METRICS does not take."""
     what = f"metrics of execution {metric.execution_id}"
@@ -248,6 +265,9 @@ def check_storage(storage: Storage, what: str) -> None:
     _limit(storage.output_format, TEXT_LENGTH_MAX, f"{what}: its output format")
     _limit(storage.serde.library, TEXT_LENGTH_MAX, f"{what}: its SerDe library")
     _limit(storage.serde.name, 128, f"{what}: its SerDe name")
+    _limit(storage.serde.description, TEXT_LENGTH_MAX, f"{what}: its SerDe's description")
+    for class_name in (storage.serde.serializer_class, storage.serde.deserializer_class):
+        _limit(class_name, TEXT_LENGTH_MAX, f"{what}: a class of its SerDe")
     _check_parameters(storage.parameters, f"{what}: storage")
     _check_parameters(storage.serde.parameters, f"{what}: SerDe")
     for values in storage.skew.values:

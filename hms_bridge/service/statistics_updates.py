@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from hms_bridge.catalog import statistics, statistics_state, view_creation
+from hms_bridge.catalog.limits import check_statistics
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.statistics_merge import all_merged
 from hms_bridge.catalog.statistics_state import PartitionState
@@ -46,6 +47,7 @@ _LOG = logging.getLogger(__name__)
 
 def set_column_statistics(unit: UnitOfWork, update: StatisticsUpdate) -> bool:
     """See the port; with an event for the table, or for each partition."""
+    check_statistics(update)
     stored = require_table(unit.connection, update, RowLock.EXCLUSIVE)
     if update.objects[0].partition_name is None:
         return _set_of_table(unit, stored, update)

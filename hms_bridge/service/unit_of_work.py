@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from itertools import islice
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
@@ -235,6 +235,14 @@ class Transactions:
         """In a database transaction of its own, again after a deadlock or the like."""
         return run_in_transaction(
             self.database, work, write=False, clock=self.clock, settings=self._retry
+        )
+
+    def read_without_waiting(self, work: Callable[[Connection], T]) -> T:
+        """As :meth:`read`, for what follows a failure: a database that is gone is an error at once,
+        as it was waited for before."""
+        impatient = replace(self._retry or RetrySettings(), outage_seconds_max=0.0)
+        return run_in_transaction(
+            self.database, work, write=False, clock=self.clock, settings=impatient
         )
 
     def read_whole(self, work: Callable[[Connection], T]) -> T:

@@ -18,7 +18,7 @@ from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.catalog import places
-from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.errors import BackendError, InvalidOperationError, MetaError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.service.deletion_rule import DeletionRule
 from hms_bridge.service.directories import Directories
@@ -113,10 +113,17 @@ class WarehouseFiles:
     def undo_made(self, locations: Sequence[str]) -> None:
         """Directories that :meth:`make_directory` made are not needed after all.
 
-        What is not empty stays, and what someone else has given a table meanwhile.
+        What is not empty stays, and what someone else has given a table meanwhile; all of them
+        where that cannot be asked, for the caller's own failure is what is to be heard.
         """
         for location in locations:
-            if self._transactions.read(partial(places.user_of, place=location)) is None:
+            look = partial(places.user_of, place=location)
+            try:
+                user = self._transactions.read_without_waiting(look)
+            except BackendError as error:
+                _LOG.warning("%s was made and not used; it stays there, empty: %s", location, error)
+                return
+            if user is None:
                 self.remove_if_empty(location)
 
     def remove_if_empty(self, location: str) -> None:

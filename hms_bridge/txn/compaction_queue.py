@@ -52,7 +52,7 @@ from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
 from hms_bridge.txn.components import note_compaction
 from hms_bridge.txn.mutex import Mutex, hold
-from hms_bridge.txn.names import lower_target, require_fitting
+from hms_bridge.txn.names import lower_target, require_entry_fits, require_texts_fit
 from hms_bridge.txn.txn_state import LockedTxns
 from hms_bridge.txn.valid_write_ids import get_valid_write_ids
 
@@ -128,7 +128,14 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
     connection = work.connection
     hold(connection, Mutex.COMPACTION_SCHEDULER)
     target = lower_target(request.target)
-    require_fitting(target)
+    properties = format_properties(request.properties) if request.properties else None
+    require_entry_fits(target, request.run_as, properties)
+    require_texts_fit(
+        ("initiatorId", request.initiator_id, _Q.CQ_INITIATOR_ID),
+        ("initiatorVersion", request.initiator_version, _Q.CQ_INITIATOR_VERSION),
+        ("poolName", request.pool_name, _Q.CQ_POOL_NAME),
+        ("orderByClause", request.order_by, _Q.CQ_ORDER_BY),
+    )
     known = _scheduled(work, target)
     if known is not None:
         return CompactionResponse(
@@ -148,7 +155,7 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
             CQ_PARTITION=target.partition,
             CQ_STATE=CompactionState.INITIATED.stored,
             CQ_TYPE=request.type.stored,
-            CQ_TBLPROPERTIES=format_properties(request.properties) if request.properties else None,
+            CQ_TBLPROPERTIES=properties,
             CQ_ENQUEUE_TIME=work.now_ms,
             CQ_RUN_AS=request.run_as,
             CQ_INITIATOR_ID=request.initiator_id,
@@ -172,6 +179,10 @@ def find_next_compaction(
     table of which a directory is being moved: it may look empty.
     """
     connection = work.connection
+    require_texts_fit(
+        ("workerId", worker_id, _Q.CQ_WORKER_ID),
+        ("workerVersion", worker_version, _Q.CQ_WORKER_VERSION),
+    )
     while True:
         if pool_name:
             candidates = _OF_POOL.all(connection, pool_name=pool_name)
@@ -205,6 +216,7 @@ def update_compactor_state(connection: Connection, compaction: Compaction, txn_i
     its output is gone. Raises NoSuchCompactionError if the entry is not this worker's any more,
     NoSuchTxnError and TxnAbortedError for the transaction.
     """
+    require_entry_fits(compaction.target, compaction.run_as)
     locked = LockedTxns(connection, [txn_id])
     highest = compaction.highest_write_id or WriteId(0)
     claim = _claim_of(compaction)

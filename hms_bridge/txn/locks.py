@@ -48,7 +48,7 @@ from hms_bridge.model.target import Scope
 from hms_bridge.txn.components import track_each, track_locked
 from hms_bridge.txn.heartbeat import ask_heartbeat
 from hms_bridge.txn.lock_rules import BLOCKERS, LockTarget, blocks
-from hms_bridge.txn.names import lower_partition, require_fitting
+from hms_bridge.txn.names import lower_partition, require_lock_fits
 from hms_bridge.txn.txn_state import LockedTxns
 
 _L = HIVE_LOCKS.c
@@ -142,8 +142,7 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     if not request.components:
         raise MetaError("a lock request without components; name what to lock")
     components = tuple(lowered(component) for component in request.components)
-    for wanted in components:
-        require_fitting(wanted.scope)
+    require_lock_fits(request)
     # Before an id is taken: who waits for the transaction's row must not hold the counter, which
     # everybody needs.
     owner = LockedTxns(connection, [request.txn_id]) if request.txn_id else None
@@ -176,8 +175,8 @@ def ask_each(
         return None
     components = [lowered(request.components[0]) for request in requests]
     txn_ids = [request.txn_id for request in requests]
-    for wanted in components:
-        require_fitting(wanted.scope)
+    for request in requests:
+        require_lock_fits(request)
     owners = LockedTxns(connection, sorted(set(txn_ids)))
     track_each(connection, zip(txn_ids, components, strict=True))
     ids = ask_lock_ids(work, len(requests))

@@ -6,11 +6,12 @@ from typing import Any
 
 from sqlalchemy import Column, String
 
-from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, HIVE_LOCKS, TXN_COMPONENTS
 from hms_bridge.errors import MetaError
+from hms_bridge.model.lock import LockRequest
 from hms_bridge.model.target import Scope, Target
 
-_C = TXN_COMPONENTS.c
+_C, _L, _Q = TXN_COMPONENTS.c, HIVE_LOCKS.c, COMPACTION_QUEUE.c
 
 
 def lower_partition(name: str | None) -> str | None:
@@ -33,6 +34,26 @@ def require_fitting(given: Scope | Target) -> None:
         ("database name", given.database, _C.TC_DATABASE),
         ("table name", given.table, _C.TC_TABLE),
         ("partition name", given.partition, _C.TC_PARTITION),
+    )
+
+
+def require_lock_fits(request: LockRequest) -> None:
+    """Raises MetaError for names and texts of a lock that Hive's columns do not hold."""
+    for component in request.components:
+        require_fitting(component.scope)
+    require_texts_fit(
+        ("user", request.user, _L.HL_USER),
+        ("hostname", request.host, _L.HL_HOST),
+        ("agentInfo", request.agent, _L.HL_AGENT_INFO),
+    )
+
+
+def require_entry_fits(target: Target, run_as: str | None, properties: str | None = None) -> None:
+    """Raises MetaError for names and texts of a compaction that Hive's columns do not hold."""
+    require_fitting(target)
+    require_texts_fit(
+        ("user to run as", run_as, _Q.CQ_RUN_AS),
+        ("text of all properties", properties, _Q.CQ_TBLPROPERTIES),
     )
 
 

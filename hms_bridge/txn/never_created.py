@@ -13,7 +13,7 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionState
 from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.property_text import format_properties
 from hms_bridge.model.txn import TxnState
-from hms_bridge.txn.names import lower_target, require_fitting
+from hms_bridge.txn.names import lower_target, require_entry_fits
 from hms_bridge.txn.txn_state import ended_error, lock_txn, purged_state
 
 _Q = COMPACTION_QUEUE.c
@@ -31,7 +31,8 @@ def submit_for_cleanup(
     """
     connection = work.connection
     target = lower_target(request.target)
-    require_fitting(target)
+    properties = format_properties(request.properties)
+    require_entry_fits(target, request.run_as, properties)
     row = lock_txn(connection, txn_id)
     if row is None or row.state is TxnState.COMMITTED:
         raise ended_error(txn_id, row.state if row else purged_state(connection, txn_id))
@@ -45,7 +46,6 @@ def submit_for_cleanup(
         raise MetaError(
             f"transaction {txn_id} has no write id {write_id} of {target.name}: nothing was queued"
         )
-    properties = format_properties(request.properties)
     is_queued = exists().where(_Q.CQ_TXN_ID == txn_id, _Q.CQ_TBLPROPERTIES == properties)
     if connection.scalar(select(is_queued)):
         return True

@@ -36,7 +36,7 @@ from hms_bridge.txn.components import track_each, track_locked
 from hms_bridge.txn.foresight import SHARING, Foresight
 from hms_bridge.txn.lock_rules import BLOCKERS
 from hms_bridge.txn.locks import lowered
-from hms_bridge.txn.names import require_fitting
+from hms_bridge.txn.names import require_lock_fits
 from hms_bridge.txn.txn_state import OPEN, LockedTxns
 
 _L = HIVE_LOCKS.c
@@ -64,8 +64,8 @@ def expect_locks(
     scope, types = components[0].scope, {component.type for component in components}
     if scope.database is None or scope.table is None or not types <= SHARING:
         return None
-    for wanted in components:
-        require_fitting(wanted.scope)
+    for request in requests:
+        require_lock_fits(request)
     if not foresight.is_free(scope.database, scope.table, types):
         return None
     connection = work.connection

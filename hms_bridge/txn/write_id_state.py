@@ -24,6 +24,7 @@ from hms_bridge.model.txn import (
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.txn.abort import AbortedTxn, abort_txns
 from hms_bridge.txn.compaction_queue import enqueue
+from hms_bridge.txn.names import require_fitting
 from hms_bridge.txn.open_txns import open_txns
 from hms_bridge.txn.write_ids import has_write_ids, put_write_ids
 
@@ -51,6 +52,7 @@ def repl_table_write_id_state(work: Work, state: TableWriteIdState) -> AppliedSt
     """
     connection = work.connection
     database, table = state.database_name.lower(), state.table_name.lower()
+    require_fitting(Target(database, table))
     if has_write_ids(connection, database, table):
         return AppliedState()
     valid = ValidWriteIdList.parse(state.valid_write_ids)

@@ -23,6 +23,7 @@ from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.catalog_tables import SDS, TBLS
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.backend.schema.txn_tables import TXNS
+from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurServer
 from integration.referees.outside import thrift_client
 from integration.referees.postgresql import PostgreSql
@@ -130,7 +131,7 @@ class Load:
             time.sleep(0.05)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "mariadb"])
 def test_what_fails_on_a_full_disk_leaves_nothing(
     small_workplace: tuple[Workplace, SmallDisk], workplace: Workplace, tmp_path: Path, kind: str
 ) -> None:
@@ -138,7 +139,8 @@ def test_what_fails_on_a_full_disk_leaves_nothing(
     if kind == "sqlite":
         url = f"sqlite:///{disk.place}/metastore.db"
     else:
-        url = PostgreSql(place, is_durable=True).database("full").sqlalchemy_url
+        server = MariaDb(place) if kind == "mariadb" else PostgreSql(place, is_durable=True)
+        url = server.database("full").sqlalchemy_url
     ours = OurServer(workplace, url, warehouse=tmp_path / "warehouse")
     load = Load(ours.port, tmp_path / "warehouse")
     with ThreadPoolExecutor(CLIENTS) as clients:

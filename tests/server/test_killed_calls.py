@@ -7,22 +7,21 @@ is killed in the states that its recording went through.
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, Engine, event
 
 from hms_bridge.errors import HmsBridgeError
-from hms_bridge.server.answers import Answer
-from hms_bridge.server.serve import answers_of, offered_names
+from hms_bridge.server.serve import offered_names
+from hms_bridge.wire.methods import method
+from hms_bridge.wire.structs import Struct
 from tests.support.faults import CrashError
+from tests.support.filled_requests import DEPTH_MAX, filled
 from tests.support.golden_wire import RecordedCall, recorded_calls, request_of
-from tests.support.installation import Installation
+from tests.support.killed_server import COMMIT, KilledServer, State
+from tests.support.unrecorded_calls import CASES, DATABASE, prepare
 
 pytestmark = pytest.mark.golden
 
@@ -34,102 +33,38 @@ GOES_ON = {
 }
 """Methods with more than one transaction, and why: all that Hive's tables say is in the first."""
 
-
-@dataclass
-class Commits:
-    """Those that change something: how many there were, and before which one the process dies."""
-
-    count: int = 0
-    dies_at: int | None = None
-
-    def on_begin(self, connection: Connection) -> None:
-        connection.info[_CHANGES] = _changes(connection)
-
-    def on_commit(self, connection: Connection) -> None:
-        if _changes(connection) == connection.info[_CHANGES]:
-            return
-        if self.count + 1 == self.dies_at:
-            raise CrashError(f"before commit {self.dies_at}")
-        self.count += 1
-
-
-_CHANGES = "changes at its begin"
+FILE_BY_FILE = {
+    "cm_recycle": "it moves files one by one, each of them wholly; asked again, the rest"
+}
+"""What is done in parts, and why; whoever asks again ends it."""
+ONLY_READING = frozenset({
+    "aliveSince", "fetch_partition_names_req", "find_columns_with_stats", "find_package",
+    "flushCache", "getMetaConf", "isPartitionMarkedForEvent", "list_privileges", "list_roles",
+    "partition_name_has_valid_characters", "partition_name_to_spec", "partition_name_to_vals",
+    "reinitialize", "setMetaConf", "set_ugi", "show_compact", "show_locks", "shutdown",
+    "translate_table_dryrun", "validate_resource_plan",
+})  # fmt: skip
+"""Besides those whose names begin with `get`: what they are asked changes no row."""
+MORE_TEXTS = frozenset({"compact"})
+"""Recorded as well, but without some of the texts whose bounds are tried."""
+WRITES_TOO = frozenset({"get_lock_materialization_rebuild"})
+"""Its name begins so all the same."""
 
 
-def _changes(connection: Connection) -> int:
-    """Rows that it has changed since it was opened."""
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver.total_changes
-
-
-@contextmanager
-def commits(dies_at: int | None = None) -> Iterator[Commits]:
-    """Of whatever is written meanwhile."""
-    counted = Commits(dies_at=dies_at)
-    event.listen(Engine, "begin", counted.on_begin)
-    event.listen(Engine, "commit", counted.on_commit)
-    try:
-        yield counted
-    finally:
-        event.remove(Engine, "begin", counted.on_begin)
-        event.remove(Engine, "commit", counted.on_commit)
-
-
-class KilledServer:
-    """A metastore whose process is killed, and started again on the same database."""
-
-    def __init__(self, folder: Path) -> None:
-        self._world = Installation(folder / "site")
-        self._saved = folder / "saved"
-        self._answers = self._start()
-
-    def _start(self) -> dict[str, Answer]:
-        config = {"hive.metastore.warehouse.dir": str(self._world.warehouse)}
-        return answers_of(self._world.metastore, config)
-
-    def ask(self, call: RecordedCall, dies_at: int | None = None) -> int:
-        """How many commits it took. Raises CrashError if it was killed."""
-        with commits(dies_at) as counted, suppress(HmsBridgeError):  # Hive refused many, too
-            self._answers[call.method](request_of(call))
-        return counted.count
-
-    def restart(self) -> None:
-        self._world.close()
-        self._world.start()
-        self._answers = self._start()
-
-    def rows(self) -> dict[str, list[str]]:
-        """All that another program finds in the database."""
-        with closing(sqlite3.connect(self._world.url.removeprefix("sqlite:///"))) as database:
-            tables = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            return {
-                table: sorted(map(repr, database.execute(f'SELECT * FROM "{table}"')))
-                for (table,) in tables.fetchall()
-            }
-
-    def save(self) -> None:
-        """The database and all files."""
-        self._world.close()
-        shutil.rmtree(self._saved, ignore_errors=True)
-        shutil.copytree(self._world.folder, self._saved)
-        self.restart()
-
-    def restore(self) -> None:
-        self._world.close()
-        shutil.rmtree(self._world.folder)
-        shutil.copytree(self._saved, self._world.folder)
-        self.restart()
-
-    def close(self) -> None:
-        self._world.close()
+def _only_reading() -> set[str]:
+    reads = {name for name in offered_names() if name.startswith("get")} - WRITES_TOO
+    return reads | ONLY_READING
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[KilledServer]:
-    made = KilledServer(tmp_path)
+def server(fast_folder: Path) -> Iterator[KilledServer]:
+    made = KilledServer(fast_folder)
     yield made
     made.close()
+
+
+STEPS_TRIED = 2
+COMMITS_TRIED = 2
 
 
 def answered_calls() -> Iterator[RecordedCall]:
@@ -152,16 +87,92 @@ def test_a_call_that_is_killed_is_done_as_a_whole_or_not_at_all(server: KilledSe
             server.save()
             if server.ask(call) > 1:
                 goes_on.add(call.method)
-                whole = hives(server.rows())
+                whole = server.state().hives
                 server.restore()
                 with pytest.raises(CrashError):
                     server.ask(call, dies_at=2)
                 server.restart()
-                assert hives(server.rows()) == whole, f"{call}: it was answered by halves"
+                assert server.state().hives == whole, f"{call}: it was answered by halves"
     assert len(killed) > 60
     assert goes_on == GOES_ON.keys()
 
 
-def hives(rows: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Without tables of our own."""
-    return {table: held for table, held in rows.items() if not table.startswith("HMSB_")}
+def test_a_call_that_is_killed_at_any_step_is_done_as_a_whole_or_not_at_all(
+    fast_folder: Path,
+) -> None:
+    """Of each method that changes something, in the first state of its recording in which it did;
+    those that were not recorded with a change have a case of their own."""
+    tried: set[str] = set()
+    server = KilledServer(fast_folder, keeps_all=True)
+    for call in answered_calls():
+        try:
+            server.ask(call, dies_at=None if call.method in tried else 1)
+        except CrashError:
+            server.restart()
+            _is_killed_at_steps(server, call.method, request_of(call))
+            tried.add(call.method)
+    assert tried & CASES.keys() == MORE_TEXTS
+    prepare(server.call)
+    for name, case in CASES.items():
+        _is_killed_at_steps(server, name, method(name).arguments(**case(server.call)))
+    server.close()
+    assert tried | CASES.keys() == offered_names() - _only_reading()
+
+
+def test_what_only_reads_changes_no_row(server: KilledServer) -> None:
+    prepare(server.call)
+    before = server.rows()
+    for name in sorted(_only_reading()):
+        for depth in range(1, DEPTH_MAX):
+            for text in ("x", DATABASE):
+                with suppress(HmsBridgeError):
+                    server.call(name, **vars(filled(method(name).arguments, depth, text, 1)))
+        assert server.rows() == before, name
+
+
+def _is_killed_at_steps(server: KilledServer, name: str, request: Struct) -> None:
+    """At last it is done."""
+    server.save()
+    server.pass_time()
+    before = server.state()
+    labels = server.steps(name, request)
+    server.go_on()
+    after = server.state()
+    assert after.rows != before.rows, f"{name} changes nothing"
+    server.restore()
+    for step in _some(labels):
+        with pytest.raises(CrashError):
+            server.steps(name, request, dies_at=step)
+        server.restart()
+        left = server.state()
+        if left == before:
+            continue
+        assert left.hives in (before.hives, after.hives), f"{name}: half of it is left at {step}"
+        if name in FILE_BY_FILE:
+            server.steps(name, request)
+        server.go_on()
+        ended = server.state()
+        assert ended.file_work == [], f"{name}: it comes to no end after {step}"
+        _is_whole(ended, before, after, name)
+        server.restore()
+    server.steps(name, request)
+    server.go_on()
+
+
+def _is_whole(ended: State, before: State, after: State, name: str) -> None:
+    """What is not committed may lie in files that nobody sees; nothing else is more or less."""
+    if ended.hives == after.hives:
+        assert ended.files == after.files or ended.hives == before.hives, name
+    else:
+        assert ended.hives == before.hives, name
+        assert before.files.items() <= ended.files.items(), name
+
+
+def _some(labels: Sequence[str]) -> list[int]:
+    """Which steps are tried, from 1: the first and last, those around the first commits, and some
+    between."""
+    count = len(labels)
+    ends = [place for place, label in enumerate(labels, 1) if label == COMMIT]
+    around = {place + more for place in ends[:COMMITS_TRIED] for more in (0, 1)}
+    between = {1 + place * (count - 1) // STEPS_TRIED for place in range(STEPS_TRIED + 1)}
+    return sorted(place for place in around | between if place <= count)

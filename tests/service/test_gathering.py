@@ -407,16 +407,16 @@ def test_one_that_cannot_be_done_with_others_leaves_and_they_do_not(
         return Place(Rank.LOCK), None
 
     write = metastore._transactions.write
-    outcomes = gathered(
+    opened, left, error = gathered(
         lambda: open_txn(metastore),
         lambda: write(fault, locks),
         lambda: write(refused, locks),
     )
-    assert outcomes[:2] == [1, LEFT]
-    assert isinstance(outcomes[2], MetaError)
+    assert left == LEFT
+    assert isinstance(error, MetaError)
     with pytest.raises(ZeroDivisionError):
         write(fault, locks)
-    assert list(states(metastore)) == [1]
+    assert list(states(metastore)) == [opened]
 
 
 def test_a_single_one_hears_what_it_is_refused_with(metastore: MetastoreService) -> None:

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from changemanager.location import FsspecResolver
-from hms_bridge.errors import MetaError
+from hms_bridge.errors import BackendError, DatabaseGoneError, MetaError
 from hms_bridge.service.directories import Directories
-from tests.conformance.objects import DS, partition
+from hms_bridge.service.open import open_local_metastore
+from tests.conformance.objects import DS, new_database, new_table, partition
+from tests.support.databases import sqlite_file
 from tests.support.files_world import FilesWorld
 from tests.support.power_loss import Loss, PowerLossDisk
+from tests.support.simulated_clock import SimulatedClock
 
 
 @pytest.mark.parametrize("loss", Loss)
@@ -48,3 +51,31 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
             "db", "t", [partition("db", "t", "a"), partition("db", "t", "b")]
         )
     assert world.metastore.get_partition_names("db", "t") == ()
+
+
+def test_a_database_that_is_gone_is_not_waited_for_again_to_undo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asked has waited once, and hears of that; whoever asks again takes what was made."""
+    clock = SimulatedClock()
+    url = sqlite_file(tmp_path)
+    metastore = open_local_metastore(url, warehouse=f"{tmp_path}/warehouse", clock=clock)
+    database = new_database(metastore)
+    make = metastore._files._directories.make
+
+    def make_and_lose(place: str) -> bool:
+        made = make(place)
+        gone.setattr(metastore._transactions.database, "transaction", lose)
+        return made
+
+    def lose(**_: object) -> None:
+        raise DatabaseGoneError("connection lost")
+
+    with monkeypatch.context() as gone:
+        gone.setattr(metastore._files._directories, "make", make_and_lose)
+        with pytest.raises(BackendError, match=r"connection lost \(it was gone for 30 s\)"):
+            new_table(metastore, database)
+    assert sum(clock.slept_seconds) < 31
+    table = new_table(metastore, database)
+    assert Path(str(table.storage.location).removeprefix("file:")).is_dir()
+    metastore.close()

@@ -31,6 +31,10 @@ class FaultPlan:
         self.labels: list[str] = []
         self._lock = threading.Lock()
 
+    def begin(self, crash_at: int | None = None) -> None:
+        """Another process, which dies there."""
+        self.count, self.crash_at, self.is_dead, self.labels = 0, crash_at, False, []
+
     def around(self, label: str, action: Callable[[], T]) -> T:
         """Two points for each step: just before it, and just after it."""
         self.point(f"before {label}")

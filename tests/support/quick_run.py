@@ -108,6 +108,7 @@ LONG = frozenset(
         "repl/test_write_id_truth.py",
         "rows/test_golden_rows.py",
         "rows/test_writer.py",
+        "server/test_bounded_texts.py::test_no_text_is_stored_that_is_longer_than_its_column",
         "server/test_every_change.py::"
         "test_what_hives_log_has_no_event_for_is_asked_and_heard_and_has_no_secrets",
         "server/test_golden_replay.py",
