@@ -50,4 +50,41 @@ OF_LOADS = (
         new="",
         test=f"{_WINDOWS}test_what_a_killed_load_opened_is_ended_though_its_table_comes_whole",
     ),
+    Mutation(
+        name="commits that wait are not sent where a later one is refused",
+        file="hms_bridge/repl/load/incremental.py",
+        old="        commits.send()  # what comes before an event that is refused is loaded\n",
+        new="",
+        test=f"{_WINDOWS}test_commits_that_wait_are_loaded_where_a_later_one_is_refused",
+    ),
+    Mutation(
+        name="an event overtakes the commits before it",
+        file="hms_bridge/repl/load/incremental.py",
+        old="                commits.send()\n            _replay_one",
+        new="                pass\n            _replay_one",
+        test=f"{_WINDOWS}test_an_abort_waits_for_the_commits_before_it",
+    ),
+    Mutation(
+        name="commits of a load are undone with a later one that is refused",
+        file="hms_bridge/service/transactions.py",
+        old="            for request in requests:\n                self.commit_txn(request)\n",
+        new="            raise\n",
+        test="tests/txn/test_replication.py::test_those_before_a_refused_commit_stay",
+    ),
+    Mutation(
+        name="what a replayed transaction wrote to one place has two rows",
+        file="hms_bridge/notification/write_log.py",
+        old="        known.add(key_of)\n",
+        new="",
+        test="tests/txn/test_replication.py::"
+        "test_commits_together_leave_what_each_alone_leaves",
+    ),
+    Mutation(
+        name="the position of a load is that of a commit before its last",
+        file="hms_bridge/service/transactions.py",
+        old="            positions.pop(objects, None)  # the order is that of the last of each\n",
+        new="",
+        test="tests/txn/test_replication.py::"
+        "test_commits_together_leave_what_each_alone_leaves",
+    ),
 )
