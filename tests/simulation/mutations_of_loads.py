@@ -76,15 +76,13 @@ OF_LOADS = (
         file="hms_bridge/notification/write_log.py",
         old="        known.add(key_of)\n",
         new="",
-        test="tests/txn/test_replication.py::"
-        "test_commits_together_leave_what_each_alone_leaves",
+        test="tests/txn/test_replication.py::test_commits_together_leave_what_each_alone_leaves",
     ),
     Mutation(
         name="the position of a load is that of a commit before its last",
         file="hms_bridge/service/transactions.py",
         old="            positions.pop(objects, None)  # the order is that of the last of each\n",
         new="",
-        test="tests/txn/test_replication.py::"
-        "test_commits_together_leave_what_each_alone_leaves",
+        test="tests/txn/test_replication.py::test_commits_together_leave_what_each_alone_leaves",
     ),
 )
