@@ -171,15 +171,18 @@ def _commits(database: str = "db") -> list[CommitTxnRequest]:
 
 
 def _left_by(world: World) -> list[object]:
-    """Rows that commits write, without the numbers that only have to differ."""
-    written = [
-        {key: value for key, value in row.items() if key != "WNL_ID"}
-        for row in world.records(TXN_WRITE_NOTIFICATION_LOG)
-    ]
+    """Rows that commits write, without numbers that only have to differ, and the server's time."""
+    written, completed = (
+        [
+            {key: value for key, value in row.items() if key not in ("WNL_ID", "CTC_TIMESTAMP")}
+            for row in world.records(table)
+        ]
+        for table in (TXN_WRITE_NOTIFICATION_LOG, COMPLETED_TXN_COMPONENTS)
+    )
     logged = world.metastore.get_next_notification(NotificationRequest(last_event_id=EventId(0)))
     return [
         sorted(written, key=str),
-        world.records(COMPLETED_TXN_COMPONENTS),
+        sorted(completed, key=str),
         [(event.type, read_message(event).get("txnid")) for event in logged],
         world.metastore.get_database("db").parameters["repl.last.id"],
         _mapped(world),
