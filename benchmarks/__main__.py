@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.compaction import compaction_ratios
+from benchmarks.own import own_ratios
 from benchmarks.report import machine
 from benchmarks.tables_beside import beside_ratios
 from benchmarks.transactions import transaction_ratios
@@ -30,7 +31,10 @@ def main() -> None:
         spark = open_session("hms-bridge bench", settings=whole)
         for ratio in compaction_ratios(Path(folder), spark):
             print(ratio.line(), flush=True)
-        if "--ours" not in sys.argv[1:]:
+        has_hive = "--ours" not in sys.argv[1:]
+        for line in own_ratios(Path(folder), spark, has_hive=has_hive):
+            print(line.line(), flush=True)
+        if has_hive:
             _print_beside(Path(folder), spark)
         spark.stop()
 

@@ -1,4 +1,4 @@
-"""Small compactions and their cleaning, ours alone: many tables of a few tiny deltas each."""
+"""Small compactions and their cleaning, ours: many tables of a few tiny deltas each."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from changemanager.location import FsspecResolver
 from cleaner.daemon import make_cleaner
-from hms_bridge.cli.worker import make_worker
-from hms_bridge.compaction.executor import always
-from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
+from hms_bridge.cli.worker import compaction_workers, make_worker
+from hms_bridge.compaction.executor import CompactionExecutor, always
 from hms_bridge.connect import LocalStore
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
+from hms_bridge.spark.request import SparkRequest
 from tests.conformance import objects
 from tests.support.table_write import TableWrite
 
@@ -43,18 +42,15 @@ class SmallWork:
         return self.cleaning_seconds * 1000 / self.entries
 
 
-def small_work(store: LocalStore, database: str, tables: int) -> SmallWork:
-    """Make tables, compact them in this process, clean them; everything must be done after it."""
+def small_work(
+    store: LocalStore, database: str, tables: int, executor: CompactionExecutor | None = None
+) -> SmallWork:
+    """Make tables, compact them, clean them; everything must be done after it.
+
+    Where the tasks run is the product's own choice, by bytes, unless an ``executor`` is given.
+    """
     make_small_tables(store, database, [f"small{number}" for number in range(tables)])
-    kernel = BucketKernel(resolver=FsspecResolver())
-    worker = make_worker(store.metastore, always(LocalExecutor(kernel=kernel)))
-    started = time.perf_counter()
-    compacted = 0
-    while (outcome := worker.run_once()) is not None:
-        assert outcome.state == "compacted", outcome.message
-        compacted += 1
-    compacting_seconds = time.perf_counter() - started
-    assert compacted == tables
+    compacting_seconds = _compact(store, tables, executor)
     # An entry may go when no id can come any more that was given before its commit.
     time.sleep(2 * store.settings.txn.open_timeout_ms / 1000)
     cleaner = make_cleaner(store)
@@ -67,6 +63,27 @@ def small_work(store: LocalStore, database: str, tables: int) -> SmallWork:
     return SmallWork(
         entries=tables, compacting_seconds=compacting_seconds, cleaning_seconds=cleaning_seconds
     )
+
+
+def _compact(store: LocalStore, tables: int, executor: CompactionExecutor | None) -> float:
+    with compaction_workers(
+        store.metastore, store.settings, SparkRequest(master="local[2]"), count=1
+    ) as (chosen,):
+        worker = make_worker(store.metastore, always(executor)) if executor else chosen
+        started = time.perf_counter()
+        compacted = 0
+        while (outcome := worker.run_once()) is not None:
+            assert outcome.state == "compacted", outcome.message
+            compacted += 1
+        seconds = time.perf_counter() - started
+    assert compacted == tables
+    return seconds
+
+
+def archived_files(store: LocalStore) -> int:
+    """How many places archived files came from."""
+    entries = store.manifest.entries(store.archive().cmroot.uri)
+    return sum(len(entry.origins) for entry in entries.values())
 
 
 def make_small_tables(store: LocalStore, database: str, names: Sequence[str]) -> None:
@@ -83,7 +100,7 @@ def make_small_tables(store: LocalStore, database: str, names: Sequence[str]) ->
                 database_name=database, table_name=name, txn_ids=(txn_id,)
             )
             (given,) = metastore.allocate_table_write_ids(asked)
-            rows = pa.record_batch({"id": pa.array([number], pa.int32()), "v": pa.array(["v"])})
+            rows = pa.record_batch({"id": pa.array([number], pa.int32()), "v": pa.array([name])})
             TableWrite(metastore, store.resolver, table, txn_id, given.write_id).insert([rows])
             metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
         metastore.compact(

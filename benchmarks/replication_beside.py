@@ -9,15 +9,14 @@ client of the metastore makes, as Hive would need an hour for them.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
 
-from benchmarks.report import Ratio
+from benchmarks.report import Ratio, seconds_of
 from changemanager.location import Resolver
 from hms_bridge.cli.dump_options import DumpOptions
 from hms_bridge.cli.repl_requests import dump_request, load_request
@@ -90,9 +89,7 @@ def beside_ratios(workplace: Workplace) -> Iterator[Ratio]:
     )
     store = open_local(database.sqlalchemy_url, settings)
     ours = OurSide(store=store, root=f"file:{folder}", into="our_replica")
-    theirs = _TheirSide(hive.main)
-    _make_tables(hive.main)
-    yield from _rounds(ours, theirs, hive.main)
+    yield from round_ratios(ours, hive.main)
     yield from linear_ratios(ours)
     store.metastore.close()
     hive.stop()
@@ -121,14 +118,17 @@ def _insert(hive: HiveSession, count: int) -> None:
         hive.sql(f"insert into {DATABASE}.t{number % TABLES} values ({number}, 'v')")
 
 
-def _rounds(ours: OurSide, theirs: _TheirSide, hive: HiveSession) -> Iterator[Ratio]:
+def round_ratios(ours: OurSide, hive: HiveSession) -> Iterator[Ratio]:
+    """What Hive writes, dumped and loaded by both."""
+    theirs = _TheirSide(hive)
+    _make_tables(hive)
     what = f"of {TABLES} tables, Hive 4.2 beside"
-    yield _ratio(f"bootstrap dump {what}", _seconds(ours.dump), _seconds(theirs.dump), 1)
-    yield _ratio(f"bootstrap load {what}", _seconds(ours.load), _seconds(theirs.load), 1)
+    yield _ratio(f"bootstrap dump {what}", seconds_of(ours.dump), seconds_of(theirs.dump), 1)
+    yield _ratio(f"bootstrap load {what}", seconds_of(ours.load), seconds_of(theirs.load), 1)
     for count in (WARM_UP, INSERTS):
         _insert(hive, count)
-        dumps = _seconds(ours.dump), _seconds(theirs.dump)
-        loads = _seconds(ours.load), _seconds(theirs.load)
+        dumps = seconds_of(ours.dump), seconds_of(theirs.dump)
+        loads = seconds_of(ours.load), seconds_of(theirs.load)
     what = f"of {INSERTS} inserts, Hive 4.2 beside"
     yield _ratio(f"incremental dump {what}", *dumps, 5)
     yield _ratio(f"incremental load {what}", *loads, 3)
@@ -156,10 +156,10 @@ def own_side(folder: Path) -> OurSide:
 
 def linear_ratios(ours: OurSide) -> Iterator[Ratio]:
     """Events a second of many events against those of a few."""
-    _make_counted(ours)
-    first = _dumped_and_loaded(ours, WARM_UP)
-    few = _dumped_and_loaded(ours, INSERTS)
-    many = _dumped_and_loaded(ours, EVENTS * WARM_UP // first.events)
+    make_counted(ours)
+    first = dumped_and_loaded(ours, WARM_UP)
+    few = dumped_and_loaded(ours, INSERTS)
+    many = dumped_and_loaded(ours, EVENTS * WARM_UP // first.events)
     for name, ours_many, ours_few in (
         ("dump", many.events / many.dump_seconds, few.events / few.dump_seconds),
         ("load", many.events / many.load_seconds, few.events / few.load_seconds),
@@ -174,24 +174,28 @@ def linear_ratios(ours: OurSide) -> Iterator[Ratio]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Replicated:
+class Replicated:
+    """How many events, and what they took."""
+
     events: int
     dump_seconds: float
     load_seconds: float
 
 
-def _dumped_and_loaded(ours: OurSide, transactions: int) -> _Replicated:
+def dumped_and_loaded(ours: OurSide, transactions: int) -> Replicated:
+    """That many transactions of a row, alone in their dump."""
     ours.dump()
     ours.load()
     before = int(ours.store.metastore.get_current_event_id())
     _write_rows(ours, transactions)
     events = int(ours.store.metastore.get_current_event_id()) - before
-    return _Replicated(
-        events=events, dump_seconds=_seconds(ours.dump), load_seconds=_seconds(ours.load)
+    return Replicated(
+        events=events, dump_seconds=seconds_of(ours.dump), load_seconds=seconds_of(ours.load)
     )
 
 
-def _make_counted(ours: OurSide) -> None:
+def make_counted(ours: OurSide) -> None:
+    """The table that they write to."""
     columns = (Column(name="id", type="int"), Column(name="v", type="string"))
     ours.store.metastore.create_table(
         objects.acid_table(
@@ -216,9 +220,3 @@ def _write_rows(ours: OurSide, transactions: int) -> None:
         rows = pa.record_batch({"id": pa.array([number], pa.int32()), "v": pa.array(["v"])})
         TableWrite(metastore, ours.resolve, table, txn_id, given.write_id).insert([rows])
         metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started

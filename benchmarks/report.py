@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+TURNS = 3
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
@@ -68,3 +70,22 @@ def median_seconds(work: Callable[[], object], repetitions: int = 3) -> float:
         work()
         times.append(time.perf_counter() - started)
     return statistics.median(times)
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Once."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def beside(
+    what: str, ours: Callable[[], object], theirs: Callable[[], object], target: float
+) -> Ratio:
+    """In turn, after one that warms up: a machine has good and bad minutes."""
+    ours(), theirs()
+    times = [(seconds_of(ours), seconds_of(theirs)) for _ in range(TURNS)]
+    mine, other = (statistics.median(column) for column in zip(*times, strict=True))
+    return Ratio(
+        what=what, ours=f"{mine:.2f} s", theirs=f"{other:.2f} s", ratio=other / mine, target=target
+    )

@@ -244,6 +244,10 @@ class TransactionStore(Protocol):
         """Idempotent. Raises NoSuchTxnError; TxnAbortedError, also when the commit lost a
         write-write conflict (the transaction is then aborted)."""
 
+    def commit_replays(self, requests: Sequence[CommitTxnRequest]) -> None:
+        """Commit transactions that replay a source's, in their order, as commit_txn does each; in
+        one step where the metastore can. Those before one that is refused are committed."""
+
     def abort_txn(self, request: AbortTxnRequest) -> None:
         """Idempotent. Raises NoSuchTxnError (unknown, or committed)."""
 

@@ -65,6 +65,11 @@ class TransactionClient(Client):
     def commit_txn(self, request: CommitTxnRequest) -> None:
         self._caller.repeat("commit_txn", rqst=convert_txn.commit_request_to_struct(request))
 
+    def commit_replays(self, requests: Sequence[CommitTxnRequest]) -> None:
+        """One by one: thrift has no call for several."""
+        for request in requests:
+            self.commit_txn(request)
+
     def abort_txn(self, request: AbortTxnRequest) -> None:
         self._caller.repeat("abort_txn", rqst=convert_txn.abort_request_to_struct(request))
 

@@ -10,7 +10,7 @@ from changemanager.clock import span_text
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog.parameters import set_commit_key, set_repl_last_id
 from hms_bridge.clock import steady_ms
-from hms_bridge.errors import MetaError, TxnAbortedError
+from hms_bridge.errors import MetaError, MetastoreError, TxnAbortedError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import (
     AbortReason,
@@ -18,9 +18,11 @@ from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
     CommitTxnRequest,
     OpenTxnsRequest,
+    ReplLastId,
     TableWriteIdState,
     TxnToWriteId,
     TxnType,
+    WriteEvent,
 )
 from hms_bridge.notification import events, write_log
 from hms_bridge.service import turn_rules
@@ -83,6 +85,30 @@ def _commit_txn(unit: UnitOfWork, request: CommitTxnRequest) -> None:
             unit.connection, outcome.txn_id, request.write_events, unit.now_seconds
         )
     _log_commit(unit, outcome)
+
+
+def _commit_replays(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> None:
+    """What each of them would do by itself; of a replication's positions the last one stays."""
+    positions: dict[ReplLastId, ReplLastId] = {}
+    written: list[tuple[TxnId, WriteEvent]] = []
+    for request in requests:
+        if request.type is not TxnType.REPL_CREATED or request.key_value is not None:
+            raise MetaError(f"transaction {request.txn_id} replays none: commit it by itself")
+        outcome = commit.commit_txn(unit, request)
+        if outcome.refusal is not None:
+            raise TxnAbortedError(outcome.refusal)
+        if request.repl_last_id is not None:
+            objects = replace(request.repl_last_id, last_repl_id=0)
+            positions.pop(objects, None)  # the order is that of the last of each
+            positions[objects] = request.repl_last_id
+        if outcome.txn_id is not None:
+            written += [(outcome.txn_id, event) for event in request.write_events]
+            _log_commit(unit, outcome)
+    for position in positions.values():
+        name = position.database_name
+        require_replicated(unit.connection, name, "no position of a replication")
+        set_repl_last_id(unit.connection, position)
+    write_log.add_replayed(unit.connection, written, unit.now_seconds)
 
 
 def _ask_commits(unit: UnitOfWork, requests: Sequence[CommitTxnRequest]) -> Look[None] | None:
@@ -346,6 +372,15 @@ class TransactionVerbs(VerbFamily):
         return True
 
     commit_txn = shares(_commit_txn, turn_rules.of_commit, _alike_commits)
+
+    def commit_replays(self, requests: Sequence[CommitTxnRequest]) -> None:
+        try:
+            self._transactions.write(lambda unit: _commit_replays(unit, requests))
+        except MetastoreError:
+            # None of them is done: each by itself, so that those before a refused one stay.
+            for request in requests:
+                self.commit_txn(request)
+
     abort_txn = shares(_abort_txn, turn_rules.of_abort)
     abort_txns = shares(_abort_txns, turn_rules.of_aborts)
     get_latest_txn_in_conflict = reads(sql(commit.latest_txn_in_conflict))

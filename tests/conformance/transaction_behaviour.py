@@ -17,6 +17,7 @@ from hms_bridge.model.lock import DataOperation, LockFilter, LockState, LockType
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
+    CommitTxnRequest,
     DynamicPartitions,
     OpenTxnsRequest,
     TableWriteIdState,
@@ -270,6 +271,24 @@ class TransactionBehaviour:
         for source in (71, 72, 72, 99):
             commit(metastore, TxnId(source), type=TxnType.REPL_CREATED, repl_policy=policy)
         assert [state_of(metastore, txn) for txn in ids] == [None, None]
+
+    def test_replayed_transactions_commit_together(self, metastore: Metastore) -> None:
+        policy = f"{unique('db')}.*"
+        sources = tuple(TxnId(one) for one in (91, 92, 93))
+        ids = metastore.open_txns(
+            OpenTxnsRequest(
+                count=3, user="u", host="h", type=TxnType.REPL_CREATED, repl_policy=policy,
+                repl_source_txn_ids=sources,
+            )
+        )  # fmt: skip
+        metastore.commit_replays(
+            [
+                CommitTxnRequest(txn_id=TxnId(one), type=TxnType.REPL_CREATED, repl_policy=policy)
+                for one in (92, 91, 92, 99)
+            ]
+        )
+        assert [state_of(metastore, txn) for txn in ids] == [None, None, TxnState.OPEN]
+        assert list(metastore.get_replayed_txns(policy)) == [93]
 
     def test_replayed_transactions_are_told_until_they_end(self, metastore: Metastore) -> None:
         policy, other = f"{unique('db')}.*", f"{unique('db')}.*"

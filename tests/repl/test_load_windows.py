@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -20,7 +22,7 @@ from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.load.replica import Replica
 from hms_bridge.repl.load.windows import windows_of
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
-from tests.support.passing import Counting
+from tests.support.passing import Counting, Passing
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import DAY_MS
 
@@ -70,7 +72,62 @@ def test_transactions_are_opened_and_ids_given_in_few_calls(world: ReplWorld) ->
     assert target.calls["open_txns"] == 1
     assert target.calls["allocate_table_write_ids"] == 2
     assert target.calls["get_max_allocated_write_id"] == 2
-    assert target.calls["commit_txn"] == 10
+    assert (target.calls["commit_replays"], target.calls["commit_txn"]) == (1, 0)
+
+
+def test_commits_that_wait_are_loaded_where_a_later_one_is_refused(world: ReplWorld) -> None:
+    """I6: one that overwrites with nothing makes a directory at its turn, which cannot be made."""
+    world.replicate()
+    for number in (2, 3):
+        world.insert("t", (number, "a"))
+    with world.transaction() as txn:
+        base = world.root("t").child(f"base_{txn.write_id('t'):07d}")
+        base.volume.make_directory(base.path)
+    world.insert("t", (9, "a"))
+    world.dump()
+    location = world.target.get_table("dst", "t").storage.location or ""
+    in_the_way = Path(location.removeprefix("file:")) / base.name
+    in_the_way.write_text("a file where a directory is to be")
+    target = Counting(world.target)
+    loader = world.loader(target)
+    with pytest.raises((OSError, ReplError)):
+        loader.run(loader.plan(world.load_request))
+    assert target.calls["commit_replays"] == 1
+    assert [row["id"] for row in world.replica.rows("t")] == [1, 2, 3]
+    in_the_way.unlink()
+    world.load()
+    world.assert_same()
+    assert [row["id"] for row in world.replica.rows("t")] == [9]
+
+
+def test_an_abort_waits_for_the_commits_before_it(world: ReplWorld) -> None:
+    """What an event does comes after all that is before it, but for what begins a write."""
+    world.replicate()
+    lost = world.begin()
+    lost.insert("t", [(8, "never")])
+    for number in (2, 3):
+        world.insert("t", (number, "a"))
+    lost.abort()
+    world.dump()
+    steps: list[str] = []
+    target = Noting(world.target, steps)
+    loader = world.loader(target)
+    loader.run(loader.plan(world.load_request))
+    ends = [step for step in steps if step in ("commit_replays", "commit_txn", "abort_txn")]
+    assert ends == ["commit_replays", "abort_txn"]
+    world.assert_same()
+
+
+class Noting(Passing):
+    """Writes down the names of its calls."""
+
+    def __init__(self, inner: Any, steps: list[str]) -> None:
+        super().__init__(inner)
+        self._steps = steps
+
+    def __getattr__(self, name: str) -> Any:
+        self._steps.append(name)
+        return super().__getattr__(name)
 
 
 def write_much(world: ReplWorld) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -181,6 +181,9 @@ class DyingAtCommit(Passing):
     def commit_txn(self, request: CommitTxnRequest) -> None:
         raise CrashError
 
+    def commit_replays(self, requests: Sequence[CommitTxnRequest]) -> None:
+        raise CrashError
+
 
 def _discard(world: ReplWorld) -> None:
     world.clock.advance_ms(60_000)
@@ -288,7 +291,7 @@ def test_a_stopped_load_of_another_source_leaves_no_doubt(world, other):
     world.insert("t", (3, "a"))
     world.dump()
     faults = FaultPlan()
-    faults.crash_label = "after commit_txn"
+    faults.crash_label = "after commit_replays"
     loader = world.loader(FaultyMetastore(world.target, faults))
     with pytest.raises(CrashError):
         loader.run(loader.plan(world.load_request))

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_bridge.backend.schema.notification_tables import TXN_WRITE_NOTIFICATION_LOG
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     COMPLETED_TXN_COMPONENTS,
@@ -11,12 +12,15 @@ from hms_bridge.backend.schema.txn_tables import (
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
 )
-from hms_bridge.errors import MetaError
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.errors import MetaError, TxnAbortedError
+from hms_bridge.model.event import NotificationRequest
+from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.properties import INCOMPATIBLE, TARGET_FOR
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
     AllocateWriteIdsRequest,
+    CommitTxnRequest,
+    ReplLastId,
     TableWriteIdState,
     TxnState,
     TxnToWriteId,
@@ -141,6 +145,87 @@ def test_a_replayed_commit(world: World, txns: Txns) -> None:
     assert _mapped(world) == {}
     assert txns.commit(501, **asked) == ()
     assert len(world.records(COMPLETED_TXN_COMPONENTS)) == 2
+
+
+def _commits(database: str = "db") -> list[CommitTxnRequest]:
+    """Of three; the first writes to a partition twice, the second names ``database``."""
+    return [
+        CommitTxnRequest(
+            txn_id=TxnId(source), type=REPLAYED, repl_policy=POLICY,
+            write_events=tuple(
+                WriteEvent(
+                    write_id=WriteId(write_id), target=Target("db", "t", partition),
+                    files=(f"file:/wh/{partition}/f{number}#c#",),
+                )
+                for number, partition in enumerate(partitions)
+            ),
+            repl_last_id=ReplLastId(
+                database_name=of, last_repl_id=90 + source, table_name=table,
+            ),
+        )
+        for source, write_id, partitions, of, table in (
+            (501, 7, ("p=1", "p=2", "p=1"), "db", "t"), (502, 8, ("p=1",), database, None),
+            (503, 9, ("p=1",), "db", "t"),
+        )
+    ]  # fmt: skip
+
+
+def _left_by(world: World) -> list[object]:
+    """Rows that commits write, without numbers that only have to differ, and the server's time."""
+    written, completed = (
+        [
+            {key: value for key, value in row.items() if key not in ("WNL_ID", "CTC_TIMESTAMP")}
+            for row in world.records(table)
+        ]
+        for table in (TXN_WRITE_NOTIFICATION_LOG, COMPLETED_TXN_COMPONENTS)
+    )
+    logged = world.metastore.get_next_notification(NotificationRequest(last_event_id=EventId(0)))
+    return [
+        sorted(written, key=str),
+        sorted(completed, key=str),
+        [(event.type, read_message(event).get("txnid")) for event in logged],
+        world.metastore.get_database("db").parameters["repl.last.id"],
+        _mapped(world),
+    ]
+
+
+def test_commits_together_leave_what_each_alone_leaves(fast_folder: Path) -> None:
+    """Rows of files, progress, events and their order."""
+    left = []
+    for name in ("alone", "together"):
+        (fast_folder / name).mkdir()
+        world = World(fast_folder / name, parameters={TARGET_FOR: "src", OPENED: "true"})
+        _open(world.txns, 501, 502, 503)
+        _allocate(world, {501: 7, 502: 8, 503: 9})
+        if name == "together":
+            world.metastore.commit_replays(_commits())
+        else:
+            for request in _commits():
+                world.metastore.commit_txn(request)
+        left.append(_left_by(world))
+        world.close()
+    assert left[0] == left[1]
+    assert left[0][3] == "593"
+
+
+def test_those_before_a_refused_commit_stay(world: World, txns: Txns) -> None:
+    _open(txns, 501, 502, 503)
+    _allocate(world, {501: 7, 502: 8, 503: 9})
+    with pytest.raises(MetaError, match="default is no replica"):
+        world.metastore.commit_replays(_commits("default"))
+    assert {row["CTC_WRITEID"] for row in world.records(COMPLETED_TXN_COMPONENTS)} == {7}
+    assert _mapped(world).keys() == {502, 503}
+    assert world.metastore.get_database("db").parameters["repl.last.id"] == "591"
+
+
+def test_only_replays_commit_together(txns: Txns, world: World) -> None:
+    """A transaction of its own may be refused, and is then aborted: so it commits by itself."""
+    mine, lost = txns.open(2)
+    txns.abort(lost)
+    world.metastore.commit_replays([CommitTxnRequest(txn_id=mine)])
+    assert [txn.id for txn in world.metastore.get_open_txns().txns] == [lost]
+    with pytest.raises(TxnAbortedError):
+        world.metastore.commit_replays([CommitTxnRequest(txn_id=lost)])
 
 
 def test_a_replayed_abort(world: World, txns: Txns) -> None:

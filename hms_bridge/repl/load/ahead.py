@@ -1,9 +1,9 @@
 """Do for a window of events together what each of them would do by itself.
 
 Transactions are opened and write ids given in few calls, and the files of all commits come side by
-side, so that flushes are waited for once. Readers see none of it before the commits, which come one
-by one in their order. A load that is killed meanwhile leaves what one that is killed between an
-event's own steps leaves: open transactions, and files of theirs.
+side, so that flushes are waited for once. Readers see none of it before the commits, which come in
+their order, many of them in one step. A load that is killed meanwhile leaves what one leaves that
+is killed between an event's own steps: open transactions, and files of theirs.
 
 Nothing is decided here. What is unusual is left to the event, which refuses it at its turn, when
 all that comes before it is loaded.

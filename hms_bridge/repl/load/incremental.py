@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -89,6 +89,8 @@ _OF_TXNS = frozenset(
         DumpType.ABORT_TXN.value,
     }
 )
+_BEGINNING = frozenset({DumpType.OPEN_TXN.value, DumpType.ALLOC_WRITE_ID.value})
+"""A commit before one of these may as well come after it."""
 _ALTERED = frozenset({DumpType.ALTER_TABLE.value, DumpType.ALTER_PARTITION.value})
 _RECORDED_AT_ONCE = frozenset(
     {
@@ -273,8 +275,28 @@ def replay(
     pending = _pending(reader, replica.recorded)
     for window in windows_of(pending, partial(_is_together, plan, reader.rules), weights or {}):
         go_ahead(context, [event for event in window if event.id not in plan.left_out])
+        _replay_window(context, plan, window)
+
+
+def _replay_window(
+    context: ReplayContext, plan: IncrementalPlan, window: Sequence[DumpedEvent]
+) -> None:
+    """Commits that were prepared go together, up to an event that does more than begin a write."""
+    commits = commit.PendingCommits(context.replica)
+    try:
         for event in window:
+            if event.id in context.ahead.copied and event.id in context.ahead.commits:
+                context.replica.check_lease()
+                commits.add(event, commit.commit_request(context, event))
+                continue
+            is_done = event.id in plan.left_out or event.type in _BEGINNING
+            if not is_done and _replay_of(event, context.reader.rules) is not None:
+                commits.send()
             _replay_one(context, plan, event)
+    except Exception:
+        commits.send()  # what comes before an event that is refused is loaded
+        raise
+    commits.send()
 
 
 def _is_together(plan: IncrementalPlan, rules: DumpRules, event: DumpedEvent) -> bool:

@@ -139,7 +139,8 @@ class Replica:
     def stands_at(self, event_id: EventId) -> None:
         """The event that the database stands at when the load begins, or since a commit moved its
         ``repl.last.id`` in the same database transaction."""
-        self._recorded = self._reached = event_id
+        self._recorded = event_id
+        self._reached = max(event_id, self._reached or event_id)
 
     @property
     def recorded(self) -> EventId:

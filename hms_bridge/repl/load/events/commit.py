@@ -11,7 +11,7 @@ from dataclasses import replace
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import DumpIncompleteError, ReplError
 from hms_bridge.model.catalog import Table
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import (
     CommitTxnRequest,
@@ -52,8 +52,48 @@ def prepare_commit(context: ReplayContext, event: DumpedEvent) -> PreparedCommit
     return PreparedCommit(txn_id=payload.txn_id, tables=changed)
 
 
+_TOGETHER_MAX = 100
+"""Commits of one step, which others who write to the metastore wait for."""
+
+
+class PendingCommits:
+    """Commits whose files are there. They go to the metastore together, in their order, each with
+    the progress that it makes."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._requests: list[CommitTxnRequest] = []
+        self._stands_at: EventId | None = None
+
+    def add(self, event: DumpedEvent, request: CommitTxnRequest) -> None:
+        """The next one."""
+        self._requests.append(request)
+        # Without a replay to commit, Hive takes repl.last.id back (CommitTxnFunction).
+        if request.write_events:
+            self._stands_at = event.id
+        if len(self._requests) >= _TOGETHER_MAX:
+            self.send()
+
+    def send(self) -> None:
+        """All that were added."""
+        requests, self._requests = self._requests, []
+        if len(requests) == 1:
+            self._replica.metastore.commit_txn(requests[0])
+        elif requests:
+            self._replica.metastore.commit_replays(requests)
+        if requests and self._stands_at is not None:
+            self._replica.stands_at(self._stands_at)
+
+
 def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     """Copy what the transaction wrote, then commit it together with the database's progress."""
+    commits = PendingCommits(context.replica)
+    commits.add(event, commit_request(context, event))
+    commits.send()
+
+
+def commit_request(context: ReplayContext, event: DumpedEvent) -> CommitTxnRequest:
+    """Copy what the transaction wrote; how it is committed then."""
     replica, ahead = context.replica, context.ahead
     prepared = ahead.commits.pop(event.id, None) or prepare_commit(context, event)
     if event.id not in ahead.copied:
@@ -63,20 +103,15 @@ def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
     ]
     if written:
         replica.ensure_open([prepared.txn_id])
-    replica.metastore.commit_txn(
-        CommitTxnRequest(
-            txn_id=prepared.txn_id,
-            type=TxnType.REPL_CREATED,
-            repl_policy=replica.names.policy,
-            write_events=tuple(written),
-            repl_last_id=ReplLastId(
-                database_name=replica.names.target_database, last_repl_id=int(event.id)
-            ),
-        )
+    return CommitTxnRequest(
+        txn_id=prepared.txn_id,
+        type=TxnType.REPL_CREATED,
+        repl_policy=replica.names.policy,
+        write_events=tuple(written),
+        repl_last_id=ReplLastId(
+            database_name=replica.names.target_database, last_repl_id=int(event.id)
+        ),
     )
-    # Without a replay to commit, Hive takes repl.last.id back (CommitTxnFunction).
-    if written:
-        replica.stands_at(event.id)
 
 
 def _of_table(writes: tuple[WriteEvent, ...], table: str) -> tuple[WriteEvent, ...]:
