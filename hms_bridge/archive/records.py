@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, select, update
 
 from changemanager.errors import ArchiveBusyError, IntentError
 from changemanager.location import path_below, spellings
@@ -50,8 +50,8 @@ _ORIGIN_COLUMNS = Columns(
     context=CONTEXT,
     archived_at_ms="ARCHIVED_AT_MS",
 )
-_ORIGINS_AT_ONCE = 200
-"""Of how many names one condition is made: SQLite goes no deeper than a thousand."""
+_ORIGINS_AT_ONCE = 50
+"""Each of their names is looked up with each of their digests."""
 _LIVE = frozenset({EntryState.RESERVED, EntryState.ARCHIVED})
 
 
@@ -217,22 +217,17 @@ def _known_origins(
     every directory, as `_orc_acid_version`, has as many origins as directories were archived."""
     known: set[tuple[str, str]] = set()
     for piece in batches(keys, _ORIGINS_AT_ONCE):
-        of_names: defaultdict[str, list[str]] = defaultdict(list)
-        for name, origin_digest in piece:
-            of_names[name].append(origin_digest)
-        is_asked = or_(
-            *(
-                and_(_ORIGIN.NAME == name, _ORIGIN.ORIGIN_DIGEST.in_(digests))
-                for name, digests in of_names.items()
-            )
-        )
+        # Names and digests side by side, which any database looks up by the key: for pairs of them
+        # SQLite reads all that is archived below the root.
         rows = connection.execute(
             select(_ORIGIN.NAME, _ORIGIN.ORIGIN_DIGEST).where(
-                _ORIGIN.CMROOT_DIGEST == digest(cmroot), is_asked
+                _ORIGIN.CMROOT_DIGEST == digest(cmroot),
+                _ORIGIN.NAME.in_(sorted({name for name, _ in piece})),
+                _ORIGIN.ORIGIN_DIGEST.in_(sorted({origin_digest for _, origin_digest in piece})),
             )
         )
         known.update((row.NAME, row.ORIGIN_DIGEST) for row in rows)
-    return known
+    return known.intersection(keys)
 
 
 def withdraw(connection: Connection, cmroot: str, names: Collection[str]) -> None:

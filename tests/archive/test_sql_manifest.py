@@ -107,7 +107,8 @@ class TestSqlManifest(ManifestBehaviour):
 
 @pytest.mark.skipif(SERVER_URL is not None, reason="counts SQLite's steps")
 def test_what_is_archived_costs_the_same_however_often_its_content_was(fast_folder: Path) -> None:
-    """Of `_orc_acid_version` each directory has one, with the same content, so with one name."""
+    """Of `_orc_acid_version` each directory has one, with the same content, so with one name; and
+    beside it a file of its own."""
     steps = 0
 
     def count() -> int:
@@ -121,8 +122,9 @@ def test_what_is_archived_costs_the_same_however_often_its_content_was(fast_fold
     def cost(first: int, number: int) -> int:
         before = steps
         for place in range(first, first + number):
-            manifest.reserve(CMROOT, reserved(NAME), T0)
-            files = archived(NAME, directory=f"delta_{place}_{place}")
+            names = [NAME, f"own_{place}"]
+            manifest.reserve(CMROOT, reserved(*names), T0)
+            files = archived(*names, directory=f"delta_{place}_{place}")
             manifest.record_archived(CMROOT, files, T0)
         return steps - before
 
