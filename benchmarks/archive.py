@@ -21,7 +21,7 @@ from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
 
 DIRECTORIES = 40
-MUCH = 20_000
+MUCH = 100_000
 _BATCH = 5_000
 _VERSION = "_orc_acid_version"
 """Each directory has one, with the same content: one name in the archive, and a place of origin for
