@@ -27,6 +27,9 @@ from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules
 from hms_bridge.repl.load.distributed import CopyLimits
 from hms_bridge.repl.load.plan import LoadRequest
 
+_LOOKS_MIN = 20
+"""How often open writers are looked for at least before a wait is over."""
+
 
 def dump_request(
     database: str,
@@ -73,11 +76,16 @@ def dump_request(
 
 
 def wait_rules(settings: Settings, *, wait: str | None, is_abort_allowed: bool) -> WaitRules:
-    """How long to wait for open writers. Raises ConfigError for a duration that is none."""
+    """How long to wait for open writers. Raises ConfigError for a duration that is none.
+
+    A short wait looks often: a client that writes all the time leaves short gaps, and looks as far
+    apart as its statements would miss each.
+    """
     wait_ms = settings.repl.open_txn_timeout_ms
     if wait is not None:
         wait_ms = parse_duration_ms(wait, "h")
-    return WaitRules(timeout_seconds=wait_ms / 1000, is_abort_allowed=is_abort_allowed)
+    rules = WaitRules(timeout_seconds=wait_ms / 1000, is_abort_allowed=is_abort_allowed)
+    return replace(rules, poll_seconds=min(rules.poll_seconds, rules.timeout_seconds / _LOOKS_MIN))
 
 
 def _dumped_external_base(given: str | None, settings: Settings) -> str | None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hms_bridge.cli.repl_requests import wait_rules
+from hms_bridge.config.settings import Settings
 from hms_bridge.model.catalog import Column, SerDe, Storage, Table, TableType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
@@ -450,3 +452,9 @@ def test_what_would_be_ignored_is_refused(
     answer = program.run("repl", *words)
     assert answer.exit_code == 2
     assert said in answer.err
+
+
+@pytest.mark.parametrize(("wait", "seconds"), [("20s", 1.0), ("1h", 5.0), ("0s", 0.0)])
+def test_a_short_wait_looks_often(wait: str, seconds: float) -> None:
+    rules = wait_rules(Settings(), wait=wait, is_abort_allowed=False)
+    assert rules.poll_seconds == seconds
