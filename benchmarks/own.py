@@ -52,6 +52,7 @@ def _opened(folder: Path) -> LocalStore:
     for name, parameters in (
         ("ours", {}),
         ("archived", {"repl.source.for": "bench"}),
+        ("warm_up", {}),
         ("by_spark", {}),
     ):
         store.metastore.create_database(Database(name=name, parameters=parameters))
@@ -71,6 +72,7 @@ def _work_ratios(store: LocalStore, spark: Any, folder: Path) -> Iterator[Ratio 
     )
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
     shared = SharedJobs(job=executor, executor=executor)
+    small_work(store, "warm_up", 2 * TABLES, shared, workers=WORKERS)
     by_spark = small_work(store, "by_spark", 2 * TABLES, shared, workers=WORKERS)
     yield Ratio(
         what=f"minors of what Spark is given, {WORKERS} workers, vs what is asked",
