@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from cleaner.daemon import make_cleaner
 from hms_bridge.cli.worker import compaction_workers, make_worker
 from hms_bridge.compaction.executor import CompactionExecutor, always
+from hms_bridge.compaction.worker import Worker
 from hms_bridge.connect import LocalStore
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
@@ -43,14 +45,19 @@ class SmallWork:
 
 
 def small_work(
-    store: LocalStore, database: str, tables: int, executor: CompactionExecutor | None = None
+    store: LocalStore,
+    database: str,
+    tables: int,
+    executor: CompactionExecutor | None = None,
+    *,
+    workers: int = 1,
 ) -> SmallWork:
     """Make tables, compact them, clean them; everything must be done after it.
 
     Where the tasks run is the product's own choice, by bytes, unless an ``executor`` is given.
     """
     make_small_tables(store, database, [f"small{number}" for number in range(tables)])
-    compacting_seconds = _compact(store, tables, executor)
+    compacting_seconds = _compact(store, tables, executor, workers)
     # An entry may go when no id can come any more that was given before its commit.
     time.sleep(2 * store.settings.txn.open_timeout_ms / 1000)
     cleaner = make_cleaner(store)
@@ -65,19 +72,30 @@ def small_work(
     )
 
 
-def _compact(store: LocalStore, tables: int, executor: CompactionExecutor | None) -> float:
+def _compact(
+    store: LocalStore, tables: int, executor: CompactionExecutor | None, workers: int
+) -> float:
     with compaction_workers(
-        store.metastore, store.settings, SparkRequest(master="local[2]"), count=1
-    ) as (chosen,):
-        worker = make_worker(store.metastore, always(executor)) if executor else chosen
+        store.metastore, store.settings, SparkRequest(master="local[2]"), count=workers
+    ) as chosen:
+        given = [
+            make_worker(store.metastore, always(executor), number=number) if executor else worker
+            for number, worker in enumerate(chosen)
+        ]
         started = time.perf_counter()
-        compacted = 0
-        while (outcome := worker.run_once()) is not None:
-            assert outcome.state == "compacted", outcome.message
-            compacted += 1
+        with ThreadPoolExecutor(workers) as threads:
+            compacted = sum(threads.map(_compact_all, given))
         seconds = time.perf_counter() - started
     assert compacted == tables
     return seconds
+
+
+def _compact_all(worker: Worker) -> int:
+    count = 0
+    while (outcome := worker.run_once()) is not None:
+        assert outcome.state == "compacted", outcome.message
+        count += 1
+    return count
 
 
 def archived_files(store: LocalStore) -> int:

@@ -15,6 +15,7 @@ from benchmarks.report import Limit, Ratio, seconds_of
 from benchmarks.scans import make_source, scan_ratios, split_ratio
 from changemanager.location import FsspecResolver
 from hms_bridge.compaction.kernel import BucketKernel
+from hms_bridge.compaction.shared_job import SharedJobs
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.model.catalog import Database
@@ -22,6 +23,8 @@ from hms_bridge.model.catalog import Database
 TABLES = 60
 FILES_IN_A_DELTA = 2
 """With `_orc_acid_version`."""
+WORKERS = 16
+"""Of one server; what they have at the same time is one Spark job."""
 MINORS_A_MINUTE = 1500.0
 TRANSACTIONS = 1000
 
@@ -49,6 +52,7 @@ def _opened(folder: Path) -> LocalStore:
     for name, parameters in (
         ("ours", {}),
         ("archived", {"repl.source.for": "bench"}),
+        ("warm_up", {}),
         ("by_spark", {}),
     ):
         store.metastore.create_database(Database(name=name, parameters=parameters))
@@ -67,9 +71,11 @@ def _work_ratios(store: LocalStore, spark: Any, folder: Path) -> Iterator[Ratio 
         reached=linked * 1000 / archived.cleaning_ms_an_entry,
     )
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
-    by_spark = small_work(store, "by_spark", TABLES, executor)
+    shared = SharedJobs(job=executor, executor=executor)
+    small_work(store, "warm_up", 2 * TABLES, shared, workers=WORKERS)
+    by_spark = small_work(store, "by_spark", 2 * TABLES, shared, workers=WORKERS)
     yield Ratio(
-        what="minors of what Spark is given, one worker, vs what is asked",
+        what=f"minors of what Spark is given, {WORKERS} workers, vs what is asked",
         ours=f"{by_spark.minors_a_minute:.0f}/min",
         theirs=f"{MINORS_A_MINUTE:.0f}/min",
         ratio=by_spark.minors_a_minute / MINORS_A_MINUTE,

@@ -17,6 +17,7 @@ from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_proces
 from hms_bridge.compaction.executor import CompactionExecutor, ExecutorFor, always
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.compaction.plan import NothingToCompact
+from hms_bridge.compaction.shared_job import SharedJobs, TakenInTurns
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
@@ -54,28 +55,41 @@ def make_worker(
     )
 
 
+TOGETHER_BYTES_MAX = 256 * 1024 * 1024
+"""An entry of more input does not share a job: its tasks take far longer than a job costs, and the
+small ones would wait for them."""
+
+
 class ExecutorsBySize:
     """Small compactions run in this process; Spark, which takes seconds to start and a tenth of one
-    for each job, is started for the first that is not."""
+    for each job, is started for the first that is not. What several workers give it at the same
+    time goes as one job, but for large entries."""
 
     def __init__(self, kernel: BucketKernel, request: SparkRequest, local_bytes_max: int) -> None:
         self._kernel = kernel
         self._start = started(request, "hms-bridge compact")
         self._local_bytes_max = local_bytes_max
-        self._local = LocalExecutor(kernel=kernel)
+        self._local = TakenInTurns(LocalExecutor(kernel=kernel), os.cpu_count() or 1)
         self._spark: Any = None
+        self._alone: CompactionExecutor | None = None
+        self._together: CompactionExecutor | None = None
         self._starting = threading.Lock()
 
     def choose(self, input_bytes: int) -> CompactionExecutor:
         """See ExecutorFor. Raises ConfigError if Spark is needed and does not start."""
         if input_bytes <= self._local_bytes_max:
             return self._local
+        with self._starting:  # of several workers one starts it
+            if self._alone is None or self._together is None:
+                self._alone, self._together = self._on_spark()
+        return self._together if input_bytes <= TOGETHER_BYTES_MAX else self._alone
+
+    def _on_spark(self) -> tuple[CompactionExecutor, CompactionExecutor]:
         from hms_bridge.spark.compaction_job import SparkExecutor
 
-        with self._starting:  # of several workers one starts it
-            if self._spark is None:
-                self._spark = self._start()
-        return SparkExecutor(spark=self._spark, kernel=self._kernel)
+        self._spark = self._start()
+        executor = SparkExecutor(spark=self._spark, kernel=self._kernel)
+        return executor, SharedJobs(job=executor, executor=executor)
 
     def close(self) -> None:
         """Stop Spark, if it was started."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hms_bridge.compaction.plan import BucketTask
+from hms_bridge.errors import CompactionError
 from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.rows.row_sum import SeenRows
 
@@ -73,6 +74,25 @@ class CompactionExecutor(Protocol):
     ) -> tuple[TaskResult, ...]:
         """Results in the order of the tasks. ``temporary`` is below ``root``. Raises
         CompactionError if a task fails."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EntryTasks:
+    """All tasks of one entry, and where they read and write: see CompactionExecutor.run."""
+
+    tasks: tuple[BucketTask, ...]
+    root: str
+    temporary: str
+
+
+class CompactionJob(Protocol):
+    """Runs the tasks of many entries at once."""
+
+    def run_all(
+        self, entries: Sequence[EntryTasks]
+    ) -> tuple[tuple[TaskResult, ...] | CompactionError, ...]:
+        """For each entry what CompactionExecutor.run would give or raise, in the order of the
+        entries: none fails for another's sake."""
 
 
 ExecutorFor = Callable[[int], CompactionExecutor]

@@ -1,24 +1,30 @@
-"""Runs a compaction's tasks as tasks of one Spark job."""
+"""Runs the tasks of compactions as tasks of one Spark job."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hms_bridge.compaction.executor import TaskResult
+from hms_bridge.compaction.executor import EntryTasks, TaskResult
 from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError
 from hms_bridge.spark.failures import first_line
+from hms_bridge.spark.session import tries_of_a_task
+from hms_bridge.spark.tasks import CompactionTask, TaskFailure
+
+_SHARES_A_CORE = 2
+"""Of a job of many entries: a core that was given little takes another share."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparkExecutor:
-    """The executor over a session: one Spark task for each bucket."""
+    """The executor over a session: one Spark task for each bucket of one entry, fewer of many."""
 
     spark: SparkSession
     kernel: BucketKernel
@@ -34,10 +40,41 @@ class SparkExecutor:
         """Results in the order of the tasks. Raises CompactionError with the task's own words."""
         if not tasks:
             return ()
-        kernel = self.kernel
-        shares = self.spark.sparkContext.parallelize(list(tasks), len(tasks))
+        entry = EntryTasks(tasks=tuple(tasks), root=root, temporary=temporary)
+        (answer,) = self.run_all([entry])
+        if isinstance(answer, CompactionError):
+            raise answer
+        return answer
+
+    def run_all(
+        self, entries: Sequence[EntryTasks]
+    ) -> tuple[tuple[TaskResult, ...] | CompactionError, ...]:
+        """See CompactionJob: one job, and one more for each entry if all of it failed, as it does
+        when one of the tasks takes its process down."""
         try:
-            # collect() keeps the order in which the tasks were given.
-            return tuple(shares.map(lambda task: kernel(task, root, temporary)).collect())
+            done = iter(self._collected(entries))
         except (PySparkException, Py4JError) as error:
-            raise CompactionError(f"a Spark task failed: {first_line(error)}") from error
+            if len(entries) == 1:
+                return (CompactionError(f"a Spark task failed: {first_line(error)}"),)
+            return tuple(answer for entry in entries for answer in self.run_all([entry]))
+        return tuple(_answer(islice(done, len(entry.tasks))) for entry in entries)
+
+    def _collected(self, entries: Sequence[EntryTasks]) -> list[TaskResult | TaskFailure]:
+        context = self.spark.sparkContext
+        work = [(task, entry.root, entry.temporary) for entry in entries for task in entry.tasks]
+        shares = len(work)
+        if len(entries) > 1:  # small ones: each share costs about as much as compacting one
+            shares = min(shares, _SHARES_A_CORE * max(1, int(context.defaultParallelism)))
+        task = CompactionTask(kernel=self.kernel, tries=tries_of_a_task(context))
+        # collect() keeps the order in which the tasks were given.
+        done: list[TaskResult | TaskFailure] = context.parallelize(work, shares).map(task).collect()
+        return done
+
+
+def _answer(done: Iterator[TaskResult | TaskFailure]) -> tuple[TaskResult, ...] | CompactionError:
+    results = []
+    for result in done:
+        if isinstance(result, TaskFailure):
+            return CompactionError(f"a Spark task failed: {result.reason}")
+        results.append(result)
+    return tuple(results)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -83,6 +84,16 @@ def open_session(
             stop_spark(spark)
             raise
     return spark
+
+
+def tries_of_a_task(context: SparkContext) -> int:
+    """How often one may fail before its job does (Spark: ``spark.task.maxFailures``, which a local
+    master has as the second number of ``local[cores,failures]``)."""
+    master = str(context.master)
+    if is_local(master):
+        failures = re.fullmatch(r"local\[[^,]*,\s*(\d+)\s*\]", master)
+        return int(failures[1]) if failures else 1
+    return int(context.getConf().get("spark.task.maxFailures") or 4)
 
 
 def stop_spark(spark: SparkSession) -> None:

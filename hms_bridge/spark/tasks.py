@@ -17,6 +17,7 @@ import pyarrow as pa
 from changemanager.errors import ChangeManagerError
 from changemanager.location import Resolver
 from hms_bridge.directories.written import EventFile
+from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.catalog import Column
 from hms_bridge.repl.load.copy_task import CopiedFile, CopyTask, FileToCopy
 from hms_bridge.rows.event_files import (
@@ -30,6 +31,10 @@ from hms_bridge.rows.scan import ScanSplit, read_scan_split
 
 if TYPE_CHECKING:
     from pyspark.accumulators import Accumulator
+
+    from hms_bridge.compaction.executor import TaskResult
+    from hms_bridge.compaction.kernel import BucketKernel
+    from hms_bridge.compaction.plan import BucketTask as KernelTask
 
 NO_COLUMN = "hive_acid_row"
 """A column of nulls that stands for rows of which no column is wanted."""
@@ -139,6 +144,33 @@ class CountedCopyTask:
         return copied
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskFailure:
+    """What a bucket's last try raised, as a value: the entries beside it in a job go on."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompactionTask:
+    """Compacts one bucket. ``tries`` is how often Spark lets a task fail before its whole job
+    does."""
+
+    kernel: BucketKernel
+    tries: int
+
+    def __call__(self, work: tuple[KernelTask, str, str]) -> TaskResult | TaskFailure:
+        """The task, the table's root, and where to write."""
+        try:
+            return self.kernel(*work)
+        except Exception as error:
+            if _tries_before() + 1 < self.tries:
+                raise  # Spark tries again, maybe on another host
+            name = type(error).__name__
+            is_own = isinstance(error, (HmsBridgeError, ChangeManagerError))
+            return TaskFailure(reason=str(error) if is_own else f"{name}: {error}")
+
+
 def _report(files: Iterator[EventFile]) -> Iterator[pa.RecordBatch]:
     reported = list(files)
     yield pa.record_batch(
@@ -152,6 +184,13 @@ def _report(files: Iterator[EventFile]) -> Iterator[pa.RecordBatch]:
         ],
         names=["partition", "path", "bucket", "row_count", "size_bytes", "key_sum"],
     )
+
+
+def _tries_before() -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else context.attemptNumber()
 
 
 def _attempt() -> tuple[int, str]:

@@ -13,8 +13,9 @@ import pytest
 
 from changemanager.location import FsspecResolver
 from hms_bridge.cli import spark_options
-from hms_bridge.cli.worker import ExecutorsBySize
-from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
+from hms_bridge.cli.worker import TOGETHER_BYTES_MAX, ExecutorsBySize
+from hms_bridge.compaction.kernel import BucketKernel
+from hms_bridge.compaction.shared_job import SharedJobs, TakenInTurns
 from hms_bridge.errors import ConfigError
 from hms_bridge.spark.compaction_job import SparkExecutor
 from hms_bridge.spark.request import SparkRequest
@@ -91,10 +92,22 @@ def test_workers_share_one_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     executors = ExecutorsBySize(
         BucketKernel(resolver=FsspecResolver()), SparkRequest(master=None, settings={}), 10
     )
-    assert isinstance(executors.choose(10), LocalExecutor)
+    assert isinstance(executors.choose(10), TakenInTurns)
     assert spark.count == 0
     with ThreadPoolExecutor(4) as threads:
         chosen = list(threads.map(executors.choose, [11] * 8))
-    assert all(isinstance(executor, SparkExecutor) for executor in chosen)
     assert spark.count == 1
+    assert isinstance(chosen[0], SharedJobs)
+    assert len(set(map(id, chosen))) == 1  # else nothing of theirs would go together
+    executors.close()
+
+
+def test_a_large_entry_has_a_job_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is small would wait for its tasks."""
+    monkeypatch.setattr(spark_options, "start_spark", Started().start)
+    executors = ExecutorsBySize(
+        BucketKernel(resolver=FsspecResolver()), SparkRequest(master=None, settings={}), 10
+    )
+    assert isinstance(executors.choose(TOGETHER_BYTES_MAX), SharedJobs)
+    assert isinstance(executors.choose(TOGETHER_BYTES_MAX + 1), SparkExecutor)
     executors.close()
