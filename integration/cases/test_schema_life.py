@@ -25,6 +25,8 @@ from sqlalchemy import event
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.upgrade import connections_of_others, upgrade_schema
+from hms_bridge.connect import opened_database
+from hms_bridge.service.schema import make_version, schema_problems
 from integration.comparison.mixed_load import storage
 from integration.referees import install
 from integration.referees.errors import RefereeError
@@ -213,18 +215,66 @@ def test_hive_starts_on_a_database_that_we_made_on_mariadb(
     _hive_starts_on_ours(mariadb.database("made"), workplace, version, flavour())
 
 
+def test_hive_31_starts_on_a_database_that_we_made(
+    postgresql: PostgreSql, workplace: Workplace
+) -> None:
+    """We do not, before it is upgraded; Hive's own upgrade finds what it drops."""
+    store = postgresql.database("made")
+    words = ("--database", store.sqlalchemy_url)
+    ours = OurProgram(workplace, "")
+    _make(store, workplace, "3.1.0")
+    assert VALID in SchemaTool(workplace, "3.1.3").run(store, "-validate")
+    hives = postgresql.database("made_for_hive", template=store)
+    SchemaTool(workplace, "4.0.1").run(hives, "-upgradeSchema")
+    assert _problems(hives) == ()
+
+    server = JavaMetastore(
+        workplace, flavour_313(), database=store, settings={"metastore.schema.verification": "true"}
+    )
+    old = _work_as_313(server)
+    server.stop()
+    ours.verb("schema", "validate", *words)
+    with pytest.raises(RefereeError, match=r"run 'hms-bridge schema upgrade --to 4\.0\.0'"):
+        ours.verb("serve", "--port", "0", *words)
+    ours.verb("schema", "upgrade", "--to", "4.0.0", *words)
+    ours.verb("schema", "init", *words)
+    beside = OurServer(workplace, store.sqlalchemy_url)
+    assert _works_on(beside, old) == old.next_write_id
+    beside.stop()
+
+
+def test_what_we_made_of_31_is_valid_on_mariadb(mariadb: MariaDb, workplace: Workplace) -> None:
+    store = mariadb.database("made")
+    _make_tables(store, "3.1.0")
+    assert VALID in SchemaTool(workplace, "3.1.3").run(store, "-validate")
+    assert _problems(store) == ()
+    SchemaTool(workplace, "4.0.1").run(store, "-upgradeSchema")
+    assert _problems(store) == ()
+
+
 def test_what_we_made_of_41_is_valid(
     postgresql: PostgreSql, mariadb: MariaDb, workplace: Workplace
 ) -> None:
     tool = SchemaTool(workplace, "4.1.0")
     for store in (postgresql.database("made"), mariadb.database("made")):
-        _make(store, workplace, "4.1.0")
+        _make_tables(store, "4.1.0")
         assert VALID in tool.run(store, "-validate")
 
 
 def _make(store: JdbcDatabase, workplace: Workplace, version: str) -> None:
     words = ("--schema-version", version, "--database", store.sqlalchemy_url)
     OurProgram(workplace, "").verb("schema", "init", *words)
+
+
+def _make_tables(store: JdbcDatabase, version: str) -> None:
+    """Hive's, without what the program does beside."""
+    with opened_database(store.sqlalchemy_url) as database:
+        make_version(database, version)
+
+
+def _problems(store: JdbcDatabase) -> tuple[dict[str, str], ...]:
+    with opened_database(store.sqlalchemy_url) as database:
+        return schema_problems(database)
 
 
 def _hive_starts_on_ours(
