@@ -233,10 +233,11 @@ def test_hive_31_starts_on_a_database_that_we_made(
     )
     old = _work_as_313(server)
     server.stop()
-    ours.verb("schema", "validate", *words)
+    assert _problems(store) == ()
     with pytest.raises(RefereeError, match=r"run 'hms-bridge schema upgrade --to 4\.0\.0'"):
         ours.verb("serve", "--port", "0", *words)
-    ours.verb("schema", "upgrade", "--to", "4.0.0", *words)
+    with opened_database(store.sqlalchemy_url) as database:
+        upgrade_schema(database, "4.0.0")
     ours.verb("schema", "init", *words)
     beside = OurServer(workplace, store.sqlalchemy_url)
     assert _works_on(beside, old) == old.next_write_id
@@ -378,7 +379,6 @@ def test_a_310_database_on_mariadb_becomes_one_of_40(
     ]
     assert _differences(*found) == MARIA_DIFFERENCES
     ours.verb("schema", "validate", "--database", mine.sqlalchemy_url)
-    assert VALID in SchemaTool(workplace, "4.0.1").run(mine, "-validate")
     mine.query(
         "insert into TXNS (TXN_STATE, TXN_STARTED, TXN_LAST_HEARTBEAT, TXN_USER, TXN_HOST) "
         "values ('o', 1, 1, 'u', 'h')"
