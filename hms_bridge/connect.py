@@ -278,6 +278,14 @@ def opened_database(url: str, *, is_made: bool = False) -> Iterator[Database]:
         database.close()
 
 
+@contextmanager
+def planned_database(url: str) -> Iterator[Database]:
+    """As :func:`opened_database`, to plan what an installation would make: for a SQLite file that
+    is not there yet an empty database in memory stands in."""
+    with opened_database("sqlite://" if _missing_file(url) is not None else url) as database:
+        yield database
+
+
 def describe_schema(url: str) -> dict[str, object]:
     """What schema a database has, and what it lacks. Raises as :func:`open_local`."""
     with opened_database(url) as database:
@@ -319,12 +327,17 @@ def _require_database(url: str) -> None:
         )
 
 
-def _require_file(url: str) -> None:
-    """SQLite would make the file."""
+def _missing_file(url: str) -> str | None:
     path = url.removeprefix(_SQLITE)
     if not url.startswith(_SQLITE) or not path or path.startswith((":", "file:")):
-        return
-    if not Path(path).is_file():
+        return None
+    return None if Path(path).is_file() else path
+
+
+def _require_file(url: str) -> None:
+    """SQLite would make the file."""
+    path = _missing_file(url)
+    if path is not None:
         # A timer's shell has another directory, and not the environment that a person has.
         where = "" if Path(path).is_absolute() else f" in {Path.cwd()}"
         raise ConfigError(

@@ -13,10 +13,19 @@ from hms_bridge.cli.options import (
 from hms_bridge.cli.output import print_record, print_rows, say
 from hms_bridge.config.settings import Settings
 
+_looking_option = click.option(
+    "--dry-run",
+    is_flag=True,
+    expose_value=False,
+    help="As without it: this verb only looks, and changes nothing.",
+)
+
 
 @click.group()
 def schema() -> None:
     """Make, upgrade or check the metastore's database schema (Hive's own tables).
+
+    All of its verbs take --dry-run; 'validate' and 'info' never change anything.
 
     \b
     Examples:
@@ -31,7 +40,8 @@ def schema() -> None:
     "--schema-version",
     "version",
     metavar="VERSION",
-    help="Which of Hive's versions an empty database gets: 4.0.0 (if none is named), 4.1.0, 4.2.0.",
+    help="Which of Hive's versions an empty database gets: 3.1.0, 4.0.0 (if none is named), 4.1.0, "
+    "4.2.0.",
 )
 @dry_run_option
 @database_option
@@ -39,8 +49,8 @@ def schema() -> None:
 def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run: bool) -> None:
     """Make the tables that are missing; those that are there stay as they are.
 
-    A Hive starts on the version that it is of: 4.0.1 on 4.0.0, 4.2 on 4.2.0. hms-bridge works on
-    all of them.
+    A Hive starts on the version that it is of: 3.1 on 3.1.0, 4.0.1 on 4.0.0, 4.2 on 4.2.0.
+    hms-bridge works on all from 4.0.0 on; 3.1.0 gets Hive's tables only, and is upgraded before.
 
     \b
     Example:
@@ -48,11 +58,11 @@ def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run
       hms-bridge schema init --schema-version 4.2.0 --database postgresql://hive@localhost/metastore
     """
     from hms_bridge.config.jdbc import url_without_password
-    from hms_bridge.connect import install_schema, opened_database
-    from hms_bridge.service.schema import make_version, tables_to_make
+    from hms_bridge.connect import install_schema, opened_database, planned_database
+    from hms_bridge.service.schema import is_for_others, make_version, tables_to_make
 
     if is_dry_run:
-        with opened_database(metastore_url) as database:
+        with planned_database(metastore_url) as database:
             plan = tables_to_make(database, version)
         print_rows(tuple({"table": table} for table in plan.tables), ("table",), "table")
         say(f"schema {plan.version}: {len(plan.tables)} tables would be made; nothing was changed")
@@ -60,8 +70,12 @@ def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run
     if version is not None:
         with opened_database(metastore_url, is_made=True) as database:
             make_version(database, version)
+    ready = f"the schema of {url_without_password(metastore_url)} is ready"
+    if version is not None and is_for_others(version):
+        say(f"{ready} for a Hive 3.1; hms-bridge needs 'hms-bridge schema upgrade' before it works")
+        return
     install_schema(metastore_url, settings)
-    say(f"the schema of {url_without_password(metastore_url)} is ready")
+    say(ready)
 
 
 @schema.command()
@@ -70,7 +84,8 @@ def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run
     "version",
     metavar="VERSION",
     required=True,
-    help="4.0.0, 4.1.0 or 4.2.0: that of the Hive that is to work on the database.",
+    help="4.0.0, 4.1.0 or 4.2.0: that of the Hive that is to work on the database. 3.1.0 only "
+    "repairs one of 3.1.0.",
 )
 @dry_run_option
 @database_option
@@ -112,6 +127,7 @@ def upgrade(
 
 
 @schema.command()
+@_looking_option
 @database_option
 @format_option
 @settings_options
@@ -120,7 +136,7 @@ def validate(metastore_url: str, output_format: str, settings: Settings) -> None
 
     Looks at version, tables, columns, keys and indexes; then at counters that are behind what they
     number, locations without a file system, tables without storage: what Hive's 'schematool
-    -validate' looks at, and more.
+    -validate' looks at, and more. It changes nothing.
 
     \b
     Example:
@@ -140,11 +156,14 @@ def validate(metastore_url: str, output_format: str, settings: Settings) -> None
 
 
 @schema.command()
+@_looking_option
 @database_option
 @format_option
 @settings_options
 def info(metastore_url: str, output_format: str, settings: Settings) -> None:  # noqa: ARG001
     """What schema a database has, and what it lacks. Exit code 1 if it cannot be used.
+
+    It changes nothing.
 
     \b
     Example:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.backend.schema.install import SCHEMA_VERSION, install, schema_info
+from hms_bridge.backend.schema.install_3_1 import install_3_1, tables_lacking_of_3_1
 from hms_bridge.backend.schema.upgrade import (
     connections_of_others,
     planned_upgrade,
     upgrade_schema,
 )
 from hms_bridge.backend.schema.validation import validate
-from hms_bridge.backend.schema.versions import LATER_TABLES, OURS, TARGETS, is_since
+from hms_bridge.backend.schema.versions import LATER_TABLES, OURS, TARGETS, is_old, is_since
 from hms_bridge.errors import BackendError
 
 
@@ -37,12 +38,21 @@ class SchemaToMake:
     tables: tuple[str, ...]
 
 
+def is_for_others(version: str) -> bool:
+    """Whether only a Hive works on the schema of that version, not hms-bridge."""
+    return is_old(version)
+
+
 def make_version(database: Database, version: str) -> None:
     """Make Hive's tables of a version in an empty database; nothing where they are.
 
     Raises BackendError for a version that is unknown, or another one than the database has.
     """
-    if _version_beside(database, version) is None:
+    if _version_beside(database, version) is not None:
+        return
+    if is_old(version):
+        install_3_1(database)
+    else:
         install(database)
         upgrade_schema(database, version)
 
@@ -52,6 +62,8 @@ def tables_to_make(database: Database, version: str | None) -> SchemaToMake:
     info = schema_info(database)
     present = info.version if version is None else _version_beside(database, version)
     made = version or SCHEMA_VERSION
+    if is_old(made):
+        return SchemaToMake(made, tables_lacking_of_3_1(database) if present is None else ())
     later = LATER_TABLES.tables.values() if present is None else ()
     tables = (*info.missing_tables, *(t.name for t in later if is_since(made, t.info["since"])))
     return SchemaToMake(present or made, tuple(sorted(tables)))
@@ -87,8 +99,9 @@ def _version_beside(database: Database, version: str) -> str | None:
         raise BackendError(f"'{version}' is no version to make; use {', '.join(TARGETS)}")
     present = schema_info(database).version
     if present is not None and present != version:
+        way = f"run 'hms-bridge schema upgrade --to {version}'"
         raise BackendError(
-            f"{database.name} holds schema {present} already; run 'hms-bridge schema upgrade "
-            f"--to {version}'"
+            f"{database.name} holds schema {present} already; "
+            f"{way if is_since(version, present) else 'there is no way back'}"
         )
     return present

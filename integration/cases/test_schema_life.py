@@ -4,6 +4,7 @@ judge it, and it is compared with what Hive's own upgrade makes of the same data
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +25,12 @@ from sqlalchemy import event
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.upgrade import connections_of_others, upgrade_schema
+from hms_bridge.connect import opened_database
+from hms_bridge.service.schema import make_version, schema_problems
 from integration.comparison.mixed_load import storage
 from integration.referees import install
 from integration.referees.errors import RefereeError
-from integration.referees.hive_schema import HiveSchemas, mysql_scripts
+from integration.referees.hive_schema import HiveSchemas, scripts_of, upgrade_scripts
 from integration.referees.java_metastore import (
     Flavour,
     JavaMetastore,
@@ -35,6 +38,7 @@ from integration.referees.java_metastore import (
     flavour_313,
     flavour_401,
 )
+from integration.referees.jdbc import JdbcDatabase
 from integration.referees.mariadb import Database as MariaStore
 from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurProgram, OurServer
@@ -56,10 +60,10 @@ class Old:
     next_write_id: int
 
 
-def _work_as_313(server: JavaMetastore) -> Old:
+def _work_as_313(server: JavaMetastore | OurServer) -> Old:
     """A database, a table with partitions, transactions that committed and left no row, one that
     aborted, one that is still open."""
-    place = f"file:{server.external_warehouse}/old"
+    place = f"file:{server.folder}/external/old"
     with thrift_client(server.port) as client:
         client.create_database(Database(name="old", locationUri=place))
         client.create_table(
@@ -193,20 +197,95 @@ def test_a_310_database_becomes_one_of_42(
     assert VALID in SchemaTool(workplace, "4.2.0").run(store, "-validate")
 
 
-@pytest.mark.parametrize(
-    ("version", "flavour", "tool"),
-    [("4.0.0", flavour_401, "4.0.1"), ("4.2.0", flavour_42, "4.2.0")],
-)
+STARTED = [("4.0.0", flavour_401), ("4.2.0", flavour_42)]
+"""Versions that we make, and the Hive that is to start on each."""
+
+
+@pytest.mark.parametrize(("version", "flavour"), STARTED)
 def test_hive_starts_on_a_database_that_we_made(
-    postgresql: PostgreSql, workplace: Workplace, version: str, flavour: Any, tool: str
+    postgresql: PostgreSql, workplace: Workplace, version: str, flavour: Callable[[], Flavour]
 ) -> None:
+    _hive_starts_on_ours(postgresql.database("made"), workplace, version, flavour())
+
+
+@pytest.mark.parametrize(("version", "flavour"), STARTED)
+def test_hive_starts_on_a_database_that_we_made_on_mariadb(
+    mariadb: MariaDb, workplace: Workplace, version: str, flavour: Callable[[], Flavour]
+) -> None:
+    _hive_starts_on_ours(mariadb.database("made"), workplace, version, flavour())
+
+
+def test_hive_31_starts_on_a_database_that_we_made(
+    postgresql: PostgreSql, workplace: Workplace
+) -> None:
+    """We do not, before it is upgraded; Hive's own upgrade finds what it drops."""
     store = postgresql.database("made")
     words = ("--database", store.sqlalchemy_url)
-    OurProgram(workplace, "").verb("schema", "init", "--schema-version", version, *words)
-    assert VALID in SchemaTool(workplace, tool).run(store, "-validate")
-    chosen: Flavour = flavour()
+    ours = OurProgram(workplace, "")
+    _make(store, workplace, "3.1.0")
+    assert VALID in SchemaTool(workplace, "3.1.3").run(store, "-validate")
+    hives = postgresql.database("made_for_hive", template=store)
+    SchemaTool(workplace, "4.0.1").run(hives, "-upgradeSchema")
+    assert _problems(hives) == ()
+
     server = JavaMetastore(
-        workplace, chosen, database=store, settings={"metastore.schema.verification": "true"}
+        workplace, flavour_313(), database=store, settings={"metastore.schema.verification": "true"}
+    )
+    old = _work_as_313(server)
+    server.stop()
+    assert _problems(store) == ()
+    with pytest.raises(RefereeError, match=r"run 'hms-bridge schema upgrade --to 4\.0\.0'"):
+        ours.verb("serve", "--port", "0", *words)
+    with opened_database(store.sqlalchemy_url) as database:
+        upgrade_schema(database, "4.0.0")
+    ours.verb("schema", "init", *words)
+    beside = OurServer(workplace, store.sqlalchemy_url)
+    assert _works_on(beside, old) == old.next_write_id
+    beside.stop()
+
+
+def test_what_we_made_of_31_is_valid_on_mariadb(mariadb: MariaDb, workplace: Workplace) -> None:
+    store = mariadb.database("made")
+    _make_tables(store, "3.1.0")
+    assert VALID in SchemaTool(workplace, "3.1.3").run(store, "-validate")
+    assert _problems(store) == ()
+    SchemaTool(workplace, "4.0.1").run(store, "-upgradeSchema")
+    assert _problems(store) == ()
+
+
+def test_what_we_made_of_41_is_valid(
+    postgresql: PostgreSql, mariadb: MariaDb, workplace: Workplace
+) -> None:
+    tool = SchemaTool(workplace, "4.1.0")
+    for store in (postgresql.database("made"), mariadb.database("made")):
+        _make_tables(store, "4.1.0")
+        assert VALID in tool.run(store, "-validate")
+
+
+def _make(store: JdbcDatabase, workplace: Workplace, version: str) -> None:
+    words = ("--schema-version", version, "--database", store.sqlalchemy_url)
+    OurProgram(workplace, "").verb("schema", "init", *words)
+
+
+def _make_tables(store: JdbcDatabase, version: str) -> None:
+    """Hive's, without what the program does beside."""
+    with opened_database(store.sqlalchemy_url) as database:
+        make_version(database, version)
+
+
+def _problems(store: JdbcDatabase) -> tuple[dict[str, str], ...]:
+    with opened_database(store.sqlalchemy_url) as database:
+        return schema_problems(database)
+
+
+def _hive_starts_on_ours(
+    store: JdbcDatabase, workplace: Workplace, version: str, flavour: Flavour
+) -> None:
+    """Its schematool finds nothing wrong, it works, and then we do."""
+    _make(store, workplace, version)
+    assert VALID in SchemaTool(workplace, flavour.version).run(store, "-validate")
+    server = JavaMetastore(
+        workplace, flavour, database=store, settings={"metastore.schema.verification": "true"}
     )
     old = _work_as_313(server)
     database = open_database(store.sqlalchemy_url)
@@ -216,7 +295,7 @@ def test_hive_starts_on_a_database_that_we_made(
     beside = OurServer(workplace, store.sqlalchemy_url)
     assert _works_on(beside, old) == old.next_write_id
     beside.stop()
-    OurProgram(workplace, "").verb("schema", "validate", *words)
+    OurProgram(workplace, "").verb("schema", "validate", "--database", store.sqlalchemy_url)
 
 
 def test_hives_own_upgrade_works_on_what_we_made(
@@ -277,7 +356,7 @@ def test_a_310_database_on_mariadb_becomes_one_of_40(
     """With ids of transactions that left no row; the second upgrade has nothing to do."""
     stores = [mariadb.database("old") for _ in range(2)]
     for store in stores:
-        for script in mysql_scripts("3.1.0"):
+        for script in scripts_of("3.1.3", "mysql"):
             mariadb.run_script(store, script)
         store.query("update NEXT_TXN_ID set NTXN_NEXT = 42")
         store.query(
@@ -285,7 +364,7 @@ def test_a_310_database_on_mariadb_becomes_one_of_40(
             "TXN_HOST) values (7, 'a', 1, 1, 'u', 'h')"
         )
     mine, hives = stores
-    for script in mysql_scripts("3.1.0-to-4.0.0"):
+    for script in upgrade_scripts():
         mariadb.run_script(hives, script)
     ours = OurProgram(workplace, "")
     words = ("schema", "upgrade", "--to", "4.0.0", "--database", mine.sqlalchemy_url)
@@ -308,6 +387,16 @@ def test_a_310_database_on_mariadb_becomes_one_of_40(
     assert ids == [7, 41, 42]
     ours.verb("schema", "upgrade", "--to", "4.2.0", "--database", mine.sqlalchemy_url)
     ours.verb("schema", "validate", "--database", mine.sqlalchemy_url)
+    assert VALID in SchemaTool(workplace, "4.2.0").run(mine, "-validate")
+    _we_work_on_theirs(hives, workplace)
+
+
+def _we_work_on_theirs(store: MariaStore, workplace: Workplace) -> None:
+    OurProgram(workplace, "").verb("schema", "init", "--database", store.sqlalchemy_url)
+    server = OurServer(workplace, store.sqlalchemy_url)
+    old = _work_as_313(server)
+    assert _works_on(server, old) == old.next_write_id
+    server.stop()
 
 
 class KilledError(Exception):
@@ -321,7 +410,7 @@ def test_an_upgrade_on_mariadb_goes_on_after_each_end(
     or done twice. What may be done twice is, so that a constant number would never be enough."""
     whole, cut = (mariadb.database("cut") for _ in range(2))
     for store in (whole, cut):
-        for script in mysql_scripts("3.1.0"):
+        for script in scripts_of("3.1.3", "mysql"):
             mariadb.run_script(store, script)
         store.query("update NEXT_TXN_ID set NTXN_NEXT = 42")
         store.query("insert into WM_RESOURCEPLAN (RP_ID, NAME, STATUS) values (1, 'p', 'ACTIVE')")

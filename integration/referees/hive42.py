@@ -24,10 +24,10 @@ from integration.referees.java_metastore import (
     LISTENER,
     LOG_SELECTOR,
     OPENS,
-    database_settings,
     pyspark_home,
     write_log_conf,
 )
+from integration.referees.jdbc import database_settings
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace
 from integration.referees.site import write_site

@@ -222,6 +222,13 @@ HIVE_42 = Part(
     recipe="hive-4.2.0.pom.xml",
     build=_build_jars,
 )
+HIVE_41 = Part(
+    name="hive-4.1.0",
+    what="Hive 4.1.0 metastore",
+    source="Maven Central",
+    recipe="hive-4.1.0.pom.xml",
+    build=_build_jars,
+)
 HIVE_401 = Part(
     name="hive-metastore-4.0.1",
     what="Hive 4.0.1 metastore",
@@ -235,6 +242,13 @@ HIVE_313 = Part(
     source="Maven Central",
     recipe="hive-3.1.3-metastore.pom.xml",
     build=_build_distribution,
+)
+MYSQL_DRIVER = Part(
+    name="mysql-driver",
+    what="MySQL's JDBC driver",
+    source="Maven Central",
+    recipe="mysql-driver.pom.xml",
+    build=_build_jars,
 )
 TRINO = Part(
     name="trino-476",
@@ -275,7 +289,9 @@ SPARK_35 = Part(
     is_movable=False,
 )
 
-PARTS = (JAVA_21, HADOOP, HIVE_42, HIVE_401, HIVE_313, TRINO, CLIENTS, SPARK_35)
+PARTS = (
+    JAVA_21, HADOOP, HIVE_42, HIVE_41, HIVE_401, HIVE_313, MYSQL_DRIVER, TRINO, CLIENTS, SPARK_35
+)  # fmt: skip
 
 
 def java_17() -> Path:

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from integration.referees import install
-from integration.referees.postgresql import USER, Database
+from integration.referees.jdbc import JdbcDatabase, class_path, database_settings
 from integration.referees.processes import Workplace, free_port, is_listening
 from integration.referees.site import write_site
 
@@ -50,18 +51,6 @@ class Flavour:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def database_settings(database: Database) -> dict[str, str]:
-    """How a metastore reaches its PostgreSQL database."""
-    return {
-        "javax.jdo.option.ConnectionURL": database.jdbc_url,
-        "javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver",
-        "javax.jdo.option.ConnectionUserName": USER,
-        "javax.jdo.option.ConnectionPassword": USER,
-        # A process opens several pools; ten connections each would use up the server.
-        "datanucleus.connectionPool.maxPoolSize": "4",
-    }
-
-
 def write_log_conf(folder: Path) -> None:
     """Warnings and worse to standard error, for log4j 1 and 2."""
     (folder / "log4j.properties").write_text(LOG_TO_STDERR)
@@ -82,6 +71,20 @@ def flavour_42() -> Flavour:
             # else only a configured proxy user may read the log
             "hive.metastore.event.db.notification.api.auth": "false",
         },
+    )
+
+
+def flavour_41() -> Flavour:
+    """Hive 4.1.0: its engine has the whole metastore inside; the rest is that of 4.2.0, but for the
+    newer parts of Hive."""
+    (engine,) = install.ensure(install.HIVE_41).glob("*.jar")
+    others = sorted(install.ensure(install.HIVE_42).glob("*.jar"))
+    newer = re.compile(r"hive-.*-4\.2\.0\.jar")
+    return Flavour(
+        version="4.1.0",
+        java=install.java_21(),
+        class_path=(str(engine), *(str(jar) for jar in others if not newer.match(jar.name))),
+        site_name="hive-site.xml",
     )
 
 
@@ -136,7 +139,7 @@ class JavaMetastore:
         workplace: Workplace,
         flavour: Flavour,
         *,
-        database: Database,
+        database: JdbcDatabase,
         warehouse: Path | None = None,
         external_warehouse: Path | None = None,
         settings: Mapping[str, str] | None = None,
@@ -168,7 +171,8 @@ class JavaMetastore:
             [flavour.java, "-Xmx512m", *workplace.java,
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
              LOG_SELECTOR,
-             "-cp", ":".join([str(conf), *flavour.class_path]), SERVER_CLASS, "-p", str(self.port)],
+             "-cp", class_path(conf, flavour.class_path, database), SERVER_CLASS,
+             "-p", str(self.port)],
             env={"HADOOP_USER_NAME": user} if user else {},
             cwd=self.folder,
         )  # fmt: skip

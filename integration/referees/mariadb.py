@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pymysql
 import pymysql.cursors
 
-from integration.referees import debian
+from integration.referees import debian, install
+from integration.referees.jdbc import PASSWORD, USER
 from integration.referees.processes import Server, Workplace, free_port, unprivileged_user
-
-USER = "hive"
-PASSWORD = "hive"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,6 +20,12 @@ class Database:
 
     name: str
     port: int
+    jdbc_driver: ClassVar = "com.mysql.cj.jdbc.Driver"
+    db_type: ClassVar = "mysql"
+
+    @property
+    def jdbc_jars(self) -> tuple[Path, ...]:
+        return tuple(install.ensure(install.MYSQL_DRIVER).glob("*.jar"))
 
     @property
     def jdbc_url(self) -> str:

@@ -7,16 +7,16 @@ import re
 import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 from psycopg.rows import dict_row
 
 from integration.referees import debian
 from integration.referees.errors import RefereeError
+from integration.referees.jdbc import USER
 from integration.referees.processes import Server, Workplace, free_port, unprivileged_user
 
-USER = "hive"
 # A Hive process opens several pools of connections; the default of 100 is used up by two of them.
 CONNECTIONS_MAX = 300
 
@@ -27,6 +27,9 @@ class Database:
 
     name: str
     port: int
+    jdbc_driver: ClassVar = "org.postgresql.Driver"
+    jdbc_jars: ClassVar[tuple[Path, ...]] = ()
+    db_type: ClassVar = "postgres"
 
     @property
     def jdbc_url(self) -> str:

@@ -70,7 +70,7 @@ TABLE = (
         ),
         (
             ["UPDATE \"VERSION\" SET \"SCHEMA_VERSION\" = '4.3.0'"],
-            "table VERSION: '4.3.0' is none of 4.0.0, 4.1.0, 4.2.0", "another release",
+            "table VERSION: '4.3.0' is none of 3.1.0, 4.0.0, 4.1.0, 4.2.0", "another release",
         ),
         (
             ["INSERT INTO \"VERSION\" VALUES (2, '4.0.0', '')"],

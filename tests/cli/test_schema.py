@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.program import Program
 
 
@@ -55,3 +57,35 @@ def test_another_version_is_made_by_an_upgrade(program: Program, tmp_path: Path)
     answer = program.run("schema", "init", "--schema-version", "4.2.0", "--database", url)
     assert answer.exit_code != 0
     assert "run 'hms-bridge schema upgrade --to 4.2.0'" in answer.err
+
+
+def test_one_for_hive_3_1_is_made_and_not_served(program: Program, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    words = ("--database", url)
+    planned = program.ok("schema", "init", "--schema-version", "3.1.0", "--dry-run", *words)
+    assert "schema 3.1.0: 74 tables would be made" in planned.err
+    assert not (tmp_path / "metastore.db").exists()
+    made = program.ok("schema", "init", "--schema-version", "3.1.0", *words)
+    assert "for a Hive 3.1" in made.err
+    program.ok("schema", "validate", *words)
+    assert program.run("schema", "info", *words).exit_code == 1
+    for verb in (
+        ("serve", "--port", "0", *words),
+        ("sql", "--metastore", url, "-e", "show tables"),
+        ("schema", "init", *words),
+    ):
+        refused = program.run(*verb)
+        assert refused.exit_code == 1, verb
+        assert "run 'hms-bridge schema upgrade --to 4.0.0'" in refused.err
+    program.ok("schema", "upgrade", "--to", "4.0.0", *words)
+    program.ok("schema", "init", *words)
+    program.ok("schema", "info", *words)
+
+
+@pytest.mark.parametrize("verb", ["validate", "info"])
+def test_what_only_looks_takes_dry_run(program: Program, tmp_path: Path, verb: str) -> None:
+    words = ("--database", f"sqlite:///{tmp_path}/metastore.db")
+    program.ok("schema", "init", *words)
+    looked = program.ok("schema", verb, *words)
+    assert program.ok("schema", verb, "--dry-run", *words).out == looked.out
+    assert "It changes nothing." in " ".join(program.ok("schema", verb, "--help").out.split())

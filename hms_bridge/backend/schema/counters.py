@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Column, Connection, func, select, text, union_all
 
@@ -19,6 +20,8 @@ from hms_bridge.backend.schema import (
     report_tables,
     txn_tables,
 )
+from hms_bridge.backend.schema.hive_3_1 import NEXT_TXN_ID
+from hms_bridge.backend.schema.versions import is_old, tables_of_3_1
 
 _MODEL = "org.apache.hadoop.hive.metastore.model."
 
@@ -91,11 +94,40 @@ class LateCounter:
         return f"{self.name} {at}, but {self.greatest} was given"
 
 
-def late_counters(connection: Connection) -> Iterator[LateCounter]:
-    """All that are behind, each with the statement that puts it right, to be run while no
-    metastore is at work."""
-    yield from _sequences(connection)
-    for counter, numbered in _SINGLE:
+def late_counters(connection: Connection, version: str) -> Iterator[LateCounter]:
+    """All that are behind in a database of that version, each with the statement that puts it
+    right, to be run while no metastore is at work."""
+    old = tables_of_3_1(connection.dialect) if is_old(version) else None
+    there: _There = old.column if old is not None else _as_described
+    counters = [(there(counter), tuple(map(there, numbered))) for counter, numbered in _SINGLE]
+    if old is not None:
+        (counter,) = old.table(NEXT_TXN_ID).columns
+        counters.append((counter, (there(_txn.TXNS.c.TXN_ID),)))
+    numbered_by = {
+        name: there(column)
+        for name, column in SEQUENCES.items()
+        if old is None or old.has(column.table)
+    }
+    yield from _sequences(connection, numbered_by)
+    yield from _singles(connection, counters)
+    yield from _events(connection)
+    yield from _write_ids(connection, there)
+    if old is None:
+        yield from _txn_ids(connection)
+
+
+_There = Callable[[Column[Any]], Column[Any]]
+"""What a column that we describe is in the database."""
+
+
+def _as_described(column: Column[Any]) -> Column[Any]:
+    return column
+
+
+def _singles(
+    connection: Connection, counters: Iterable[tuple[Column[Any], Iterable[Column[Any]]]]
+) -> Iterator[LateCounter]:
+    for counter, numbered in counters:
         greatest = _greatest(connection, *numbered)
         rows = connection.execute(select(counter)).scalars().all()
         next_number = rows[0] if len(rows) == 1 else None
@@ -103,16 +135,15 @@ def late_counters(connection: Connection) -> Iterator[LateCounter]:
             name = f"{counter.table.name}.{counter.name}"
             remedy = f"one row with {greatest + 1} in {name}"
             yield LateCounter(name, next_number, greatest, remedy)
-    yield from _events(connection)
-    yield from _write_ids(connection)
-    yield from _txn_ids(connection)
 
 
-def _sequences(connection: Connection) -> Iterator[LateCounter]:
+def _sequences(
+    connection: Connection, numbered_by: Mapping[str, Column[int]]
+) -> Iterator[LateCounter]:
     """A row that is missing is made by who needs it first."""
     sequences = txn_tables.SEQUENCE_TABLE
     for name, next_number in connection.execute(select(sequences).order_by(*sequences.primary_key)):
-        numbered = SEQUENCES.get(name)
+        numbered = numbered_by.get(name)
         greatest = 0 if numbered is None else _greatest(connection, numbered)
         if next_number <= greatest:
             remedy = f"NEXT_VAL = {greatest + 1} in SEQUENCE_TABLE where SEQUENCE_NAME is {name}"
@@ -129,27 +160,24 @@ def _events(connection: Connection) -> Iterator[LateCounter]:
         yield LateCounter(name, next_number, greatest, f"one row with {greatest + 1} in {name}")
 
 
-def _write_ids(connection: Connection) -> Iterator[LateCounter]:
-    nexts, given = txn_tables.NEXT_WRITE_ID, txn_tables.TXN_TO_WRITE_ID
+def _write_ids(connection: Connection, there: _There) -> Iterator[LateCounter]:
+    nexts, given = txn_tables.NEXT_WRITE_ID.c, txn_tables.TXN_TO_WRITE_ID.c
+    database, table, next_number = map(there, (nexts.NWI_DATABASE, nexts.NWI_TABLE, nexts.NWI_NEXT))
+    last = func.max(there(given.T2W_WRITEID))
     present = connection.execute(
-        select(
-            nexts.c.NWI_DATABASE,
-            nexts.c.NWI_TABLE,
-            nexts.c.NWI_NEXT,
-            func.max(given.c.T2W_WRITEID),
-        )
+        select(database, table, next_number, last)
         .join_from(
-            nexts,
-            given,
-            (given.c.T2W_DATABASE == nexts.c.NWI_DATABASE)
-            & (given.c.T2W_TABLE == nexts.c.NWI_TABLE),
+            database.table,
+            there(given.T2W_DATABASE).table,
+            (there(given.T2W_DATABASE) == database) & (there(given.T2W_TABLE) == table),
         )
-        .group_by(nexts.c.NWI_DATABASE, nexts.c.NWI_TABLE, nexts.c.NWI_NEXT)
-        .having(func.max(given.c.T2W_WRITEID) >= nexts.c.NWI_NEXT)
+        .group_by(database, table, next_number)
+        .having(last >= next_number)
     )
-    for database, table, next_number, greatest in present:
-        name = f"NEXT_WRITE_ID of {database}.{table}"
-        yield LateCounter(name, next_number, greatest, f"NWI_NEXT = {greatest + 1} in that row")
+    for database_name, table_name, present_number, greatest in present:
+        name = f"NEXT_WRITE_ID of {database_name}.{table_name}"
+        remedy = f"NWI_NEXT = {greatest + 1} in that row"
+        yield LateCounter(name, present_number, greatest, remedy)
 
 
 def _txn_ids(connection: Connection) -> Iterator[LateCounter]:

@@ -16,7 +16,7 @@ from hms_bridge.backend.schema.data_steps import LOG_SEQUENCE, WRITE_LOG_SEQUENC
 from hms_bridge.backend.schema.shape import IndexShape
 from hms_bridge.backend.schema.steps import DropIndex
 from hms_bridge.backend.schema.txn_tables import VERSION
-from hms_bridge.backend.schema.versions import OURS, version_number
+from hms_bridge.backend.schema.versions import OURS, is_old, version_number
 from hms_bridge.errors import BackendError
 
 _log = logging.getLogger(__name__)
@@ -29,9 +29,6 @@ _SQLITE_COLUMNS = text(
     "FROM sqlite_master AS held, pragma_table_info(held.name) AS described "
     "WHERE held.type = 'table'"
 )
-
-OLDEST_VERSION = (4, 0)
-"""Before it transaction ids came from a table of their own, and names were lower case."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,16 +154,12 @@ def stated_version(connection: Connection) -> str | None:
         ) from error
 
 
-def is_old(version: str) -> bool:
-    """Whether it is before the oldest that can be used."""
-    return version_number(version) < OLDEST_VERSION
-
-
 def _refuse_old(version: str, name: str) -> None:
     if is_old(version):
         raise BackendError(
             f"{name} holds Hive's schema {version}; {SCHEMA_VERSION} or later is needed: run "
-            "'hms-bridge schema upgrade', or use an empty database"
+            f"'hms-bridge schema upgrade --to {SCHEMA_VERSION}' (or a later one), then 'hms-bridge "
+            "schema init'; or use an empty database"
         )
 
 

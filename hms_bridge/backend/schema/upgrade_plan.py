@@ -42,6 +42,7 @@ from hms_bridge.backend.schema.versions import (
     given_up_columns,
     hive_tables,
     is_given_up,
+    is_old,
     is_since,
     wanted_shape,
 )
@@ -74,10 +75,11 @@ def plan_upgrade(present: str, shape: SchemaShape, wanted: str, dialect: Dialect
     than 3.1.0.
     """
     refuse_versions(present, wanted)
-    renames = tuple(_renames(shape, dialect)) if not is_since(present, "4.0.0") else ()
+    is_crossing = is_old(present) and not is_old(wanted)
+    renames = tuple(_renames(shape, dialect)) if is_crossing else ()
     renamed = _renamed(shape, renames)
     steps: list[Step] = [*renames, *differences(renamed, wanted, dialect)]
-    if not is_since(present, "4.0.0"):
+    if is_crossing:
         steps += _towards_4_0(renamed)
     if present != wanted:
         steps.append(SetVersion(wanted))
@@ -101,8 +103,8 @@ def refuse_versions(present: str, wanted: str) -> None:
 
 
 def differences(shape: SchemaShape, version: str, dialect: Dialect) -> Iterator[Step]:
-    """What tables of Hive's lack or have too much, in names of a version since 4.0."""
-    described = {table.name: table for table in hive_tables(version)}
+    """What tables of Hive's lack or have too much, in names of the version."""
+    described = {table.name: table for table in hive_tables(version, dialect)}
     wanted = wanted_shape(version, dialect)
     for name, table in described.items():
         if name not in shape:

@@ -43,7 +43,7 @@ def validate(database: Database) -> tuple[Problem, ...]:
         shape = read_shape(connection)
         of_tables = tuple(_of_tables(shape, info.version, connection.dialect))
         ours = tuple(_of_ours(shape))
-        rows = () if of_tables else tuple(_of_rows(connection))
+        rows = () if of_tables else tuple(_of_rows(connection, info.version))
     return (*of_tables, *ours, *rows)
 
 
@@ -58,7 +58,7 @@ def _of_tables(shape: SchemaShape, version: str, dialect: Dialect) -> Iterator[P
     """What an upgrade to the version that is claimed would change; columns of other kinds, which
     it would not."""
     remedy = f"hms-bridge schema upgrade --to {version}"
-    known = {table.name for table in hive_tables(version)}
+    known = {table.name for table in hive_tables(version, dialect)}
     lower = [name for name in shape if name not in known and name.upper() in known]
     if lower and dialect.name == "postgresql":
         yield Problem(f"tables in lower case: {', '.join(sorted(lower)[:5])}", remedy)
@@ -86,13 +86,13 @@ def _of_ours(shape: SchemaShape) -> Iterator[Problem]:
         yield Problem(f"tables of ours are missing: {', '.join(missing)}", "hms-bridge schema init")
 
 
-def _of_rows(connection: Connection) -> Iterator[Problem]:
+def _of_rows(connection: Connection, version: str) -> Iterator[Problem]:
     versions = connection.execute(select(VERSION.c.VER_ID)).all()
     if len(versions) != 1:
         yield Problem(
             f"table VERSION has {len(versions)} rows", "remove those that are of another version"
         )
-    for late in late_counters(connection):
+    for late in late_counters(connection, version):
         yield Problem(late.what, late.remedy)
     yield from _locations(connection)
     yield from _tables_without_storage(connection)

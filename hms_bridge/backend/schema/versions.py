@@ -1,6 +1,7 @@
 """What the versions of Hive's schema have that others have not.
 
-Our tables are described as 4.0.0 has them; here is what later ones add, change and give up. Found
+Our tables are described as 4.0.0 has them; here is what later ones add, change and give up
+(:mod:`hive_3_1`: what the one before has otherwise). Found
 by running the scripts of each release on PostgreSQL and MariaDB (docs/hive/metastore.md §12).
 """
 
@@ -13,6 +14,7 @@ from sqlalchemy import Column, Dialect, ForeignKey, MetaData, String, Table
 
 from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.backend.schema.catalog_tables import CTLGS
+from hms_bridge.backend.schema.hive_3_1 import Tables31
 from hms_bridge.backend.schema.metadata import ID, OPTIONS
 from hms_bridge.backend.schema.shape import IndexShape, SchemaShape, TableShape, wanted_table
 
@@ -22,8 +24,12 @@ OURS = "HMSB_"
 SOURCES = ("3.1.0", "3.2.0", "4.0.0", "4.1.0", "4.2.0")
 """Versions that an upgrade can begin with; what is in between of Hive's previews is not."""
 
-TARGETS = ("4.0.0", "4.1.0", "4.2.0")
+TARGETS = ("3.1.0", "4.0.0", "4.1.0", "4.2.0")
 """Versions that an installation or upgrade can end with, the newest last."""
+
+OLDEST_USED = "4.0"
+"""Before it transaction ids came from a table of their own, and names were lower case: hms-bridge
+does not work on such a schema."""
 
 LATER_TABLES = MetaData()
 """Tables that 4.0.0 has not."""
@@ -79,9 +85,21 @@ def is_since(version: str, since: str) -> bool:
     return version_number(version) >= version_number(since)
 
 
-def hive_tables(version: str) -> tuple[Table, ...]:
-    """Descriptions of Hive's tables in a version, those that others refer to first. Their columns
-    are those of 4.0.0: :func:`wanted_shape` says which are gone."""
+def is_old(version: str) -> bool:
+    """Whether it is before the oldest that can be used."""
+    return not is_since(version, OLDEST_USED)
+
+
+def tables_of_3_1(dialect: Dialect) -> Tables31:
+    """Hive's tables of 3.1.0 in one kind of database."""
+    return Tables31((t for t in TABLES.sorted_tables if not t.name.startswith(OURS)), dialect)
+
+
+def hive_tables(version: str, dialect: Dialect) -> tuple[Table, ...]:
+    """Descriptions of Hive's tables in a version, those that others refer to first. From 4.0.0 on
+    their columns are those of 4.0.0: :func:`wanted_shape` says which are gone."""
+    if is_old(version):
+        return tuple(tables_of_3_1(dialect).metadata.sorted_tables)
     return (
         *(table for table in TABLES.sorted_tables if not table.name.startswith(OURS)),
         *(t for t in LATER_TABLES.sorted_tables if is_since(version, t.info["since"])),
@@ -89,10 +107,10 @@ def hive_tables(version: str) -> tuple[Table, ...]:
 
 
 def wanted_shape(version: str, dialect: Dialect) -> SchemaShape:
-    """What Hive's tables look like in a version, 4.0.0 or later."""
+    """What Hive's tables look like in a version."""
     return {
         table.name: _as_of(version, table, wanted_table(table, dialect), dialect)
-        for table in hive_tables(version)
+        for table in hive_tables(version, dialect)
     }
 
 
