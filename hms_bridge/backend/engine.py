@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -27,6 +28,19 @@ from hms_bridge.errors import BackendError, ConfigError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
 _CONNECT_SECONDS = 10
+SILENT_SECONDS = 15
+"""After which a host that does not even confirm that packets came is given up: it has lost its
+power, or the way to it is cut. Linux would send them again for a quarter of an hour, and wait two
+hours for an answer to what was confirmed."""
+_PROBE_SECONDS = 5
+_POSTGRESQL_PATIENCE = {
+    "connect_timeout": _CONNECT_SECONDS,  # PyMySQL waits as long
+    "tcp_user_timeout": SILENT_SECONDS * 1000,
+    "keepalives_idle": _PROBE_SECONDS,
+    "keepalives_interval": _PROBE_SECONDS,
+    "keepalives_count": SILENT_SECONDS // _PROBE_SECONDS,
+}
+"""Parameters of libpq, where the URL says nothing else."""
 POOL_SIZE = 16
 """Connections that are kept; in need, there are as many more."""
 _KEPT_SHARE = 4
@@ -189,9 +203,10 @@ def open_database(
             "pool_size": pool_size,
             "max_overflow": pool_size,
         }
-    if parsed.get_backend_name() == "postgresql" and "connect_timeout" not in parsed.query:
-        # Else a host that swallows packets holds a verb for minutes; PyMySQL waits as long.
-        options["connect_args"] = {"connect_timeout": _CONNECT_SECONDS}
+    if parsed.get_backend_name() == "postgresql":
+        options["connect_args"] = {
+            name: value for name, value in _POSTGRESQL_PATIENCE.items() if name not in parsed.query
+        }
     if parsed.get_backend_name() in ("mysql", "mariadb"):
         # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
         options["connect_args"] = {"init_command": _MYSQL_MODE}
@@ -206,6 +221,8 @@ def open_database(
         _prepare_sqlite(engine, busy_timeout_seconds)
     else:
         _ask_idle_connections(engine)
+    if engine.dialect.driver == "pymysql":
+        _give_up_silent_hosts(engine)
     if engine.dialect.driver == "psycopg":
         _pipeline(engine)
     kept_max = 0 if is_in_memory(url) else pool_size // _KEPT_SHARE
@@ -270,6 +287,26 @@ def _ask_idle_connections(engine: Engine) -> None:
             return
         if not _answers(engine, connection):
             raise InvalidatePoolError
+
+
+def _give_up_silent_hosts(engine: Engine) -> None:
+    """What libpq has parameters for. PyMySQL has a time for answers only, which a long statement
+    would exceed; its socket has no public name."""
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _record: Any) -> None:
+        bound: socket.socket = connection._sock
+        if bound.family == socket.AF_UNIX:
+            return
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (
+            ("TCP_USER_TIMEOUT", SILENT_SECONDS * 1000),
+            ("TCP_KEEPIDLE", _PROBE_SECONDS),
+            ("TCP_KEEPINTVL", _PROBE_SECONDS),
+            ("TCP_KEEPCNT", SILENT_SECONDS // _PROBE_SECONDS),
+        ):
+            if hasattr(socket, name):  # not on every system
+                bound.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def _is_alive(engine: Engine, connection: Connection) -> bool:
