@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -200,3 +201,21 @@ def test_what_is_no_field_or_pattern_is_refused(served: ServedMetastore) -> None
         served.call("get_partitions_with_specs", request=hive.GetPartitionsRequest(
             dbName="default", tblName="none", filterSpec=hive.GetPartitionsFilterSpec(),
             projectionSpec=hive.GetProjectionsSpec()))  # fmt: skip
+
+
+def test_no_pattern_holds_up_the_server(served: ServedMetastore, tmp_path: Path) -> None:
+    """One that goes back and tries again takes ten seconds on forty characters."""
+    with served_metastore(tmp_path) as other:
+        objects.new_database(other.metastore)
+        _make(other, tmp_path)
+        part = objects.partition("default", "t", "long", parameters={"a" * 40: "x"})
+        other.metastore.add_partitions("default", "t", [part])
+        began = time.process_time()
+        (spec,) = asked(
+            other, "parameters", names=("long",), includeParamKeyPattern="%a" * 8 + "%b"
+        )
+        assert time.process_time() - began < 3
+        (only,) = shared(spec).partitions
+        assert not only.parameters
+    with pytest.raises(MetaError, match="1001 characters, of 1000 at most"):
+        asked(served, "values", includeParamKeyPattern="%" * 1001)
