@@ -253,6 +253,17 @@ def test_a_policy_that_is_late_is_told_once_each_time(world: ReplWorld) -> None:
     assert second == first | {"sinceMs": succeeded_ms, "lastSuccessMs": succeeded_ms}
 
 
+def test_who_keeps_house_hears_of_hooks_that_came_after_it(tmp_path: Path) -> None:
+    """The server that has the lease need not be the one that was started with a hook."""
+    world = ReplWorld(tmp_path, source_url=fresh_url(tmp_path))
+    world.source.policies.add_policies([POLICY])
+    assert keep_house(world, 0) == 0
+    world.source.hook_positions.register("hook")
+    assert keep_house(world, 0) == 0
+    assert keep_house(world, 6.1) == 1
+    world.close()
+
+
 def test_a_policy_that_is_paused_or_gone_is_not_late(world: ReplWorld) -> None:
     store = world.source.policies
     store.add_policies([POLICY])
