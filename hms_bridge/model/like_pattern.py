@@ -78,7 +78,8 @@ def _pattern(
     pieces: list[list[str | None]] = [[]]
     for token in tokens:
         if token in any_text:
-            pieces.append([])
+            if len(pieces) == 1 or pieces[-1]:  # several in a row are one
+                pieces.append([])
         elif token == any_one:
             pieces[-1].append(None)
         else:
