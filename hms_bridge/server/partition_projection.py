@@ -35,6 +35,8 @@ FIELDS = frozenset({
 PATTERN_LENGTH_MAX = 1000
 """In characters; a key has 256 at most."""
 
+_SHOWN_MAX = 500
+
 _ALWAYS: dict[type[Struct], dict[str, Any]] = {
     hive.Partition: {"createTime": 0, "lastAccessTime": 0, "writeId": -1},
     hive.StorageDescriptor: {"compressed": False, "numBuckets": 0},
@@ -71,11 +73,13 @@ def projection_of(spec: Struct | None) -> Projection:
     """What was asked for. Raises MetaError for an unknown field, or a pattern that is none."""
     if spec is None:
         return Projection(None, None, None)
-    wanted = spec.fieldList or ()
+    wanted = tuple(dict.fromkeys(spec.fieldList or ()))  # a client may name one a million times
     fields = {name: _fields_of(name) for name in wanted}
     unknown = [name for name in wanted if not fields[name]]
     if unknown:
-        raise MetaError(f"Invalid partition fields in the projection spec[{', '.join(unknown)}]")
+        text = ", ".join(unknown)
+        shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+        raise MetaError(f"Invalid partition fields in the projection spec[{shown}]")
     return Projection(
         frozenset().union(*fields.values()) if wanted else None,
         _like(spec.includeParamKeyPattern),
