@@ -49,7 +49,15 @@ _GIVEN_BACK_AT = "hms_bridge_given_back_at"
 _TRUSTED_SECONDS = 0.5
 """How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
 that is not fails its first statement, and the verb is tried again with another."""
-_NO_COMPILER = b"SELECT set_config(name, 'off', false) FROM pg_settings WHERE name = 'jit'"
+IDLE_SECONDS_MAX = 300
+"""How long a transaction may do nothing before the server undoes it. A process that stands still,
+or whose host has gone without a word, would keep its rows otherwise, among them those that all who
+write need: for hours, and for ever while the host is only held up."""
+_POSTGRESQL_SETTINGS = """
+    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE '{idle_seconds}s' END, false)
+    FROM pg_settings
+    WHERE name = 'jit' OR name = 'idle_in_transaction_session_timeout' AND setting = '0'
+"""
 # A deferred transaction that turns to writing fails at once, busy_timeout or not. Not sent by a
 # listener: while one is there, SQLAlchemy looks for more of them at each statement, which takes as
 # long as a short one.
@@ -57,7 +65,12 @@ _SQLITE_WRITES, _SQLITE_READS = "BEGIN IMMEDIATE", "BEGIN"
 _MYSQL_OF_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 """Of the next transaction only. A level of the session would be set and set back in messages of
 SQLAlchemy's whose failures it does not translate, and which leak a place of its pool."""
-_MYSQL_MODE = "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'"
+_MYSQL_SETTINGS = """
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'
+    /*M!100300 , SESSION idle_transaction_timeout =
+    IF(@@idle_transaction_timeout = 0, {idle_seconds}, @@idle_transaction_timeout) */
+"""
+"""What stands in the comment is MariaDB's; MySQL has no such limit."""
 
 
 class Database:
@@ -209,7 +222,9 @@ def open_database(
         }
     if parsed.get_backend_name() in ("mysql", "mariadb"):
         # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
-        options["connect_args"] = {"init_command": _MYSQL_MODE}
+        options["connect_args"] = {
+            "init_command": _MYSQL_SETTINGS.format(idle_seconds=IDLE_SECONDS_MAX)
+        }
     try:
         engine = create_engine(parsed, **options)
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
@@ -335,7 +350,8 @@ def _pipeline(engine: Engine) -> None:
         # Before it has statistics, PostgreSQL takes a verb's few rows for millions, and compiles
         # the statement for half a second, each time it runs. Not as an option of the connection:
         # poolers refuse those. Servers before 11 do not know the setting.
-        connection.pgconn.exec_(_NO_COMPILER)
+        settings = _POSTGRESQL_SETTINGS.format(idle_seconds=IDLE_SECONDS_MAX)
+        connection.pgconn.exec_(settings.encode())
         return connection
 
     @event.listens_for(engine, "handle_error")

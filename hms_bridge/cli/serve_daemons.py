@@ -96,8 +96,13 @@ def housekeeper(store: LocalStore, stack: ExitStack) -> Callable[[], None]:
     stack.callback(_give_back, lease)
 
     def keep_house() -> None:
-        if lease.keep():
+        if not lease.keep():
+            return
+        try:
             store.metastore.run_housekeeping()
+        except Exception:
+            _give_back(lease)  # what fails here may be done by another one
+            raise
 
     return keep_house
 

@@ -30,12 +30,14 @@ def next_watch(
     when it goes on. It is late where ``late_at_ms`` becomes now.
 
     One that was never seen before is waited for from now on: how long it was at work, nobody knows.
+    So is one that was seen in the future, by a clock that was set back since; nor is a success
+    believed that is yet to come. Else nobody would hear of it until that time has come.
     """
     if is_paused:
         return None
-    if watch is None:
+    if watch is None or watch.since_ms > now_ms:
         return Watch(since_ms=now_ms)
-    if last_success_ms is not None and last_success_ms > watch.since_ms:
+    if last_success_ms is not None and watch.since_ms < last_success_ms <= now_ms:
         watch = Watch(since_ms=last_success_ms)
     if watch.late_at_ms is None and now_ms - watch.since_ms > late_ms:
         return Watch(since_ms=watch.since_ms, late_at_ms=now_ms)

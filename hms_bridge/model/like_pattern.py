@@ -43,6 +43,15 @@ def sql_pattern(text: str) -> LikePattern:
     return _pattern(re.findall(r"\\[%_]|%|_|.", text, re.DOTALL), any_text="%", any_one="_")
 
 
+def escaped_pattern(text: str) -> LikePattern | None:
+    """SQL's with an escape: a backslash before any character takes its meaning away. None for one
+    that ends with a backslash before nothing."""
+    tokens = re.findall(r"\\.|%|_|.", text, re.DOTALL)
+    if tokens and tokens[-1] == "\\":
+        return None
+    return _pattern(tokens, any_text="%", any_one="_")
+
+
 def filter_pattern(text: str) -> LikePattern:
     """Of a partition filter: SQL's, and ``.*`` any text, which Hive's clients also send."""
     return _pattern(re.findall(r"\.\*|%|_|.", text, re.DOTALL), any_text=("%", ".*"), any_one="_")
@@ -69,7 +78,8 @@ def _pattern(
     pieces: list[list[str | None]] = [[]]
     for token in tokens:
         if token in any_text:
-            pieces.append([])
+            if len(pieces) == 1 or pieces[-1]:  # several in a row are one
+                pieces.append([])
         elif token == any_one:
             pieces[-1].append(None)
         else:

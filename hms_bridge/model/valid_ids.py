@@ -264,7 +264,10 @@ def _numbers(text: str, parts: Sequence[str]) -> dict[str, Any]:
 
 def _several(text: str, part: str) -> tuple[int, ...]:
     try:
-        return tuple(map(int, filter(str.strip, part.split(","))))
+        ids = tuple(map(int, filter(str.strip, part.split(","))))
+        if ids and not -MAX_ID <= min(ids) <= max(ids) <= MAX_ID:
+            raise ValueError("no database holds such a number")
+        return ids
     except ValueError as error:
         # It may have a hundred thousand ids.
         shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"

@@ -6,13 +6,13 @@ Hive: PartitionProjectionEvaluator, MetaStoreServerUtils.getPartitionspecsGroupe
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table
+from hms_bridge.model.like_pattern import LikePattern, escaped_pattern
 from hms_bridge.wire.structs import Struct, hive
 
 _STORAGE = (
@@ -32,6 +32,11 @@ FIELDS = frozenset({
 })  # fmt: skip
 """All that Hive knows; a beginning of one stands for all that begin so (``sd``)."""
 
+PATTERN_LENGTH_MAX = 1000
+"""In characters; a key has 256 at most."""
+
+_SHOWN_MAX = 500
+
 _ALWAYS: dict[type[Struct], dict[str, Any]] = {
     hive.Partition: {"createTime": 0, "lastAccessTime": 0, "writeId": -1},
     hive.StorageDescriptor: {"compressed": False, "numBuckets": 0},
@@ -46,8 +51,8 @@ class Projection:
     and not like ``exclude``, where they are given."""
 
     fields: frozenset[str] | None
-    include: re.Pattern[str] | None
-    exclude: re.Pattern[str] | None
+    include: LikePattern | None
+    exclude: LikePattern | None
 
     def applied(self, partition: Struct) -> Struct:
         """A struct with these fields alone."""
@@ -59,8 +64,8 @@ class Projection:
         return {
             key: value
             for key, value in parameters.items()
-            if (self.include is None or self.include.fullmatch(key))
-            and not (self.exclude is not None and self.exclude.fullmatch(key))
+            if (self.include is None or self.include.matches(key))
+            and not (self.exclude is not None and self.exclude.matches(key))
         }
 
 
@@ -68,11 +73,13 @@ def projection_of(spec: Struct | None) -> Projection:
     """What was asked for. Raises MetaError for an unknown field, or a pattern that is none."""
     if spec is None:
         return Projection(None, None, None)
-    wanted = spec.fieldList or ()
+    wanted = tuple(dict.fromkeys(spec.fieldList or ()))  # a client may name one a million times
     fields = {name: _fields_of(name) for name in wanted}
     unknown = [name for name in wanted if not fields[name]]
     if unknown:
-        raise MetaError(f"Invalid partition fields in the projection spec[{', '.join(unknown)}]")
+        text = ", ".join(unknown)
+        shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+        raise MetaError(f"Invalid partition fields in the projection spec[{shown}]")
     return Projection(
         frozenset().union(*fields.values()) if wanted else None,
         _like(spec.includeParamKeyPattern),
@@ -128,26 +135,22 @@ def _kept(value: Any, below: Sequence[str]) -> Any:
     return None if is_empty else only
 
 
-def _like(pattern: str | None) -> re.Pattern[str] | None:
-    """SQL's LIKE: ``%`` any text, ``_`` a character, a backslash before what stands for itself."""
+def _like(pattern: str | None) -> LikePattern | None:
+    """None for no pattern. Not an expression that goes back and tries again: ``%a%a%a%b`` would
+    hold up all that the server does for minutes, on one long key."""
     if not pattern:
         return None
-    text, characters = "", iter(pattern)
-    for character in characters:
-        if character == "\\":
-            following = next(characters, None)
-            if following is None:
-                raise MetaError(
-                    f"the pattern {pattern!r} of keys ends with a backslash, which stands before "
-                    "a character that is meant as it is; double it"
-                )
-            text += re.escape(following)
-        else:
-            text += _WILD.get(character, re.escape(character))
-    return re.compile(text, re.DOTALL)
-
-
-_WILD = {"%": ".*", "_": "."}
+    if len(pattern) > PATTERN_LENGTH_MAX:
+        raise MetaError(
+            f"a pattern of keys with {len(pattern)} characters, of {PATTERN_LENGTH_MAX} at most"
+        )
+    like = escaped_pattern(pattern)
+    if like is None:
+        raise MetaError(
+            f"the pattern {pattern!r} of keys ends with a backslash, which stands before "
+            "a character that is meant as it is; double it"
+        )
+    return like
 
 
 def _is_listed(storage: Struct | None, root: str | None) -> bool:

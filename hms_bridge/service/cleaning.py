@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,6 +12,7 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import Work, sql
 from hms_bridge.catalog import databases, target_marks
 from hms_bridge.catalog.places import Owner
+from hms_bridge.errors import DatabaseGoneError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.cleaning_view import CleaningView
 from hms_bridge.model.compaction import (
@@ -138,28 +139,46 @@ class CleaningVerbs(VerbFamily):
         )
 
     def run_housekeeping(self) -> None:
-        """Each step is a transaction of its own; at last, file work that others left undone."""
-        self._repeat(_time_out_txns)
-        self._repeat(housekeeping.time_out_locks, full=housekeeping.ROWS_MAX)
+        """Each step is a transaction of its own; at last, file work that others left undone. One
+        that fails, as a hook refuses what it is given of it, holds up none of the others; the first
+        failure is raised when all have had their turn."""
+        self._transactions.look_for_hooks()
+        failures: list[Exception] = []
+        for step in self._steps():
+            try:
+                step()
+            except DatabaseGoneError:
+                raise
+            except Exception as error:  # one that is for ever would stop all of it for ever
+                failures.append(error)
+        for further in failures[1:]:
+            _LOG.error("a further step of the housekeeping failed: %s", further)
+        if failures:
+            raise failures[0]
+
+    def _steps(self) -> Iterator[Callable[[], object]]:
+        write, most = self._transactions.write, housekeeping.ROWS_MAX
+        yield partial(self._repeat, _time_out_txns)
+        yield partial(self._repeat, housekeeping.time_out_locks, most)
         for step in (
             housekeeping.time_out_rebuild_locks,
             _settle_compactions,
             _give_back_abandoned,
             _revoke_workers,
         ):
-            self._transactions.write(step)
+            yield partial(write, step)
         for portion in (
             housekeeping.forget_write_sets,
             housekeeping.forget_write_ids,
             housekeeping.forget_txns,
         ):
-            self._repeat(portion, full=housekeeping.ROWS_MAX)
-        self._transactions.write(self._history.purge)
-        self._repeat(partial(_purge_events, self._event_sizes))
+            yield partial(self._repeat, portion, most)
+        yield partial(write, self._history.purge)
+        yield partial(self._repeat, partial(_purge_events, self._event_sizes))
         if self._transactions.is_heard:
-            self._repeat(_purge_points)
-            self._transactions.write(tell_late_policies)
-        self._file_work.resume()
+            yield partial(self._repeat, _purge_points)
+            yield partial(write, tell_late_policies)
+        yield self._file_work.resume
 
     def _repeat(self, step: Callable[[UnitOfWork], int], full: int = 1) -> None:
         """While it finds as many as it takes at once."""

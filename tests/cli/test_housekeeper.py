@@ -13,9 +13,12 @@ from sqlalchemy import text, update
 
 from changemanager.manifest import LEASE_MS
 from hms_bridge.backend.schema.archive_tables import HMSB_LEASE
+from hms_bridge.backend.work import Work
 from hms_bridge.cli.serve_daemons import HOUSEKEEPING_LEASE, housekeeper
 from hms_bridge.config.settings import TxnSettings
 from hms_bridge.connect import open_local
+from hms_bridge.errors import MetaError
+from hms_bridge.txn import housekeeping
 from tests.support.databases import SERVER_URL
 from tests.support.world import World
 
@@ -31,7 +34,7 @@ class Server:
         store = open_local(world.url, world.settings, world.clock)
         stack.callback(store.metastore.close)
         self._running = stack.enter_context(ExitStack())
-        self._keep_house = housekeeper(store, self._running)
+        self.keep_house = housekeeper(store, self._running)
 
     def keeps_house(self) -> bool:
         """Whether it does now: a writer that went silent is aborted."""
@@ -39,7 +42,7 @@ class Server:
         txns.housekeep()
         txns.open_one()
         self._world.clock.advance_ms(TIMEOUT_MS + 1)
-        self._keep_house()
+        self.keep_house()
         return not any(txn.state.value == "o" for txn in txns.all().txns)
 
     def stop(self) -> None:
@@ -94,6 +97,24 @@ def test_one_that_was_killed_here_is_followed_at_once(world: World, stack: ExitS
     owner = killed.stdout.strip()
     world.execute(update(HMSB_LEASE).where(is_it).values(OWNER=owner))
     assert second.keeps_house()
+
+
+def test_the_other_one_does_when_it_fails(
+    world: World, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook of its own refuses, or its host does not reach what the other's does."""
+    first, second = Server(world, stack), Server(world, stack)
+    assert first.keeps_house()
+    with monkeypatch.context() as patch:
+        patch.setattr(housekeeping, "time_out_rebuild_locks", _fail)
+        with pytest.raises(MetaError, match="not on this host"):
+            first.keep_house()
+    assert second.keeps_house()
+    assert not first.keeps_house()
+
+
+def _fail(_work: Work) -> int:
+    raise MetaError("not on this host")
 
 
 @pytest.mark.skipif(SERVER_URL is not None, reason="takes a table away")

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_bridge.model.like_pattern import filter_pattern, java_pattern, sql_pattern
+from hms_bridge.model.like_pattern import (
+    escaped_pattern,
+    filter_pattern,
+    java_pattern,
+    sql_pattern,
+)
 
 TEXTS = st.text("ab%._\\", max_size=8)
 
@@ -20,6 +25,17 @@ def test_sql_patterns(pattern: str, text: str) -> None:
     expression = "".join(meanings.get(token, re.escape(token[-1])) for token in tokens)
     expected = re.fullmatch(expression, text, re.DOTALL) is not None
     assert sql_pattern(pattern).matches(text) is expected
+
+
+@given(TEXTS, TEXTS)
+def test_escaped_patterns(pattern: str, text: str) -> None:
+    tokens = re.findall(r"\\.|%|_|.", pattern)
+    meanings = {"%": ".*", "_": "."}
+    expression = "".join(meanings.get(token, re.escape(token[-1])) for token in tokens)
+    like = escaped_pattern(pattern)
+    assert (like is None) is (tokens[-1:] == ["\\"])
+    if like is not None:
+        assert like.matches(text) is (re.fullmatch(expression, text, re.DOTALL) is not None)
 
 
 @given(TEXTS, TEXTS)

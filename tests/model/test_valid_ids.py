@@ -96,7 +96,9 @@ def test_stray_zero_is_no_exception() -> None:
     assert (found.open_ids, found.aborted_ids) == ((5,), ())
 
 
-@pytest.mark.parametrize("text", ["x:1::", "7:8:nine:", "7:8::1;2"])
+@pytest.mark.parametrize(
+    "text", ["x:1::", "7:8:nine:", "7:8::1;2", f"{2**63}:1::", f"5:5:{-(2**63)}:"]
+)
 def test_malformed_text_is_refused(text: str) -> None:
     with pytest.raises(MetaError, match="malformed"):
         ValidTxnList.parse(text)

@@ -14,7 +14,7 @@ from sqlalchemy import update
 from hms_bridge.backend.schema.txn_tables import NEXT_WRITE_ID
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.model.ids import EventId
-from hms_bridge.model.txn import TxnState
+from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState
 from hms_bridge.repl.format.dump_metadata import DumpMetadata, DumpType
 from hms_bridge.repl.format.layout import EventPaths
 from hms_bridge.repl.format.reader import DumpedEvent
@@ -98,6 +98,26 @@ def test_commits_that_wait_are_loaded_where_a_later_one_is_refused(world: ReplWo
     world.load()
     world.assert_same()
     assert [row["id"] for row in world.replica.rows("t")] == [9]
+
+
+@pytest.mark.parametrize("last", ["nothing", "an insert"])
+def test_commits_that_wrote_nothing_count_where_the_next_change_is_written_down(
+    world: ReplWorld, last: str
+) -> None:
+    """As INSERTs of no rows: what is written down after them is not before them, which looked as if
+    somebody else had moved the replica on."""
+    world.replicate()
+    for _ in range(3):
+        txn_id = world.open()
+        world.source.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name="src", table_name="t", txn_ids=(txn_id,))
+        )
+        world.commit(txn_id)
+    if last == "an insert":
+        world.insert("t", (7, "a"))
+    world.create_table("u")
+    world.replicate()
+    world.assert_same()
 
 
 def test_an_abort_waits_for_the_commits_before_it(world: ReplWorld) -> None:

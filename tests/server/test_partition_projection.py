@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import Column, SerDe, Skew, SortColumn, Storage, Table
+from hms_bridge.server.partition_projection import projection_of
 from hms_bridge.wire.structs import Struct, hive
 from tests.conformance import objects
 from tests.support.served_metastore import ServedMetastore, served_metastore
@@ -194,9 +196,37 @@ def test_what_is_no_field_or_pattern_is_refused(served: ServedMetastore) -> None
         with pytest.raises(MetaError, match=r"Invalid partition fields .*spec\[") as refused:
             asked(served, *fields)
         assert fields[-1] in str(refused.value)
+    with pytest.raises(MetaError) as refused:
+        asked(served, *(f"{'x' * 900}{number}" for number in range(1000)))
+    assert len(str(refused.value)) < 1000
     with pytest.raises(MetaError, match="ends with a backslash"):
         asked(served, "values", includeParamKeyPattern="k\\")
     with pytest.raises(NoSuchObjectError):
         served.call("get_partitions_with_specs", request=hive.GetPartitionsRequest(
             dbName="default", tblName="none", filterSpec=hive.GetPartitionsFilterSpec(),
             projectionSpec=hive.GetProjectionsSpec()))  # fmt: skip
+
+
+def test_no_pattern_holds_up_the_server(served: ServedMetastore, tmp_path: Path) -> None:
+    """One that goes back and tries again takes ten seconds on forty characters."""
+    with served_metastore(tmp_path) as other:
+        objects.new_database(other.metastore)
+        _make(other, tmp_path)
+        part = objects.partition("default", "t", "long", parameters={"a" * 40: "x"})
+        other.metastore.add_partitions("default", "t", [part])
+        began = time.process_time()
+        (spec,) = asked(
+            other, "parameters", names=("long",), includeParamKeyPattern="%a" * 8 + "%b"
+        )
+        assert time.process_time() - began < 3
+        (only,) = shared(spec).partitions
+        assert not only.parameters
+    with pytest.raises(MetaError, match="1001 characters, of 1000 at most"):
+        asked(served, "values", includeParamKeyPattern="%" * 1001)
+
+
+def test_a_field_that_is_named_again_and_again_is_looked_for_once() -> None:
+    began = time.process_time()
+    spec = hive.GetProjectionsSpec(fieldList=["s"] * 1_000_000)
+    assert projection_of(spec) == projection_of(hive.GetProjectionsSpec(fieldList=["sd"]))
+    assert time.process_time() - began < 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,14 +13,15 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.notification_tables import HMSB_HOOK_POINT
-from hms_bridge.config.settings import EventSettings, Settings
+from hms_bridge.config.settings import EventSettings, Settings, TxnSettings
 from hms_bridge.errors import BackendError, MetaError
 from hms_bridge.hooks.port import Statements, VetoError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.event import EventType
 from hms_bridge.model.hook import Change, HookEvent, PointType
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.target import Target
+from hms_bridge.model.lock import LockComponent, LockLevel, LockRequest, LockType
+from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
@@ -232,12 +234,15 @@ def test_a_server_without_hooks_does_nothing_for_them(tmp_path: Path) -> None:
     event.listen(Engine, "before_cursor_execute", note)
     try:
         work_of_a_day(metastore)
+        of_work = len(statements)
         metastore.run_housekeeping()
     finally:
         event.remove(Engine, "before_cursor_execute", note)
     metastore.close()
     assert len(statements) > 50
-    assert [text for text in statements if "HOOK" in text] == []
+    assert [text for text in statements[:of_work] if "HOOK" in text] == []
+    (look,) = (text for text in statements if "HOOK" in text)
+    assert look.startswith("SELECT"), "the housekeeping looks for those that came meanwhile"
 
 
 def test_points_are_told_inside_of_their_transaction_too(
@@ -251,3 +256,33 @@ def test_points_are_told_inside_of_their_transaction_too(
     database.close()
     assert point.POINT_TYPE == "START_COMPACTION"
     assert "START_COMPACTION" in types
+
+
+def test_a_hook_that_fails_for_ever_does_not_stop_the_housekeeping(
+    metastore: MetastoreService, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That a transaction times out is not done, as the hook refuses it; all else is."""
+    impatient = Settings(
+        warehouse=str(tmp_path / "warehouse"),
+        txn=TxnSettings(timeout_ms=1),
+        events=EventSettings(
+            transactional_listeners=(f"{HERE}:Audit",),
+            ttl_with_archive_ms=1,
+            ttl_without_archive_ms=1,
+        ),
+    )
+    name = new_database(metastore)
+    txn = open_txn(metastore)
+    scope = Scope(name, "t")
+    component = LockComponent(type=LockType.SHARED_READ, level=LockLevel.TABLE, scope=scope)
+    request = LockRequest(components=(component,), user="u", host="h")
+    metastore.lock(request)
+    monkeypatch.setattr(Audit, "failing", frozenset({"ABORT_TXN"}))
+    housekeeper = open_local_metastore(url, settings=impatient)
+    time.sleep(1.1)  # events have the time in seconds
+    with pytest.raises(MetaError, match="no ink"):
+        housekeeper.run_housekeeping()
+    housekeeper.close()
+    assert [info.id for info in metastore.get_open_txns_info()] == [txn]
+    assert metastore.show_locks() == ()
+    assert events_after(metastore, 0) == ()

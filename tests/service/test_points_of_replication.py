@@ -253,6 +253,27 @@ def test_a_policy_that_is_late_is_told_once_each_time(world: ReplWorld) -> None:
     assert second == first | {"sinceMs": succeeded_ms, "lastSuccessMs": succeeded_ms}
 
 
+def test_who_keeps_house_hears_of_hooks_that_came_after_it(tmp_path: Path) -> None:
+    """The server that has the lease need not be the one that was started with a hook."""
+    world = ReplWorld(tmp_path, source_url=fresh_url(tmp_path))
+    world.source.policies.add_policies([POLICY])
+    assert keep_house(world, 0) == 0
+    world.source.hook_positions.register("hook")
+    assert keep_house(world, 0) == 0
+    assert keep_house(world, 6.1) == 1
+    world.close()
+
+
+def test_a_policy_is_late_also_after_the_clock_was_set_back(world: ReplWorld) -> None:
+    world.source.policies.add_policies([POLICY])
+    world.clock.advance_ms(365 * DAY_MS)
+    succeed(world)
+    assert keep_house(world, 0) == 0
+    world.clock.advance_ms(-365 * DAY_MS)
+    assert keep_house(world, 0) == 0
+    assert keep_house(world, 6.1) == 1
+
+
 def test_a_policy_that_is_paused_or_gone_is_not_late(world: ReplWorld) -> None:
     store = world.source.policies
     store.add_policies([POLICY])
@@ -309,7 +330,11 @@ def test_zero_means_that_no_policy_is_late(world: ReplWorld) -> None:
         (Watch(since_ms=50), 95, Watch(since_ms=95)),
         (Watch(since_ms=50, late_at_ms=70), 60, Watch(since_ms=60, late_at_ms=100)),
         (Watch(since_ms=50, late_at_ms=70), 50, Watch(since_ms=50, late_at_ms=70)),
-        (Watch(since_ms=50), 120, Watch(since_ms=120)),
+        (Watch(since_ms=95), 120, Watch(since_ms=95)),
+        (Watch(since_ms=50), 120, Watch(since_ms=50, late_at_ms=100)),
+        (Watch(since_ms=50), 100, Watch(since_ms=100)),
+        (Watch(since_ms=120), None, Watch(since_ms=100)),
+        (Watch(since_ms=120, late_at_ms=140), 119, Watch(since_ms=100)),
     ],
 )
 def test_when_a_policy_is_late(

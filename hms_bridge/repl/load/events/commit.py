@@ -64,10 +64,12 @@ class PendingCommits:
         self._replica = replica
         self._requests: list[CommitTxnRequest] = []
         self._stands_at: EventId | None = None
+        self._last: EventId | None = None
 
     def add(self, event: DumpedEvent, request: CommitTxnRequest) -> None:
         """The next one."""
         self._requests.append(request)
+        self._last = event.id
         # Without a replay to commit, Hive takes repl.last.id back (CommitTxnFunction).
         if request.write_events:
             self._stands_at = event.id
@@ -83,6 +85,8 @@ class PendingCommits:
             self._replica.metastore.commit_replays(requests)
         if requests and self._stands_at is not None:
             self._replica.stands_at(self._stands_at)
+        if requests and self._last is not None:
+            self._replica.reached(self._last)
 
 
 def commit_txn(context: ReplayContext, event: DumpedEvent) -> None:
