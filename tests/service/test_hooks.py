@@ -16,7 +16,7 @@ from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError
-from hms_bridge.hooks.port import EventHook
+from hms_bridge.hooks.port import EventHook, NotHeardError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.hook import HookEvent
 from hms_bridge.notification.hook_points import as_hook_event
@@ -89,6 +89,26 @@ def test_a_failing_hook_undoes_nothing(tmp_path: Path, caplog: pytest.LogCapture
     metastore.close()
     assert len(recorder.heard) == 1
     assert "no CREATE_DATABASE" in caplog.text
+
+
+class Away(Recorder):
+    """Like a receiver that is not there."""
+
+    def on_event(self, event: HookEvent) -> None:
+        raise NotHeardError("nobody is there")
+
+
+def test_what_is_not_heard_on_purpose_is_a_line_of_the_log_and_comes_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metastore = open_with(tmp_path, Away())
+    new_database(metastore)
+    wait_until(lambda: "in 2 s" in caplog.text)
+    metastore.close()
+    assert "has not heard event 1 (CREATE_DATABASE): nobody is there; it is told again in 1 s" in (
+        caplog.text
+    )
+    assert "Traceback" not in caplog.text
 
 
 class Moody(Recorder):
