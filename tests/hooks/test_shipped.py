@@ -188,6 +188,9 @@ def _hang_up(server: socket.socket) -> None:
     connection, _ = server.accept()
     with connection:
         connection.sendall(b"+OK not the web\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(4096):  # else the end of the connection looks like a broken one
+            pass
 
 
 @pytest.mark.parametrize(
