@@ -118,8 +118,9 @@ def load_hook(name: str, kind: HookKind, settings: Settings) -> Any:
 
 
 def fault_of(error: Exception) -> str:
-    """An error of somebody's code, for who wrote that, with the line that it comes from."""
-    frames = extract_tb(error.__traceback__)
+    """An error of somebody's code, for who wrote that, with the line that it comes from. An
+    error of syntax names its own."""
+    frames = [] if isinstance(error, SyntaxError) else extract_tb(error.__traceback__)
     place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"
 

@@ -34,7 +34,7 @@ class Quiet:
 """
 
 FAULTY = [
-    ("class Hook(:", r": its module cannot be imported: SyntaxError: .*my_faulty\.py"),
+    ("class Hook(:", r": its module cannot be imported: SyntaxError: .*my_faulty\.py, line 1\)$"),
     ("\nHook = nothing", r": its module cannot be imported: NameError: .*my_faulty\.py:2\)"),
     (
         "class Hook:\n    def __init__(self):\n        {}['url']",
