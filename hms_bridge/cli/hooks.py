@@ -155,7 +155,8 @@ def forget(name: str, is_dry_run: bool, metastore_url: str, settings: Settings) 
         lag = _lag_of(positions.lags(), name)
         if lag.is_told:
             raise ConfigError(
-                f"a server tells {name} now: take it out of its settings, and stop it, first"
+                f"a server tells {name} now: take it out of its settings, and stop it, first; "
+                "one that was killed counts as there for some seconds"
             )
         if not is_dry_run:
             positions.forget(name)
@@ -241,8 +242,8 @@ def _kinds(name: str, settings: Settings) -> Sequence[HookKind]:
 
 
 def _tried(name: str, kind: HookKind, settings: Settings, newest: EventId) -> dict[str, object]:
-    from hms_bridge.hooks.loading import HookKind, load_hook
-    from hms_bridge.hooks.port import VetoError
+    from hms_bridge.hooks.loading import HookKind, fault_of, load_hook
+    from hms_bridge.hooks.port import NotHeardError, VetoError
 
     outcome, message = "heard", None
     try:
@@ -256,8 +257,10 @@ def _tried(name: str, kind: HookKind, settings: Settings, newest: EventId) -> di
             outcome = "loaded"
     except VetoError as error:
         outcome, message = "refused", str(error)
+    except NotHeardError as error:
+        outcome, message = "failed", str(error)
     except Exception as error:
-        outcome, message = "failed", f"{type(error).__name__}: {error}"
+        outcome, message = "failed", fault_of(error)
     return {"hook": name, "kind": _word(kind), "outcome": outcome, "message": message}
 
 

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 
 from hms_bridge.config.settings import HOOK_COMMAND, Settings
 from hms_bridge.errors import ConfigError
+from hms_bridge.hooks.port import NotHeardError
 from hms_bridge.hooks.told_json import told_json
 from hms_bridge.model.hook import HookEvent
 
 _SHOWN_MAX = 500
 
 
-class CommandError(Exception):
-    """The program ended with another exit code than 0, or did not end in time."""
+class CommandError(NotHeardError):
+    """The program could not be started, did not end in time, or ended with another code than 0."""
 
 
 class Command:
@@ -40,7 +41,7 @@ class Command:
         return cls(words, settings.hooks.timeout_ms / 1000)
 
     def on_event(self, event: HookEvent) -> None:
-        """Run it. Raises CommandError, OSError if it cannot be started."""
+        """Run it. Raises CommandError."""
         names = {"HMS_BRIDGE_EVENT_KEY": event.key, "HMS_BRIDGE_EVENT_TYPE": event.type}
         try:
             done = subprocess.run(
@@ -56,6 +57,13 @@ class Command:
             raise CommandError(
                 f"{self._words[0]} did not end within {self._timeout_seconds:g} s; it was killed"
             ) from error
+        except OSError as error:
+            raise CommandError(
+                f"{self._words[0]} cannot be run: {error.strerror or error}; "
+                f"see {HOOK_COMMAND.name}"
+            ) from error
         if done.returncode != 0:
             said = done.stderr.decode(errors="replace").strip()[-_SHOWN_MAX:]
-            raise CommandError(f"{self._words[0]} ended with {done.returncode}: {said}")
+            raise CommandError(
+                f"{self._words[0]} ended with {done.returncode}" + (f": {said}" if said else "")
+            )

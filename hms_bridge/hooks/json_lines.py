@@ -7,8 +7,13 @@ from pathlib import Path
 
 from hms_bridge.config.settings import JSON_LINES_FILE, Settings
 from hms_bridge.errors import ConfigError
+from hms_bridge.hooks.port import NotHeardError
 from hms_bridge.hooks.told_json import told_json
 from hms_bridge.model.hook import HookEvent
+
+
+class JsonLinesError(NotHeardError):
+    """The file cannot be written."""
 
 
 class JsonLines:
@@ -26,8 +31,17 @@ class JsonLines:
         return cls(Path(settings.hooks.json_lines_file))
 
     def on_event(self, event: HookEvent) -> None:
-        """Append it. The file is opened each time, so that it may be moved away (logrotate)."""
-        line = told_json(event).encode() + b"\n"
+        """Append it. The file is opened each time, so that it may be moved away (logrotate).
+        Raises JsonLinesError."""
+        try:
+            self._append(told_json(event).encode() + b"\n")
+        except OSError as error:
+            raise JsonLinesError(
+                f"{self._path} cannot be written: {error.strerror or error}; "
+                f"see {JSON_LINES_FILE.name}"
+            ) from error
+
+    def _append(self, line: bytes) -> None:
         with self._path.open("a+b") as file:
             if file.tell() and not _ends_with_line(file.fileno(), file.tell()):
                 line = b"\n" + line

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
 from importlib.metadata import entry_points
+from traceback import extract_tb
 from typing import Any
 
 from hms_bridge.config.settings import Settings
@@ -102,9 +103,29 @@ def load_hook(name: str, kind: HookKind, settings: Settings) -> Any:
     installed package. What has ``with_settings`` is made by it; another class, or a function
     without arguments, is called.
 
-    Raises ConfigError for what cannot be imported, or has not the method of its kind.
+    Raises ConfigError for what cannot be imported or made, or has not the method of its kind.
     """
     loaded = _find(name)
+    try:
+        hook = _made(loaded, kind, settings)
+    except ConfigError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"event hook '{name}' cannot be made: {fault_of(error)}") from error
+    if not callable(getattr(hook, kind.value, None)):
+        raise ConfigError(f"event hook '{name}': it has no method {kind.value}, which is called")
+    return hook
+
+
+def fault_of(error: Exception) -> str:
+    """An error of somebody's code, for who wrote that, with the line that it comes from. An
+    error of syntax names its own."""
+    frames = [] if isinstance(error, SyntaxError) else extract_tb(error.__traceback__)
+    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"
+
+
+def _made(loaded: Any, kind: HookKind, settings: Settings) -> Any:
     hook = loaded
     if hasattr(loaded, "with_settings"):
         hook = loaded.with_settings(settings)
@@ -112,8 +133,6 @@ def load_hook(name: str, kind: HookKind, settings: Settings) -> Any:
         hook = loaded()
     if isinstance(hook, type):
         hook = hook()
-    if not callable(getattr(hook, kind.value, None)):
-        raise ConfigError(f"event hook '{name}': it has no method {kind.value}, which is called")
     return hook
 
 
@@ -131,9 +150,19 @@ def _find(name: str) -> Any:
             f"event hook '{name}': write it as module:attribute, or take one of {known}"
         )
     try:
-        return getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        module = importlib.import_module(module_name)
+    except (ModuleNotFoundError, TypeError, ValueError) as error:
         raise ConfigError(
             f"event hook '{name}': {error}; is it on the Python path? A class of Java's can only "
             "run in Hive's metastore: name a hook in Python instead, or none"
         ) from error
+    except Exception as error:
+        raise ConfigError(
+            f"event hook '{name}': its module cannot be imported: {fault_of(error)}"
+        ) from error
+    if not hasattr(module, attribute):
+        raise ConfigError(
+            f"event hook '{name}': {module_name} has no '{attribute}'; it was read from "
+            f"{getattr(module, '__file__', None) or 'no file'}"
+        )
+    return getattr(module, attribute)

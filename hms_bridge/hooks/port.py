@@ -15,6 +15,11 @@ class VetoError(Exception):
     """What a hook raises to refuse a change; its text is for who asked for the change."""
 
 
+class NotHeardError(Exception):
+    """What a hook raises to hear of the same event again, later; its text, which is for who runs
+    the server, goes into the log, without a traceback."""
+
+
 class PreHook(Protocol):
     """Asked before a change is committed (Hive: MetaStorePreEventListener)."""
 

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from urllib.parse import urlsplit
 
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import WEBHOOK_SECRET, WEBHOOK_URL, Settings
 from hms_bridge.errors import ConfigError
+from hms_bridge.hooks.port import NotHeardError
 from hms_bridge.hooks.told_json import told_json
 from hms_bridge.model.hook import HookEvent
 
@@ -24,8 +25,8 @@ SECRET_LENGTH_MIN = 16
 _SHOWN_MAX = 500
 
 
-class WebhookError(Exception):
-    """The receiver answered with something else than 2xx."""
+class WebhookError(NotHeardError):
+    """The receiver could not be asked, or answered with something else than 2xx."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +61,11 @@ class Receiver:
             port=port or (443 if is_encrypted else 80),
             target=(parts.path or "/") + query,
         )
+
+    @property
+    def address(self) -> str:
+        """For people; without the path, which may be a secret of the receiver's."""
+        return f"{'https' if self.is_encrypted else 'http'}://{self.host}:{self.port}"
 
     def connection(self, timeout_seconds: float) -> HTTPConnection:
         """Not connected yet. A certificate is checked against those that this machine trusts."""
@@ -111,7 +117,7 @@ class Webhook:
         )
 
     def on_event(self, event: HookEvent) -> None:
-        """Post it. Raises WebhookError, OSError, HTTPException."""
+        """Post it. Raises WebhookError."""
         body = told_json(event).encode()
         time_seconds = self._now_ms() // 1000
         headers = {
@@ -121,12 +127,21 @@ class Webhook:
             "X-Hms-Bridge-Time": str(time_seconds),
             "X-Hms-Bridge-Signature": signature(self._secret, time_seconds, body),
         }
+        try:
+            self._post(body, headers)
+        except (OSError, HTTPException) as error:
+            raise WebhookError(
+                f"{self._receiver.address} did not take it: {error or type(error).__name__}; "
+                f"see that a receiver answers there ({WEBHOOK_URL.name})"
+            ) from error
+
+    def _post(self, body: bytes, headers: Mapping[str, str]) -> None:
         with closing(self._receiver.connection(self._timeout_seconds)) as connection:
-            connection.request("POST", self._receiver.target, body, headers)
+            connection.request("POST", self._receiver.target, body, dict(headers))
             answer = connection.getresponse()
             if not 200 <= answer.status < 300:
-                said = answer.read(_SHOWN_MAX).decode(errors="replace")
+                said = answer.read(_SHOWN_MAX).decode(errors="replace").strip()
                 raise WebhookError(
-                    f"{self._receiver.host}:{self._receiver.port} answered {answer.status} "
-                    f"{answer.reason}: {said}"
+                    f"{self._receiver.address} answered {answer.status} {answer.reason}"
+                    + (f": {said}" if said else "")
                 )

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from hms_bridge.errors import HmsBridgeError
-from hms_bridge.hooks.port import EventHook, HookPositions
+from hms_bridge.hooks.port import EventHook, HookPositions, NotHeardError
 from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.hook import HookEvent, HookPosition, after, just_before
 
@@ -138,10 +138,13 @@ class HookTeller:
             if self._is_left:
                 return
             if self._failures:
-                self._stopping.wait(min(2.0 ** (self._failures - 1), RETRY_SECONDS_MAX))
+                self._stopping.wait(self._pause_seconds())
             else:
                 self._news.wait(POLL_SECONDS)
         self._release()
+
+    def _pause_seconds(self) -> float:
+        return min(2.0 ** min(self._failures - 1, 30), RETRY_SECONDS_MAX)
 
     def _release(self) -> None:
         try:
@@ -188,6 +191,18 @@ class HookTeller:
     def _is_heard(self, event: HookEvent) -> bool:
         try:
             self._hook.on_event(event)
+        except NotHeardError as error:
+            self._failures += 1
+            _LOG.error(
+                "event hook %s has not heard event %s (%s): %s; it is told again in %g s, and no "
+                "other event before that",
+                self._name,
+                event.key,
+                event.type,
+                error,
+                self._pause_seconds(),
+            )
+            return False
         except BaseException:
             self._failures += 1
             _LOG.exception(

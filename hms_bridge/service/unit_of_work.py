@@ -28,6 +28,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import MetastoreError
 from hms_bridge.hooks.inside import InnerHooks
+from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.event import EventType, NotificationEvent
 from hms_bridge.model.hook import Change, HookEvent, PointDraft
 from hms_bridge.notification import hook_points
@@ -448,6 +449,7 @@ def _log_drop(event: NotificationEvent) -> None:
         _LOG,
         deed,
         event=event.id,
+        catalog=None if event.catalog_name == DEFAULT_CATALOG else event.catalog_name,
         database=event.database_name,
         table=event.table_name,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,6 +32,15 @@ class Quiet:
     def on_event(self, event):
         assert event.type == "TEST" or event.id
 """
+
+FAULTY = [
+    ("class Hook(:", r": its module cannot be imported: SyntaxError: .*my_faulty\.py, line 1\)$"),
+    ("\nHook = nothing", r": its module cannot be imported: NameError: .*my_faulty\.py:2\)"),
+    (
+        "class Hook:\n    def __init__(self):\n        {}['url']",
+        r" cannot be made: KeyError: 'url' \(.*my_faulty\.py:3\)",
+    ),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +103,21 @@ def test_list_tells_which_hook_no_server_could_start_with(program: Program) -> N
     assert problems == ["event hook 'my_hooks.Guard': it has no method on_event, which is called"]
 
 
+@pytest.mark.parametrize(("code", "problem"), FAULTY)
+def test_a_faulty_hook_is_named_and_the_others_are_listed(
+    program: Program, code: str, problem: str
+) -> None:
+    (program.folder / "my_faulty.py").write_text(code)
+    sys.modules.pop("my_faulty", None)
+    named = with_hooks(program, **{"hive.metastore.event.listeners": "json-lines,my_faulty.Hook"})
+    answer = named.run("hooks", "list", "--format", "json")
+    assert "no server can start with my_hooks" not in answer.err
+    assert "no server can start with my_faulty.Hook" in answer.err
+    found = {row["hook"]: row["problem"] for row in answer.json}
+    assert found["json-lines"] is None
+    assert re.search(f"event hook 'my_faulty.Hook'{problem}", found["my_faulty.Hook"])
+
+
 def test_test_calls_a_hook_and_changes_nothing(program: Program) -> None:
     named = with_hooks(program)
     answer = named.ok("hooks", "test", "json-lines", "--format", "json")
@@ -104,7 +130,7 @@ def test_test_calls_a_hook_and_changes_nothing(program: Program) -> None:
     failed = named.run("hooks", "test", "my_hooks.Guard", "--format", "json")
     assert failed.exit_code == 1
     assert failed.json[0]["outcome"] == "failed"
-    assert "KeyError: 'as always'" in failed.json[0]["message"]
+    assert re.fullmatch(r"KeyError: 'as always' \(.*/my_hooks\.py:\d+\)", failed.json[0]["message"])
     assert named.ok("hooks", "test", "my_hooks.Audit", "--format", "json").json[0]["outcome"] == (
         "loaded"
     )
@@ -113,7 +139,7 @@ def test_test_calls_a_hook_and_changes_nothing(program: Program) -> None:
     )
     nothing = program.run("hooks", "test", "my_hooks.Nothing")
     assert nothing.exit_code == 1
-    assert "is it on the Python path?" in nothing.err
+    assert "my_hooks has no 'Nothing'; it was read from /" in nothing.err
 
 
 def test_replay_tells_a_hook_again_and_never_moves_it_on(program: Program) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from hms_bridge.config.reading import settings_from
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.hooks.command import CommandError
+from hms_bridge.hooks.json_lines import JsonLinesError
 from hms_bridge.hooks.loading import SHIPPED, HookKind, load_hook
 from hms_bridge.hooks.webhook import WebhookError, signature
 from hms_bridge.model.hook import HookEvent
@@ -65,7 +67,8 @@ def test_json_lines_come_one_after_the_other_also_after_half_a_line(tmp_path: Pa
 
 
 def test_a_line_that_cannot_be_written_is_not_heard(tmp_path: Path) -> None:
-    with pytest.raises(OSError):
+    why = r"/no/events cannot be written: No such .*hooks\.json\.lines\.file"
+    with pytest.raises(JsonLinesError, match=why):
         hook("json-lines", json_lines_file=str(tmp_path / "no" / "events")).on_event(EVENT)
 
 
@@ -86,7 +89,9 @@ def test_a_command_that_fails_or_hangs_has_not_heard() -> None:
         hook("command", command="sh -c 'echo no disk >&2; exit 3'").on_event(EVENT)
     with pytest.raises(CommandError, match="did not end within 0.2 s; it was killed"):
         hook("command", command="sleep 60", timeout="200ms").on_event(EVENT)
-    with pytest.raises(OSError):
+    with pytest.raises(CommandError, match=r"^sh ended with 4$"):
+        hook("command", command="sh -c 'exit 4'").on_event(EVENT)
+    with pytest.raises(CommandError, match=r"/no/such/program cannot be run: No .*hooks\.command"):
         hook("command", command="/no/such/program").on_event(EVENT)
     with pytest.raises(ConfigError, match="look at its quotes"):
         hook("command", command="sh 'x")
@@ -164,8 +169,28 @@ def test_a_webhook_follows_nobody_and_other_answers_are_failures(
 def test_a_receiver_that_is_not_there_has_not_heard() -> None:
     with receiver(200) as (url, _):
         pass
-    with pytest.raises(OSError):
-        hook("webhook", webhook_url=url, webhook_secret=SECRET).on_event(EVENT)
+    why = rf"^{url} did not take it: .*refused; .*hms\.bridge\.hooks\.webhook\.url"
+    with pytest.raises(WebhookError, match=why):
+        hook("webhook", webhook_url=f"{url}/a-secret", webhook_secret=SECRET).on_event(EVENT)
+
+
+def test_a_receiver_that_speaks_no_http_has_not_heard() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answered = threading.Thread(target=_hang_up, args=(server,))
+        answered.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(WebhookError, match=f"^{url} did not take it: "):
+            hook("webhook", webhook_url=url, webhook_secret=SECRET).on_event(EVENT)
+        answered.join()
+
+
+def _hang_up(server: socket.socket) -> None:
+    connection, _ = server.accept()
+    with connection:
+        connection.sendall(b"+OK not the web\r\n")
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(4096):  # else the end of the connection looks like a broken one
+            pass
 
 
 @pytest.mark.parametrize(

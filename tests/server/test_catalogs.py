@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,17 @@ def test_the_default_database_of_another_catalog_may_go(served: ServedMetastore)
     assert served.metastore.get_databases(catalog="other") == ()
     with pytest.raises(MetaError, match="Can not drop default database"):
         served.call("drop_database", name="default", deleteData=False, cascade=False)
+
+
+def test_the_log_says_of_which_catalog_the_database_was_that_went(
+    served: ServedMetastore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    served.metastore.create_database(Database(name="plain"))
+    _drop(served, "other")
+    served.metastore.drop_database("plain")
+    told = [vars(record) for record in caplog.records]
+    gone = [one["facts"] for one in told if one.get("deed") == "database dropped"]
+    assert [(facts.get("catalog"), facts["database"]) for facts in gone] == [
+        ("other", "default"), (None, "plain"),
+    ]  # fmt: skip

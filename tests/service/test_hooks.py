@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError
-from hms_bridge.hooks.port import EventHook
+from hms_bridge.hooks.port import EventHook, NotHeardError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.hook import HookEvent
 from hms_bridge.notification.hook_points import as_hook_event
@@ -91,6 +92,26 @@ def test_a_failing_hook_undoes_nothing(tmp_path: Path, caplog: pytest.LogCapture
     assert "no CREATE_DATABASE" in caplog.text
 
 
+class Away(Recorder):
+    """Like a receiver that is not there."""
+
+    def on_event(self, event: HookEvent) -> None:
+        raise NotHeardError("nobody is there")
+
+
+def test_what_is_not_heard_on_purpose_is_a_line_of_the_log_and_comes_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    metastore = open_with(tmp_path, Away())
+    new_database(metastore)
+    wait_until(lambda: "in 2 s" in caplog.text)
+    metastore.close()
+    assert "has not heard event 1 (CREATE_DATABASE): nobody is there; it is told again in 1 s" in (
+        caplog.text
+    )
+    assert "Traceback" not in caplog.text
+
+
 class Moody(Recorder):
     """Fails as often as it was told to, then hears."""
 
@@ -117,6 +138,19 @@ def test_what_a_hook_failed_on_is_told_again_before_anything_else(tmp_path: Path
     metastore.close()
     assert tuple(moody.heard) == stored
     assert moody.tried == [1, 1, 1, 2]
+
+
+def test_a_hook_that_fails_for_days_is_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A pause that doubles each time is more than a float after a thousand of them."""
+    monkeypatch.setattr("hms_bridge.service.hooks.RETRY_SECONDS_MAX", 0.0)
+    caplog.set_level(logging.CRITICAL)
+    moody = Moody(failures=1100)
+    metastore = open_with(tmp_path, moody)
+    new_database(metastore)
+    wait_until(lambda: bool(moody.heard))
+    metastore.close()
 
 
 def test_a_hook_that_was_down_goes_on_where_it_stopped(tmp_path: Path) -> None:

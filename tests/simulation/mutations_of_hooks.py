@@ -178,6 +178,14 @@ OF_HOOKS = (
         test=f"{_SHIPPED}test_json_lines_come_one_after_the_other_also_after_half_a_line",
     ),
     Mutation(
+        name="what a hook says it could not hear counts as heard",
+        file="hms_bridge/service/hooks.py",
+        old="                self._pause_seconds(),\n            )\n            return False\n",
+        new="                self._pause_seconds(),\n            )\n            return True\n",
+        test="tests/service/test_hooks.py::"
+        "test_what_is_not_heard_on_purpose_is_a_line_of_the_log_and_comes_again",
+    ),
+    Mutation(
         name="a redirection counts as heard",
         file="hms_bridge/hooks/webhook.py",
         old="            if not 200 <= answer.status < 300:\n",
