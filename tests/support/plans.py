@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from hms_bridge.backend.schema.catalog_tables import Flag
 _EXPLAINED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 _LIMIT = re.compile(r"\bLIMIT\b")
 _OF_ANY_VALUE = re.compile(r"^[^=<>]*IS NOT NULL\)$")
+_NUMBERS = itertools.count()
 _FIRST, _COUNT = 1_000_000, 1000
 
 
@@ -132,7 +134,9 @@ def _value(column: Column[Any], number: int) -> Any:
 
 def _rows(connection: Connection, prefix: str, heard: Heard) -> Sequence[Mapping[str, Any]]:
     options = {"no_parameters": heard.parameters is None}
-    asked = connection.exec_driver_sql(f"{prefix} {heard.sql}", heard.parameters, options)
+    # Never the same text: SQLite does not look whether what it explained before has changed.
+    sql = f"{prefix} /* {next(_NUMBERS)} */ {heard.sql}"
+    asked = connection.exec_driver_sql(sql, heard.parameters, options)
     return [dict(row) for row in asked.mappings()]
 
 
