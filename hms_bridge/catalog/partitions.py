@@ -19,14 +19,13 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    insert,
     select,
     update,
 )
 
-from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.dialect import is_postgresql
-from hms_bridge.backend.fixed_sql import FixedSql
+from hms_bridge.backend.fixed_sql import FixedSql, put_rows
 from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEY_VALS,
@@ -331,8 +330,9 @@ def insert_partitions(
     )
     first = next_sequence_values(connection, PARTITION_SEQUENCE, len(partitions))
     numbered = list(enumerate(partitions, first))
-    connection.execute(
-        insert(PARTITIONS),
+    put_rows(
+        connection,
+        PARTITIONS,
         [
             {
                 "PART_ID": key,
@@ -369,7 +369,7 @@ def _insert_values(connection: Connection, numbered: Sequence[tuple[int, Partiti
         for key, partition in numbered
         for place, value in enumerate(partition.values)
     ]
-    insert_rows(connection, PARTITION_KEY_VALS, rows)
+    put_rows(connection, PARTITION_KEY_VALS, rows)
 
 
 def update_partitions(
