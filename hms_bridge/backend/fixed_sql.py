@@ -269,6 +269,29 @@ class FixedInsert:
         return fixed
 
 
+def put_rows(connection: Connection, table: Table, rows: list[dict[str, Any]]) -> None:
+    """Insert rows with the same columns, if there are any: several as PostgreSQL takes them in one
+    statement, which is less work for both; in Core elsewhere, and where it is a single row."""
+    if len(rows) > 1 and is_postgresql(connection) and _is_text(rows):
+        _rows_into(table).put(connection, rows)
+    elif rows:
+        connection.execute(insert(table), rows)
+
+
+def _is_text(rows: list[dict[str, Any]]) -> bool:
+    """Whether all texts are such. The driver says of which one it is not; JSON hides it."""
+    try:
+        json.dumps(rows, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@cache
+def _rows_into(table: Table) -> FixedInsert:
+    return FixedInsert(table)
+
+
 def json_rows(
     parameter: str, table: Table, names: Sequence[str], *more: ColumnClause[Any]
 ) -> TableValuedAlias:

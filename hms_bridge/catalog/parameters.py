@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, Table, select, update
 
-from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.batches import batches
 from hms_bridge.backend.dialect import insert_or_update
+from hms_bridge.backend.fixed_sql import put_rows
 from hms_bridge.backend.schema.catalog_tables import (
     DATABASE_PARAMS,
     DBS,
@@ -35,7 +36,7 @@ def insert_parameters(
         for key, parameters in given
         for name, value in parameters.items()
     ]
-    insert_rows(connection, table, rows)
+    put_rows(connection, table, rows)
 
 
 def set_repl_last_id(connection: Connection, last: ReplLastId) -> None:

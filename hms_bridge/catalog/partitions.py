@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import product, takewhile
 from math import prod
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     ScalarSelect,
     Select,
@@ -18,12 +19,13 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    insert,
     select,
     update,
 )
 
-from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.batches import batches
+from hms_bridge.backend.dialect import is_postgresql
+from hms_bridge.backend.fixed_sql import FixedSql, put_rows
 from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEY_VALS,
@@ -57,6 +59,7 @@ from hms_bridge.model.partition_name import partition_name, unescape
 PARTITION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MPartition"
 REQUIRED_VALUES_MAX = 500
 """More are not sent to the database, which takes a bounded number of parameters."""
+_BEHIND_SLASH = chr(ord("/") + 1)
 
 
 _SELECT: Select[Any] = (
@@ -82,6 +85,20 @@ _OF_NAMES = TextKeyedSql(
     lambda is_meant: _NAMED.where(
         PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger), is_meant
     ),
+)
+
+
+def _below(is_from: ColumnElement[bool], is_before: ColumnElement[bool]) -> FixedSql:
+    is_of_table = PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)
+    return FixedSql(_NAMED.where(is_of_table, is_from, is_before))
+
+
+_FROM, _BEFORE = bindparam("first", type_=String), bindparam("behind", type_=String)
+_NAME = PARTITIONS.c.PART_NAME
+_BELOW = _below(_NAME >= _FROM, _NAME < _BEFORE)
+# By bytes, which an index of ours is in the order of; else it is a language's.
+_BELOW_ON_POSTGRESQL = _below(
+    _NAME.op("~>=~", is_comparison=True)(_FROM), _NAME.op("~<~", is_comparison=True)(_BEFORE)
 )
 
 
@@ -214,12 +231,17 @@ def matches(
 def _narrowed(
     connection: Connection, stored: StoredTable, values: Mapping[int, Sequence[str]]
 ) -> Iterable[Sequence[Any]]:
-    """Names and keys of those that have one of these values at each place. With a value at every
-    place they have a name, by which they are found among any number of others."""
-    names = prod(map(len, values.values()))
-    if len(values) == len(stored.table.partition_columns) and names <= REQUIRED_VALUES_MAX:
-        chosen = product(*(values[place] for place in sorted(values)))
-        return _ids_of_names(connection, stored, [name_of(stored.table, v) for v in chosen]).items()
+    """Names and keys of those that have one of these values at each place, and perhaps of others.
+    With a value at every place they have a name, and with values at the first ones a beginning of
+    it, by which they are found among any number of others."""
+    columns = stored.table.partition_columns
+    led = list(takewhile(values.__contains__, range(len(columns))))
+    if led and prod(len(values[place]) for place in led) <= REQUIRED_VALUES_MAX:
+        chosen = product(*(values[place] for place in led))
+        names = [partition_name(columns[: len(led)], v) for v in chosen]
+        if len(led) == len(columns):
+            return _ids_of_names(connection, stored, names).items()
+        return _below_names(connection, stored, names)
     if all(len(texts) == 1 for texts in values.values()):
         given = {f"value_{place}": text for place, (text,) in values.items()}
         return _with_values(tuple(values)).all(connection, table_id=stored.id, **given)
@@ -229,6 +251,20 @@ def _narrowed(
             *(_value_at(place).in_(texts) for place, texts in values.items()),
         )
     )
+
+
+def _below_names(
+    connection: Connection, stored: StoredTable, beginnings: Sequence[str]
+) -> Iterable[Sequence[Any]]:
+    """Those whose names go on after one of these."""
+    below = _BELOW_ON_POSTGRESQL if is_postgresql(connection) else _BELOW
+    answers = [
+        below.read_later(
+            connection, table_id=stored.id, first=f"{name}/", behind=f"{name}{_BEHIND_SLASH}"
+        )
+        for name in beginnings
+    ]
+    return [row for answer in answers for row in answer.rows]
 
 
 @cache
@@ -294,8 +330,9 @@ def insert_partitions(
     )
     first = next_sequence_values(connection, PARTITION_SEQUENCE, len(partitions))
     numbered = list(enumerate(partitions, first))
-    connection.execute(
-        insert(PARTITIONS),
+    put_rows(
+        connection,
+        PARTITIONS,
         [
             {
                 "PART_ID": key,
@@ -332,7 +369,7 @@ def _insert_values(connection: Connection, numbered: Sequence[tuple[int, Partiti
         for key, partition in numbered
         for place, value in enumerate(partition.values)
     ]
-    insert_rows(connection, PARTITION_KEY_VALS, rows)
+    put_rows(connection, PARTITION_KEY_VALS, rows)
 
 
 def update_partitions(

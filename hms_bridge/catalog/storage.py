@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, delete, exists, insert, select, update
 
 from hms_bridge.backend.batches import batches, insert_rows
 from hms_bridge.backend.columns import Columns, Kept
+from hms_bridge.backend.fixed_sql import put_rows
 from hms_bridge.backend.schema import catalog_tables as t
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog.details import Details, Owners
@@ -204,12 +205,14 @@ def insert_storages(
         for place, list_id in enumerate(column_list_ids)
     )
     pairs = list(zip(keys, storages, strict=True))
-    connection.execute(
-        insert(t.SERDES),
+    put_rows(
+        connection,
+        t.SERDES,
         [{"SERDE_ID": key.serde_id, **_serde_values(storage.serde)} for key, storage in pairs],
     )
-    connection.execute(
-        insert(t.SDS),
+    put_rows(
+        connection,
+        t.SDS,
         [
             {
                 "SD_ID": key.storage_id,

@@ -433,7 +433,7 @@ def _listed(
             below.c.TXN_ID < func.coalesce(first_young.scalar_subquery(), MAX_ID)
         )
         is_listed = or_(
-            t.TXN_STATE != TxnState.COMMITTED.value,
+            *(t.TXN_STATE == state.value for state in TxnState if state is not TxnState.COMMITTED),
             t.TXN_ID >= func.coalesce(last_old.scalar_subquery(), 0),
         )
         statement = select(t.TXN_ID, t.TXN_STATE, t.TXN_TYPE, is_young, *details)

@@ -145,6 +145,11 @@ def test_an_index_that_hive_lacks_is_made_on_a_table_in_use(
 ) -> None:
     assert index.table is not None
     assert str(index.name).startswith(OURS), "an upgrade of Hive's may make one of any other name"
+    if database.engine.dialect.name == "mysql" and index.columns[0].foreign_keys:
+        pytest.skip("InnoDB has one for its foreign keys")
+    if index.info.get("dialect", database.engine.dialect.name) != database.engine.dialect.name:
+        assert index.name not in _indices(database, index.table.name), "Hive's own serves as well"
+        return
     columns = [column.name for column in index.columns]
     with database.transaction(write=True) as connection:
         index.drop(connection)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_bridge.errors import BackendError
 from hms_bridge.model.catalog import Column, Partition, SerDe, Skew, SortColumn, Storage, Table
 from tests.conformance import objects
 from tests.support.world import World
@@ -104,3 +105,16 @@ def test_of_a_full_acid_table_only_what_hive_reads(
     assert found.storage == replace(
         wanted, serde=serde, sort_columns=(), parameters={}, skew=Skew()
     )
+
+
+def test_of_many_partitions_the_text_that_is_none_is_named(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.create_table(is_partitioned=True)
+    odd = [
+        objects.partition("db", "t", value, parameters={"k": text})
+        for value, text in (("a", "fine"), ("b", "odd\udc80"))
+    ]
+    with pytest.raises(BackendError, match=r"'odd\\udc80' has bytes that are no UTF-8"):
+        world.metastore.add_partitions("db", "t", odd)
+    assert world.metastore.get_partitions("db", "t") == ()
+    world.close()

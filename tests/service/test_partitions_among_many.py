@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hms_bridge.backend.work import Work
 from hms_bridge.catalog.found_partitions import FoundPartitions
@@ -24,8 +26,13 @@ FILTERS = (
     'day = "d7" and n = "7"',
     'day in ("d7", "d8", "d9") and n in ("7", "8")',
     'n = "7" and day = "d7" and day != "d8"',
+    'day = "d7"',
+    'day in ("d7", "d8", "none") and n > "1"',
     '(day = "d7" and n = "7") or (day = "d9" and n = "9")',
 )
+DAYS = ("a", "A", "a b", "a/", "a/b", "a=", "a0", "a%", "é", "ab", "a-", "a_", "a.", "0", "1", "10")
+"""Some begin like others, and some are written otherwise in names."""
+NUMBERS = ("0", "00", "1", "a", "/")
 
 
 @pytest.fixture
@@ -36,6 +43,13 @@ def world(fast_folder: Path) -> Iterator[World]:
     )
     yield world
     world.close()
+
+
+@pytest.fixture
+def filled(world: World) -> tuple[World, list[tuple[str, str]]]:
+    there = [(day, number) for day in DAYS for number in NUMBERS if (day, number) != ("a", "1")]
+    world.metastore.add_partitions("db", "t", [partition("db", "t", *values) for values in there])
+    return world, there
 
 
 def add(world: World, numbers: range) -> None:
@@ -61,10 +75,26 @@ def test_values_that_names_write_otherwise(world: World, values: tuple[str, str]
     world.metastore.add_partitions("db", "t", [partition("db", "t", *values)])
     assert found(world, f'day = "{values[0]}" and n = "{values[1]}"') == [values]
     assert found(world, f'n = "{values[1]}" and day like ".*"') == [values]
+    assert found(world, f'day = "{values[0]}"') == [values]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_the_beginning_of_a_name_finds_what_a_look_at_all_finds(
+    filled: tuple[World, list[tuple[str, str]]], data: st.DataObject
+) -> None:
+    world, there = filled
+    chosen = data.draw(st.lists(st.sampled_from(DAYS), min_size=1, max_size=3))
+    text = "day in (" + ", ".join(f'"{day}"' for day in chosen) + ")"
+    number = data.draw(st.none() | st.sampled_from(NUMBERS))
+    text += "" if number is None else f' and n >= "{number}"'
+    wanted = {(d, n) for d, n in there if d in chosen and (number is None or n >= number)}
+    assert set(found(world, text)) == wanted
+    assert found(world, text) == found(world, f'({text}) or (day > "~" and n = "none")')
 
 
 @pytest.mark.skipif(SERVER_URL is not None, reason="counts the steps that SQLite takes")
-@pytest.mark.parametrize("text", FILTERS[:3])
+@pytest.mark.parametrize("text", FILTERS[:5])
 def test_what_is_beside_it_costs_nothing(world: World, text: str) -> None:
     def find(work: Work) -> FoundPartitions:
         stored = require_named(work.connection, "db", "t", "hive")

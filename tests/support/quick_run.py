@@ -120,6 +120,7 @@ LONG = frozenset(
         "service/test_histories.py",
         "service/test_hooks.py",
         "service/test_many_at_once.py",
+        "service/test_plans.py::test_each_index_of_ours_is_missed",
         "service/test_shared_writes.py::"
         "test_a_batch_dies_at_any_statement_and_each_verb_is_there_as_a_whole_or_not_at_all",
         "service/test_warehouse_files.py",

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Column, ForeignKey, Index, String, Table
 
-from hms_bridge.backend.schema.metadata import ID, LETTER, UTF8_TEXT, key, table, utf8_words
+from hms_bridge.backend.schema.metadata import ADDED, ID, LETTER, UTF8_TEXT, key, table, utf8_words
 
 _ARCHIVE_NAME = utf8_words(255)
 _DIGEST = String(64)
@@ -161,6 +161,7 @@ HMSB_FILE_TASK = table(
     Column("CLAIMED_BY", _TOKEN),
     Column("ERROR", UTF8_TEXT),
     *_context_columns(),
+    Index("HMSB_FILE_TASK_OF_TABLE", "DB_NAME", "TBL_NAME", "KIND", info=ADDED),
 )
 """A directory that a committed verb left to be deleted (``d``), or one that is being moved
 (``m``) by a verb that has not committed yet."""

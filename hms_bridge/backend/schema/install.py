@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, exists, insert, inspect, literal, select, text, union_all
+from sqlalchemy import Connection, Index, exists, insert, inspect, literal, select, text, union_all
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_bridge.backend.engine import Database
@@ -249,14 +249,24 @@ def _add_indices(connection: Connection) -> None:
             index["name"]: index["column_names"] for index in inspector.get_indexes(table.name)
         }
         for index in added.values():
-            wanted = [column.name for column in index.columns]
-            if not any(names[: len(wanted)] == wanted for names in present.values()):
+            if not _is_served(index, present, connection.dialect.name):
                 index.create(connection)
         for name, names in present.items():
             if (name or "").startswith(OURS) and name not in added:
                 shape = IndexShape(name=str(name), columns=tuple(map(str, names)))
                 for statement in DropIndex(table.name, shape).statements(connection.dialect):
                     connection.execute(text(statement))
+
+
+def _is_served(
+    index: Index, present: Mapping[str | None, Sequence[str | None]], dialect: str
+) -> bool:
+    """Whether one of the indices that are there is this one, or serves as well."""
+    only_in = index.info.get("dialect")
+    if only_in is not None:
+        return index.name in present or only_in != dialect
+    wanted = [column.name for column in index.columns]
+    return any(names[: len(wanted)] == wanted for names in present.values())
 
 
 def _shorten(schema: SchemaInfo) -> str:

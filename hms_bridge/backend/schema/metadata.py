@@ -47,7 +47,8 @@ BINARY = LargeBinary().with_variant(mysql.VARBINARY(2048), "mysql", "mariadb")
 
 ADDED: dict[str, Any] = {"is_added": True}
 """The ``info`` of an index of ours on a table of Hive's; it is made on tables that are in use, too.
-Its name begins with ``HMSB_``, so that no upgrade of Hive's finds it taken."""
+Its name begins with ``HMSB_``, so that no upgrade of Hive's finds it taken. With a ``dialect`` it
+is for that database alone, where none that Hive has serves as well."""
 
 OPTIONS: dict[str, Any] = {
     f"{dialect}_{option}": value
