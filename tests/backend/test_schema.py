@@ -125,12 +125,13 @@ def test_installing_twice_changes_nothing(database: Database) -> None:
 
 
 def _added() -> list[Index]:
-    return [
+    added = [
         index
         for table in TABLES.sorted_tables
         for index in table.indexes
         if index.info.get("is_added")
     ]
+    return sorted(added, key=lambda index: str(index.name))  # those of a table are a set
 
 
 def _indices(database: Database, table: str) -> dict[str | None, list[str | None]]:
