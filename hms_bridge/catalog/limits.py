@@ -17,6 +17,7 @@ from hms_bridge.model.privilege import Grant, ObjectKind, Principal, Role, RoleG
 from hms_bridge.model.report import ReplicationMetric
 from hms_bridge.model.resource_plan import ResourcePlan
 from hms_bridge.model.schedule import QueryProgress, ScheduledQuery
+from hms_bridge.model.shortened import shortened
 from hms_bridge.model.statistics import StatisticsUpdate
 
 CATALOG_NAME_LENGTH_MAX = 256
@@ -317,4 +318,4 @@ def _limit(text: str | None, length_max: int, what: str) -> None:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}…"
+    return shortened(text, 60)

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from hms_bridge.errors import MetaError
 from hms_bridge.model.ids import MAX_ID, NO_TXN, TxnId, WriteId
+from hms_bridge.model.shortened import shortened
 
 IdT = TypeVar("IdT", bound=int)
 
@@ -270,9 +271,8 @@ def _several(text: str, part: str) -> tuple[int, ...]:
         return ids
     except ValueError as error:
         # It may have a hundred thousand ids.
-        shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
         raise MetaError(
-            f"id list {shown!r} is malformed; it should be numbers, as in"
+            f"id list {shortened(text, _SHOWN_MAX)!r} is malformed; it should be numbers, as in"
             " hwm:minOpen:open,open:aborted,aborted"
         ) from error
 

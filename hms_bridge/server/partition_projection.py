@@ -13,6 +13,7 @@ from typing import Any
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.like_pattern import LikePattern, escaped_pattern
+from hms_bridge.model.shortened import shortened
 from hms_bridge.wire.structs import Struct, hive
 
 _STORAGE = (
@@ -77,8 +78,7 @@ def projection_of(spec: Struct | None) -> Projection:
     fields = {name: _fields_of(name) for name in wanted}
     unknown = [name for name in wanted if not fields[name]]
     if unknown:
-        text = ", ".join(unknown)
-        shown = text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
+        shown = shortened(", ".join(unknown), _SHOWN_MAX)
         raise MetaError(f"Invalid partition fields in the projection spec[{shown}]")
     return Projection(
         frozenset().union(*fields.values()) if wanted else None,

@@ -15,6 +15,7 @@ from typing import Any
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.like_pattern import LikePattern, java_pattern
+from hms_bridge.model.shortened import shortened
 
 Condition = Callable[[Table], bool]
 
@@ -140,7 +141,7 @@ class _Parser:
         return tokens
 
     def _error(self, what: str) -> MetaError:
-        shown = self._text if len(self._text) <= _SHOWN_MAX else f"{self._text[:_SHOWN_MAX]}…"
+        shown = shortened(self._text, _SHOWN_MAX)
         return MetaError(f"table filter {shown!r} cannot be parsed: {what}")
 
 
