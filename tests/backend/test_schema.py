@@ -21,6 +21,7 @@ from hms_bridge.backend.schema.steps import AddIndex
 from hms_bridge.backend.schema.txn_tables import TXNS, VERSION
 from hms_bridge.backend.schema.versions import version_number
 from hms_bridge.errors import BackendError
+from tests.support.added_indexes import added_indexes
 from tests.support.golden import golden_roots
 
 HIVE_NAMES = {
@@ -124,23 +125,13 @@ def test_installing_twice_changes_nothing(database: Database) -> None:
         assert [row.TXN_ID for row in before] == [0]
 
 
-def _added() -> list[Index]:
-    added = [
-        index
-        for table in TABLES.sorted_tables
-        for index in table.indexes
-        if index.info.get("is_added")
-    ]
-    return sorted(added, key=lambda index: str(index.name))  # those of a table are a set
-
-
 def _indices(database: Database, table: str) -> dict[str | None, list[str | None]]:
     with database.transaction(write=False) as connection:
         found = inspect(connection).get_indexes(table)
     return {index["name"]: index["column_names"] for index in found}
 
 
-@pytest.mark.parametrize("index", _added(), ids=lambda index: index.name)
+@pytest.mark.parametrize("index", added_indexes(), ids=lambda index: index.name)
 def test_an_index_that_hive_lacks_is_made_on_a_table_in_use(
     database: Database, index: Index
 ) -> None:
@@ -172,7 +163,7 @@ def test_an_index_of_ours_that_none_describes_any_more_goes(database: Database) 
 
 
 def test_no_second_index_is_made_where_one_serves(database: Database) -> None:
-    (ours,) = [index for index in _added() if index.table is TXNS]
+    (ours,) = [index for index in added_indexes() if index.table is TXNS]
     hives = Index("TXN_STATE_IDX", TXNS.c.TXN_STATE, TXNS.c.TXN_ID, unique=True)  # of 4.1
     TXNS.indexes.remove(hives)
     with database.transaction(write=True) as connection:

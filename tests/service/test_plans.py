@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import Connection, Index
 
-from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import NO_TXN, TxnId
@@ -22,6 +21,7 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from tests.conformance import objects
 from tests.service import test_statement_counts
+from tests.support.added_indexes import added_indexes
 from tests.support.databases import SERVER_URL
 from tests.support.plans import Heard, fill, hearing, plan_of, prefer_indexes
 from tests.support.ready_verbs import ReadyVerbs
@@ -266,10 +266,7 @@ def test_indexes_of_ours_are_used(looked: Looked) -> None:
 
 
 def _ours() -> list[Index]:
-    tables = TABLES.sorted_tables
-    added = [index for table in tables for index in table.indexes if index.info.get("is_added")]
-    here = [index for index in added if index.info.get("dialect", DIALECT) == DIALECT]
-    return sorted(here, key=lambda index: str(index.name))  # those of a table are a set
+    return [index for index in added_indexes() if index.info.get("dialect", DIALECT) == DIALECT]
 
 
 @pytest.mark.parametrize("index", _ours(), ids=lambda index: index.name)
