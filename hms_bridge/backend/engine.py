@@ -33,14 +33,13 @@ SILENT_SECONDS = 15
 power, or the way to it is cut. Linux would send them again for a quarter of an hour, and wait two
 hours for an answer to what was confirmed."""
 _PROBE_SECONDS = 5
-_POSTGRESQL_PATIENCE = {
-    "connect_timeout": _CONNECT_SECONDS,  # PyMySQL waits as long
-    "tcp_user_timeout": SILENT_SECONDS * 1000,
-    "keepalives_idle": _PROBE_SECONDS,
-    "keepalives_interval": _PROBE_SECONDS,
-    "keepalives_count": SILENT_SECONDS // _PROBE_SECONDS,
-}
-"""Parameters of libpq, where the URL says nothing else."""
+_PATIENCE = (
+    ("tcp_user_timeout", "TCP_USER_TIMEOUT", SILENT_SECONDS * 1000),
+    ("keepalives_idle", "TCP_KEEPIDLE", _PROBE_SECONDS),
+    ("keepalives_interval", "TCP_KEEPINTVL", _PROBE_SECONDS),
+    ("keepalives_count", "TCP_KEEPCNT", SILENT_SECONDS // _PROBE_SECONDS),
+)
+"""What libpq calls it, what a socket does, and how much of it."""
 POOL_SIZE = 16
 """Connections that are kept; in need, there are as many more."""
 _KEPT_SHARE = 4
@@ -217,8 +216,11 @@ def open_database(
             "max_overflow": pool_size,
         }
     if parsed.get_backend_name() == "postgresql":
+        # Else a host that swallows packets holds a verb for minutes; PyMySQL waits as long.
+        patience = {"connect_timeout": _CONNECT_SECONDS}
+        patience |= {parameter: value for parameter, _, value in _PATIENCE}
         options["connect_args"] = {
-            name: value for name, value in _POSTGRESQL_PATIENCE.items() if name not in parsed.query
+            name: value for name, value in patience.items() if name not in parsed.query
         }
     if parsed.get_backend_name() in ("mysql", "mariadb"):
         # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
@@ -314,12 +316,7 @@ def _give_up_silent_hosts(engine: Engine) -> None:
         if bound.family == socket.AF_UNIX:
             return
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in (
-            ("TCP_USER_TIMEOUT", SILENT_SECONDS * 1000),
-            ("TCP_KEEPIDLE", _PROBE_SECONDS),
-            ("TCP_KEEPINTVL", _PROBE_SECONDS),
-            ("TCP_KEEPCNT", SILENT_SECONDS // _PROBE_SECONDS),
-        ):
+        for _, name, value in _PATIENCE:
             if hasattr(socket, name):  # not on every system
                 bound.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 

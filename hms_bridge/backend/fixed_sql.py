@@ -42,7 +42,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from hms_bridge.backend.batches import batches, given_keys, is_among, keys_text
+from hms_bridge.backend.batches import batches, given_keys, insert_rows, is_among, keys_text
 from hms_bridge.backend.dialect import (
     insert_if_missing,
     insert_unless_there,
@@ -274,8 +274,8 @@ def put_rows(connection: Connection, table: Table, rows: list[dict[str, Any]]) -
     statement, which is less work for both; in Core elsewhere, and where it is a single row."""
     if len(rows) > 1 and is_postgresql(connection) and _is_text(rows):
         _rows_into(table).put(connection, rows)
-    elif rows:
-        connection.execute(insert(table), rows)
+    else:
+        insert_rows(connection, table, rows)
 
 
 def _is_text(rows: list[dict[str, Any]]) -> bool:
