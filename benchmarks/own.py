@@ -71,7 +71,7 @@ def _work_ratios(store: LocalStore, spark: Any, folder: Path) -> Iterator[Ratio 
         reached=linked * 1000 / archived.cleaning_ms_an_entry,
     )
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=FsspecResolver()))
-    shared = SharedJobs(job=executor, executor=executor)
+    shared = SharedJobs(job=executor)
     small_work(store, "warm_up", 2 * TABLES, shared, workers=WORKERS)
     by_spark = small_work(store, "by_spark", 2 * TABLES, shared, workers=WORKERS)
     yield Ratio(

@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.cli.spark_options import started
@@ -24,6 +24,9 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest, VerifyMode
 from hms_bridge.spark.request import SparkRequest
+
+if TYPE_CHECKING:
+    from hms_bridge.spark.compaction_job import SparkExecutor
 
 
 def identity(number: int = 0) -> WorkerIdentity:
@@ -71,8 +74,7 @@ class ExecutorsBySize:
         self._local_bytes_max = local_bytes_max
         self._local = TakenInTurns(LocalExecutor(kernel=kernel), os.cpu_count() or 1)
         self._spark: Any = None
-        self._alone: CompactionExecutor | None = None
-        self._together: CompactionExecutor | None = None
+        self._together: SharedJobs | None = None
         self._starting = threading.Lock()
 
     def choose(self, input_bytes: int) -> CompactionExecutor:
@@ -80,16 +82,15 @@ class ExecutorsBySize:
         if input_bytes <= self._local_bytes_max:
             return self._local
         with self._starting:  # of several workers one starts it
-            if self._alone is None or self._together is None:
-                self._alone, self._together = self._on_spark()
-        return self._together if input_bytes <= TOGETHER_BYTES_MAX else self._alone
+            if self._together is None:
+                self._spark = self._start()
+                self._together = SharedJobs(job=self._on_spark())
+        return self._together if input_bytes <= TOGETHER_BYTES_MAX else self._on_spark()
 
-    def _on_spark(self) -> tuple[CompactionExecutor, CompactionExecutor]:
+    def _on_spark(self) -> SparkExecutor:
         from hms_bridge.spark.compaction_job import SparkExecutor
 
-        self._spark = self._start()
-        executor = SparkExecutor(spark=self._spark, kernel=self._kernel)
-        return executor, SharedJobs(job=executor, executor=executor)
+        return SparkExecutor(spark=self._spark, kernel=self._kernel)
 
     def close(self) -> None:
         """Stop Spark, if it was started."""

@@ -88,6 +88,10 @@ class EntryTasks:
 class CompactionJob(Protocol):
     """Runs the tasks of many entries at once."""
 
+    @property
+    def job_id(self) -> str:
+        """As CompactionExecutor.job_id."""
+
     def run_all(
         self, entries: Sequence[EntryTasks]
     ) -> tuple[tuple[TaskResult, ...] | CompactionError, ...]:

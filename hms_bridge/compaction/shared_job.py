@@ -40,15 +40,14 @@ class SharedJobs:
     """The executor of several threads: whoever finds no job to wait for runs one for all."""
 
     job: CompactionJob
-    executor: CompactionExecutor
     _waiting: list[_Waiting] = field(default_factory=list)
     _running: int = 0
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     @property
     def job_id(self) -> str:
-        """As the executor's of single entries."""
-        return self.executor.job_id
+        """As the job's."""
+        return self.job.job_id
 
     def run(
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str

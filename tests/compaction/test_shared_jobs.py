@@ -68,7 +68,7 @@ class Job:
 
 
 def _shared(job: Job) -> SharedJobs:
-    return SharedJobs(job=job, executor=job)
+    return SharedJobs(job=job)
 
 
 def _run(shared: SharedJobs, root: str, tasks: int = 1) -> tuple[TaskResult, ...]:

@@ -168,7 +168,7 @@ def test_workers_beside_each_other_end_each_for_itself(world: World, spark: Any)
         )
     kernel = ProcessKiller(resolver=FsspecResolver(), killed_at="/second")
     job = SparkExecutor(spark=spark, kernel=kernel)
-    shared = SharedJobs(job=job, executor=job)
+    shared = SharedJobs(job=job)
     with ThreadPoolExecutor(3) as threads:
         outcomes = list(threads.map(lambda n: _worker(world, shared, n).run_once(), range(3)))
     states = {outcome.entry.target.table: outcome.state for outcome in outcomes if outcome}
