@@ -13,13 +13,19 @@ from hms_bridge.backend.schema import upgrade as upgrade_module
 from hms_bridge.backend.schema.catalog_tables import CTLGS, DBS, TBLS
 from hms_bridge.backend.schema.data_steps import NumberTxns
 from hms_bridge.backend.schema.install import check_schema, schema_info
+from hms_bridge.backend.schema.privilege_tables import DB_PRIVS
 from hms_bridge.backend.schema.shape import SchemaShape, read_shape
 from hms_bridge.backend.schema.txn_tables import SEQUENCE_TABLE, TXN_LOCK_TBL, TXNS, VERSION
 from hms_bridge.backend.schema.upgrade import planned_upgrade, upgrade_schema
 from hms_bridge.backend.schema.upgrade_plan import UpgradePlan, differences, plan_upgrade
+from hms_bridge.backend.schema.versions import wanted_shape
 from hms_bridge.errors import BackendError
 from tests.support.databases import memory_database
 from tests.support.schema_golden import DIALECTS, golden_shape
+
+_GRANT = (
+    "AUTHORIZER", "DB_PRIV", "GRANTOR", "GRANTOR_TYPE", "PRINCIPAL_NAME", "PRINCIPAL_TYPE",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -43,6 +49,23 @@ def _plan_of(version: str, kind: str, wanted: str) -> UpgradePlan:
 @pytest.mark.parametrize("version", ["4.0.0", "4.2.0", "3.1.0-to-4.2.0"])
 def test_what_hives_scripts_made_lacks_nothing(version: str, kind: str) -> None:
     assert _plan_of(version, kind, version[-5:]).steps == ()
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("version", ["3.1.0", "4.0.0", "4.2.0"])
+def test_ours_has_every_index_of_hives_script(version: str) -> None:
+    """But those that the key of their table is, or begins with."""
+    dialect = DIALECTS["postgresql"]
+    ours = wanted_shape(version, dialect)
+    lacking = [
+        f"{table.name}.{index.name}"
+        for table in golden_shape(version, "postgresql").values()
+        for index in table.indexes
+        if index.columns != ours[table.name].key[: len(index.columns)]
+        and (index.columns, index.is_unique)
+        not in {(own.columns, own.is_unique) for own in ours[table.name].indexes}
+    ]
+    assert lacking == []
 
 
 @pytest.mark.golden
@@ -225,6 +248,20 @@ def test_an_index_that_somebody_dropped_is_made_again(database: Database) -> Non
     ]
     with database.transaction(write=False) as connection:
         assert list(differences(read_shape(connection), "4.0.0", connection.dialect)) == []
+
+
+def test_a_grant_that_is_there_twice_stops_an_upgrade(database: Database) -> None:
+    """Databases of earlier versions have no rule against it."""
+    values = {"CREATE_TIME": 1, "GRANT_OPTION": 0, "DB_ID": 1, **dict.fromkeys(_GRANT, "x")}
+    columns = ", ".join(f'"{column.name}"' for column in DB_PRIVS.columns)
+    with database.transaction(write=True) as connection:
+        connection.execute(text('ALTER TABLE "DB_PRIVS" RENAME TO "OF_NOW"'))
+        connection.execute(text(f'CREATE TABLE "DB_PRIVS" AS SELECT {columns} FROM "OF_NOW"'))
+        connection.execute(text('DROP TABLE "OF_NOW"'))
+        twice = [{"DB_GRANT_ID": number, **values} for number in (1, 2)]
+        connection.execute(insert(DB_PRIVS), twice)
+    with pytest.raises(BackendError, match="rows stand against .* all but one of equal ones, then"):
+        upgrade_schema(database, "4.0.0")
 
 
 @pytest.mark.parametrize("open_txn", [None, 30, 41])

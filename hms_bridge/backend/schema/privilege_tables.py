@@ -28,9 +28,20 @@ def grant_columns(time: str = "CREATE_TIME") -> tuple[Column[Any], ...]:
 
 
 def _privileges(
-    name: str, grant_id: str, privilege: str, owner: Column[int], *, of_columns: bool
+    name: str,
+    grant_id: str,
+    privilege: str,
+    owner: Column[int],
+    *,
+    index: str,
+    of_columns: bool = False,
+    is_unique: bool = False,
 ) -> Table:
     columns = [Column("COLUMN_NAME", String(767))] if of_columns else []
+    indexed = (
+        "AUTHORIZER", owner.name, *(column.name for column in columns), "PRINCIPAL_NAME",
+        "PRINCIPAL_TYPE", privilege, "GRANTOR", "GRANTOR_TYPE",
+    )  # fmt: skip
     return table(
         name,
         key(grant_id),
@@ -40,24 +51,31 @@ def _privileges(
         Column(owner.name, ID, ForeignKey(owner)),
         Column("AUTHORIZER", _NAME),
         Index(f"{name}_N49", owner.name),
+        UniqueConstraint(*indexed, name=index) if is_unique else Index(index, *indexed),
     )
 
 
-TBL_PRIVS = _privileges("TBL_PRIVS", "TBL_GRANT_ID", "TBL_PRIV", TBLS.c.TBL_ID, of_columns=False)
-
-TBL_COL_PRIVS = _privileges(
-    "TBL_COL_PRIVS", "TBL_COLUMN_GRANT_ID", "TBL_COL_PRIV", TBLS.c.TBL_ID, of_columns=True
+TBL_PRIVS = _privileges(
+    "TBL_PRIVS", "TBL_GRANT_ID", "TBL_PRIV", TBLS.c.TBL_ID, index="TABLEPRIVILEGEINDEX"
 )
 
+TBL_COL_PRIVS = _privileges(
+    "TBL_COL_PRIVS", "TBL_COLUMN_GRANT_ID", "TBL_COL_PRIV", TBLS.c.TBL_ID,
+    index="TABLECOLUMNPRIVILEGEINDEX", of_columns=True,
+)  # fmt: skip
+
 PART_PRIVS = _privileges(
-    "PART_PRIVS", "PART_GRANT_ID", "PART_PRIV", PARTITIONS.c.PART_ID, of_columns=False
+    "PART_PRIVS", "PART_GRANT_ID", "PART_PRIV", PARTITIONS.c.PART_ID, index="PARTPRIVILEGEINDEX"
 )
 
 PART_COL_PRIVS = _privileges(
-    "PART_COL_PRIVS", "PART_COLUMN_GRANT_ID", "PART_COL_PRIV", PARTITIONS.c.PART_ID, of_columns=True
-)
+    "PART_COL_PRIVS", "PART_COLUMN_GRANT_ID", "PART_COL_PRIV", PARTITIONS.c.PART_ID,
+    index="PARTITIONCOLUMNPRIVILEGEINDEX", of_columns=True,
+)  # fmt: skip
 
-DB_PRIVS = _privileges("DB_PRIVS", "DB_GRANT_ID", "DB_PRIV", DBS.c.DB_ID, of_columns=False)
+DB_PRIVS = _privileges(
+    "DB_PRIVS", "DB_GRANT_ID", "DB_PRIV", DBS.c.DB_ID, index="DBPRIVILEGEINDEX", is_unique=True
+)
 
 ROLES = table(
     "ROLES",

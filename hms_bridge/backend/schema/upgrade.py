@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
 
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.install import stated_version
@@ -43,15 +44,15 @@ def upgrade_schema(database: Database, wanted: str) -> UpgradePlan:
     PostgreSQL and SQLite do all of it or nothing. MySQL commits step by step; after an end in the
     middle the same call does what is left. Two at a time wait for each other.
     Raises as :func:`planned_upgrade`, and BackendError where somebody holds a table for longer than
-    30 s.
+    30 s, or rows stand against a rule that is new to them.
     """
     try:
         return _upgrade(database, wanted)
     except RetryableBackendError as error:
-        raise BackendError(
-            f"{error}; somebody holds a table: stop every metastore on the database, then begin "
-            "again"
-        ) from error
+        remedy = "somebody holds a table: stop every metastore on the database"
+        if isinstance(error.__cause__, IntegrityError):
+            remedy = "rows stand against a rule of Hive's tables: remove all but one of equal ones"
+        raise BackendError(f"{error}; {remedy}, then begin again") from error
 
 
 def _upgrade(database: Database, wanted: str) -> UpgradePlan:
