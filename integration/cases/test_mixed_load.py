@@ -15,16 +15,19 @@ import pytest
 from hive_metastore.ttypes import Database
 
 from integration.comparison.mixed_load import TABLES, MixedClient, Told, run_all, table_of
-from integration.referees.hive_schema import HiveSchemas
+from integration.referees.hive_schema import HiveSchemas, scripts_of
 from integration.referees.java_metastore import JavaMetastore, flavour_401
+from integration.referees.mariadb import Database as MariaStore
+from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurProgram, OurServer
 from integration.referees.outside import thrift_client
-from integration.referees.postgresql import Database as Store
+from integration.referees.postgresql import Database as PostgreSqlStore
 from integration.referees.processes import Workplace
 
 SECONDS = float(os.environ.get("HMS_BRIDGE_MIXED_SECONDS", "40"))
 CLIENTS_EACH = 4
 NAME = "mixed"
+Store = PostgreSqlStore | MariaStore
 
 
 @pytest.mark.timeout(SECONDS + 600)
@@ -32,13 +35,30 @@ def test_both_under_load_keep_what_they_said(
     hive_schemas: HiveSchemas, workplace: Workplace, tmp_path: Path
 ) -> None:
     store = hive_schemas.database("4.0.1", "mixed")
+    _load(store, workplace, tmp_path)
+    deadlocks = "select deadlocks as n from pg_stat_database where datname = current_database()"
+    print(f"{store.query(deadlocks)[0]['n']} deadlocks")
+
+
+@pytest.mark.timeout(SECONDS + 600)
+def test_both_on_mariadb_keep_what_they_said(
+    mariadb: MariaDb, workplace: Workplace, tmp_path: Path
+) -> None:
+    store = mariadb.database("mixed")
+    for script in scripts_of("4.0.1", store.db_type):
+        mariadb.run_script(store, script)
+    _load(store, workplace, tmp_path)
+    print(f"{mariadb.deadlocks()} deadlocks")
+
+
+def _load(store: Store, workplace: Workplace, folder: Path) -> None:
     hive = JavaMetastore(workplace, flavour_401(), database=store)
     ours = OurServer(workplace, store.sqlalchemy_url, warehouse=hive.warehouse)
     place = f"file:{hive.warehouse}/{NAME}.db"
     with thrift_client(ours.port) as client:
-        client.create_database(Database(name=NAME, locationUri=f"file:{tmp_path}/external"))
+        client.create_database(Database(name=NAME, locationUri=f"file:{folder}/external"))
         for name in (*TABLES, "parts"):
-            here = f"file:{tmp_path}/external/parts" if name == "parts" else f"{place}/{name}"
+            here = f"file:{folder}/external/parts" if name == "parts" else f"{place}/{name}"
             client.create_table(table_of(NAME, name, here))
     told = Told()
     clients = [
@@ -47,10 +67,7 @@ def test_both_under_load_keep_what_they_said(
         for side, port in (("hive", hive.port), ("ours", ours.port))
     ]
     run_all(clients, SECONDS)
-    deadlocks = store.query(
-        "select deadlocks as n from pg_stat_database where datname = current_database()"
-    )[0]["n"]
-    print(f"{dict(told.done)}, ended {Counter(told.ended.values())}, {deadlocks} deadlocks")
+    print(f"{dict(told.done)}, ended {Counter(told.ended.values())}")
     assert told.errors == [], "a deadlock, or anything else, came through to a client"
     _ids_are_given_once(told)
     _transactions_ended_as_told(store, told)

@@ -36,10 +36,11 @@ class Database:
         return f"mysql+pymysql://{USER}:{PASSWORD}@127.0.0.1:{self.port}/{self.name}"
 
     def query(self, text: str, *arguments: object) -> list[dict[str, Any]]:
-        """Rows of one statement, by column name."""
+        """Rows of one statement, by column name; names may be quoted as in standard SQL."""
         connection = pymysql.connect(
             host="127.0.0.1", port=self.port, user=USER, password=PASSWORD, database=self.name,
             autocommit=True, cursorclass=pymysql.cursors.DictCursor,
+            init_command="set sql_mode = concat(@@sql_mode, ',ANSI_QUOTES')",
         )  # fmt: skip
         with connection, connection.cursor() as cursor:
             cursor.execute(text, arguments)
@@ -81,6 +82,10 @@ class MariaDb:
                 cwd=script.parent,
                 stdin=stream,
             )  # fmt: skip
+
+    def deadlocks(self) -> int:
+        """How many there were since the server started."""
+        return int(self._admin.query("show global status like 'Innodb_deadlocks'")[0]["Value"])
 
     def stop(self) -> None:
         self._server.stop()
