@@ -12,11 +12,12 @@ from sqlalchemy import Connection
 
 _EMBEDDED = "pysqlite"
 """The driver whose connections make their cursors themselves, in one call."""
+_MYSQL = "pymysql"
 
 
 class Come:
     """An answer that is there already. ``new_key``: which number SQLite gave to the row of an
-    INSERT."""
+    INSERT; on MySQL that, or the last LAST_INSERT_ID(…) of a change."""
 
     __slots__ = ("count", "new_key", "rows")
 
@@ -39,8 +40,8 @@ def execute(connection: Connection, sql: str, arguments: Any) -> Come:
         options = {"no_parameters": arguments is None}
         result = connection.exec_driver_sql(sql, arguments, options)
         rows = result.fetchall() if result.returns_rows else ()
-        is_embedded = connection.dialect.driver == _EMBEDDED
-        return Come(rows, result.rowcount, result.lastrowid if is_embedded else 0)
+        has_key = connection.dialect.driver in (_EMBEDDED, _MYSQL)
+        return Come(rows, result.rowcount, result.lastrowid if has_key else 0)
     cursor: Any = None
     new_key = 0
     try:
@@ -51,6 +52,8 @@ def execute(connection: Connection, sql: str, arguments: Any) -> Come:
         else:
             cursor = connection.connection.cursor()
             cursor.execute(sql) if arguments is None else cursor.execute(sql, arguments)
+            if connection.dialect.driver == _MYSQL:
+                new_key = cursor.lastrowid
         rows = () if cursor.description is None else cursor.fetchall()
         changed: int = cursor.rowcount
         cursor.close()

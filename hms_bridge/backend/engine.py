@@ -98,6 +98,11 @@ class Database:
         return self.engine.url.render_as_string(hide_password=True)
 
     @property
+    def is_embedded(self) -> bool:
+        """Whether it is a file of this machine, without a server."""
+        return self._writer is not None
+
+    @property
     def is_pipelined(self) -> bool:
         """Whether statements may go to it together (:mod:`hms_bridge.backend.pipeline`)."""
         return self.engine.dialect.driver == "psycopg"

@@ -155,6 +155,13 @@ class FixedSql:
         """How many rows a statement that returns none has changed."""
         return _run(connection, self, values).count
 
+    def last_number(self, connection: Connection, /, **values: Any) -> int | None:
+        """What a change on MySQL gave to LAST_INSERT_ID(…); None where it changed no row. There
+        only."""
+        answer = _run(connection, self, values)
+        assert isinstance(answer, Come)
+        return answer.new_key if answer.count else None
+
     def later(self, connection: Connection, /, **values: Any) -> Answer:
         """To be done in its turn; its failure is heard there, at the latest at the commit."""
         return _run(connection, self, values)

@@ -18,6 +18,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     column,
+    func,
     insert,
     select,
     table,
@@ -26,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.dml import ReturningUpdate
 
-from hms_bridge.backend.dialect import is_sqlite
+from hms_bridge.backend.dialect import is_mysql, is_sqlite
 from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import (
     NEXT_COMPACTION_QUEUE_ID,
@@ -54,11 +55,16 @@ class Counter:
         change = update(counter).where(here).values({numbers: after})
         self._change = FixedSql(change)
         self._take = FixedSql(change.returning(numbers))
+        # MySQL returns nothing of a change but this.
+        self._take_after = FixedSql(change.values({numbers: func.last_insert_id(after)}))
         self._read = FixedSql(select(numbers).where(here))
 
     def take(self, connection: Connection, count: int, **keys: str) -> int | None:
         """Add ``count`` under the row's lock; the number before, None if there is no row."""
         row = None
+        if is_mysql(connection):
+            after = self._take_after.last_number(connection, count=count, **keys)
+            return None if after is None else after - count
         if connection.dialect.update_returning:
             row = self._take.first(connection, count=count, **keys)
         elif self._change.change(connection, count=count, **keys):

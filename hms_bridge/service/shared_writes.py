@@ -165,7 +165,7 @@ class SharedWrites(Generic[S]):
             self._do,
             size_max=SIZE_MAX,
             patience_seconds=PATIENCE_MS / 1000,
-            company_seconds=COMPANY_MS / 1000 if database.is_pipelined else 0,
+            company_seconds=0 if database.is_embedded else COMPANY_MS / 1000,
         )
 
     @staticmethod

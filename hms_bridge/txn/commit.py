@@ -70,6 +70,7 @@ from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fiel
 from hms_bridge.txn.foresight import Foresight
 from hms_bridge.txn.plain_commits import CHANGING, COMPLETED_COLUMNS, PlainEnd, expect_ends
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
+from hms_bridge.txn.stepped_commits import SteppedEnd
 from hms_bridge.txn.txn_state import (
     TxnRow,
     ended_error,
@@ -231,9 +232,10 @@ def ask_commits(
     """Commit several at once, as requests do that say no more than the id; None, and nothing is
     done, where each must be committed by itself. Nothing is locked when the outcomes are looked
     at."""
-    if not is_postgresql(connection) or len(set(txn_ids)) < len(txn_ids):
+    # On SQLite a statement more is cheaper than one for several.
+    if is_sqlite(connection) or len(set(txn_ids)) < len(txn_ids):
         return None
-    plain = PlainEnd(connection, txn_ids)
+    plain = (PlainEnd if is_postgresql(connection) else SteppedEnd)(connection, txn_ids)
     return lambda: _plain_outcomes(plain) if plain.is_done else None
 
 
@@ -258,7 +260,7 @@ def expect_commits(
     }
 
 
-def _plain_outcomes(plain: PlainEnd) -> Mapping[TxnId, CommitOutcome]:
+def _plain_outcomes(plain: PlainEnd | SteppedEnd) -> Mapping[TxnId, CommitOutcome]:
     written = plain.written
     return {
         txn_id: CommitOutcome(

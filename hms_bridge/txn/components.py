@@ -34,7 +34,7 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.batches import batches, insert_rows
-from hms_bridge.backend.dialect import null_safe_equals
+from hms_bridge.backend.dialect import is_postgresql, null_safe_equals
 from hms_bridge.backend.fixed_sql import FixedSql, KeyedSql, json_rows
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID, TXNS
@@ -80,9 +80,11 @@ def _write_id_of(
     )
 
 
-# Only of an open one: that it is, whoever asks may still have to look at.
-_TRACK = FixedSql(
-    insert(TXN_COMPONENTS).from_select(
+def _tracked_of(
+    is_wanted: ColumnElement[bool], txn_id: ColumnElement[int] = TXNS.c.TXN_ID
+) -> Insert:
+    """Only of open ones: that they are, whoever asks may still have to look at."""
+    return insert(TXN_COMPONENTS).from_select(
         _COMPONENT,
         select(
             TXNS.c.TXN_ID,
@@ -90,10 +92,13 @@ _TRACK = FixedSql(
             _OF_TABLE,
             bindparam("partition", type_=String),
             bindparam("operation", type_=LETTER),
-            _write_id_of(_TXN_ID, _IN_DATABASE, _OF_TABLE),
-        ).where(_TXN_ID == TXNS.c.TXN_ID, _IS_OPEN),
+            _write_id_of(txn_id, _IN_DATABASE, _OF_TABLE),
+        ).where(is_wanted, _IS_OPEN),
     )
-)
+
+
+_TRACK = FixedSql(_tracked_of(_TXN_ID == TXNS.c.TXN_ID, _TXN_ID))
+_TRACK_SEVERAL = KeyedSql(TXNS.c.TXN_ID, _tracked_of)
 
 
 def _track_all() -> Insert:
@@ -186,7 +191,7 @@ def track_locked(
     if not rows:
         return
     if len(rows) == 1:
-        _TRACK.later(connection, **_tracked(txn_id, *rows[0]))
+        _TRACK.later(connection, txn_id=txn_id, **_tracked(*rows[0]))
         return
     write_ids = _write_ids(connection, txn_id)
     connection.execute(
@@ -199,20 +204,23 @@ def track_locked(
 
 
 def track_each(connection: Connection, locked: Iterable[tuple[TxnId, LockComponent]]) -> None:
-    """As :func:`track_locked`, for one component of each of several transactions; on PostgreSQL
-    only."""
-    rows = [
-        component_row(txn_id, *row, None)
-        for txn_id, component in locked
-        for row in tracked_rows([component])
-    ]
-    if rows:
-        _TRACK_ALL.later(connection, rows=json.dumps(rows))
+    """As :func:`track_locked`, for one component of each of several transactions, of which only
+    PostgreSQL takes one twice."""
+    rows = [(txn_id, *row) for txn_id, component in locked for row in tracked_rows([component])]
+    if is_postgresql(connection):
+        if rows:
+            given = [component_row(*row, None) for row in rows]
+            _TRACK_ALL.later(connection, rows=json.dumps(given))
+        return
+    txn_ids: dict[tuple[Scope, DataOperation], list[TxnId]] = {}
+    for txn_id, scope, operation in rows:
+        txn_ids.setdefault((scope, operation), []).append(txn_id)
+    for (scope, operation), alike in txn_ids.items():
+        _TRACK_SEVERAL.change(connection, alike, **_tracked(scope, operation))
 
 
-def _tracked(txn_id: TxnId, scope: Scope, operation: DataOperation) -> dict[str, Any]:
+def _tracked(scope: Scope, operation: DataOperation) -> dict[str, Any]:
     return {
-        "txn_id": txn_id,
         "database": scope.database,
         "table": scope.table,
         "partition": scope.partition,

@@ -30,7 +30,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.dialect import is_postgresql
+from hms_bridge.backend.dialect import is_mysql, is_sqlite
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, TimedSql
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
 from hms_bridge.backend.sequences import ask_lock_ids
@@ -171,10 +171,11 @@ def ask_each(
     to, for one table; None, and nothing is done, where each must come by itself. Nothing more is
     locked when the responses are looked at; that raises as :func:`lock` does for any of them."""
     connection = work.connection
-    if not is_postgresql(connection):
+    txn_ids = [request.txn_id for request in requests]
+    # On SQLite a statement more is cheaper than one for several.
+    if is_sqlite(connection) or (is_mysql(connection) and len(set(txn_ids)) < len(txn_ids)):
         return None
     components = [lowered(request.components[0]) for request in requests]
-    txn_ids = [request.txn_id for request in requests]
     for request in requests:
         require_lock_fits(request)
     owners = LockedTxns(connection, sorted(set(txn_ids)))
