@@ -79,6 +79,8 @@ class DatabaseVerbs(VerbFamily):
         )
 
     def alter_database(self, name: str, database: Database) -> None:
+        """What is not given of description, places and kind of owner stays (Hive: ObjectStore
+        .alterDatabase)."""
         catalog = database.catalog_name.lower()
 
         def work(unit: UnitOfWork) -> None:
@@ -92,7 +94,10 @@ class DatabaseVerbs(VerbFamily):
                         database,
                         name=before.name,
                         catalog_name=catalog,
+                        description=database.description or before.description,
                         location=database.location or before.location,
+                        managed_location=database.managed_location or before.managed_location,
+                        owner_type=database.owner_type or before.owner_type,
                         create_time=before.create_time,
                     )
                 )
