@@ -71,7 +71,8 @@ class CatalogStore(Protocol):
         """Names, sorted."""
 
     def alter_database(self, name: str, database: Database) -> None:
-        """Replace everything but name and catalog. Raises NoSuchObjectError."""
+        """Replace everything but name and catalog; what is None of description, places and kind of
+        owner stays. Raises NoSuchObjectError."""
 
     def drop_database(
         self,

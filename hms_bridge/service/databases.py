@@ -79,8 +79,6 @@ class DatabaseVerbs(VerbFamily):
         )
 
     def alter_database(self, name: str, database: Database) -> None:
-        """What is not given of description, places and kind of owner stays (Hive: ObjectStore
-        .alterDatabase)."""
         catalog = database.catalog_name.lower()
 
         def work(unit: UnitOfWork) -> None:

@@ -20,7 +20,13 @@ from typing import Any
 from hms_bridge.wire.generations import NEW
 from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import hive
-from integration.recorded import catalog_calls, other_calls, txn_calls, workload_calls
+from integration.recorded import (
+    catalog_calls,
+    other_calls,
+    partition_calls,
+    txn_calls,
+    workload_calls,
+)
 from integration.recorded.objects import Asked
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import Flavour, JavaMetastore, flavour_42, flavour_401
@@ -43,8 +49,8 @@ SECTIONS: tuple[Callable[[Asked], None], ...] = (
     catalog_calls.connectors,
     catalog_calls.tables,
     catalog_calls.constraints,
-    catalog_calls.partitions,
-    catalog_calls.statistics,
+    partition_calls.partitions,
+    partition_calls.statistics,
     other_calls.packages,
     other_calls.functions,
     other_calls.roles,
@@ -113,6 +119,7 @@ class Recorder:
         sent = request_bytes(name, request)
         assert read_message(sent, type(request))[2] == request, f"{name} has no such field"
         answer = self._client.call(name, request)
+        assert self._client.received, f"{name}: the connection was closed ({answer.message})"
         row = {
             "n": self._recording.first + len(self.rows),
             "section": self._section,
@@ -148,14 +155,12 @@ def recorded(
     flavour = recording.flavour()
     database = schemas.database(flavour.version, "recorded")
     server = JavaMetastore(workplace, flavour, database=database, settings=IMPATIENT)
-    places = {
-        str(server.external_warehouse): "/warehouse/golden-ext",
-        str(server.warehouse): "/warehouse/golden",
-    }
+    warehouse, external = str(server.warehouse), str(server.external_warehouse)
+    places = {warehouse: "/warehouse/golden", external: "/warehouse/golden-ext"}
     try:
         with WireClient(server.port) as client:
             recorder = Recorder(recording, client, places)
-            return recorder.record(Asked(recorder.send, *reversed(list(places))))
+            return recorder.record(Asked(recorder.send, warehouse, external))
     finally:
         server.stop()
 
