@@ -27,6 +27,7 @@ from hms_bridge.metadata_store import (
 )
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.compaction import (
+    AbortOutcome,
     Compaction,
     CompactionRequest,
     CompactionResponse,
@@ -70,7 +71,8 @@ class CatalogStore(Protocol):
         """Names, sorted."""
 
     def alter_database(self, name: str, database: Database) -> None:
-        """Replace everything but name and catalog. Raises NoSuchObjectError."""
+        """Replace everything but name and catalog; what is None of description, places and kind of
+        owner stays. Raises NoSuchObjectError."""
 
     def drop_database(
         self,
@@ -365,8 +367,8 @@ class CompactionStore(Protocol):
         """Into the history as succeeded; forgets transaction components up to highest_write_id:
         none for 0, all that the queue's entry covers for None."""
 
-    def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
-        """Abort entries that nobody works on yet; one word of outcome for each id."""
+    def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, AbortOutcome]:
+        """Abort entries that nobody works on yet; what came of it for each id."""
 
 
 class Metastore(

@@ -10,6 +10,7 @@ from hms_bridge.client.caller import Client
 from hms_bridge.errors import MetaError, NoSuchCompactionError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import (
+    AbortOutcome,
     Compaction,
     CompactionRequest,
     CompactionResponse,
@@ -93,14 +94,16 @@ class CompactionClient(Client):
     def mark_cleaned(self, compaction: Compaction) -> None:
         self._mark("mark_cleaned", compaction)
 
-    def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
+    def abort_compactions(self, ids: Sequence[CompactionId]) -> Mapping[CompactionId, AbortOutcome]:
         request = hive.AbortCompactionRequest(compactionIds=list(ids))
         try:
             answer = self._caller.call("abort_Compactions", rqst=request)
         except NoSuchCompactionError:
             return {}
         return {
-            CompactionId(number): aborted.status or ""
+            CompactionId(number): AbortOutcome(
+                is_aborted=aborted.status == "Success", message=aborted.message or ""
+            )
             for number, aborted in answer.abortedcompacts.items()
         }
 

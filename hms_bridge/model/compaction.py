@@ -69,6 +69,14 @@ class CompactionState(Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AbortOutcome:
+    """What came of asking that an entry be aborted; the message says why it was not."""
+
+    is_aborted: bool
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CompactionRequest:
     """A request to compact a table, or one partition of it. ``is_automatic``: no person asks, but
     our own initiator; never so over the wire."""

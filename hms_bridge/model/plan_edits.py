@@ -213,7 +213,8 @@ def report_of(plan: ResourcePlan) -> PlanReport:
         if path not in paths:
             errors.append(f"Pool does not exists but has children: {path}")
         if not path and abs(1.0 - share) > _TOLERANCE:
-            errors.append(f"Sum of root children pools' alloc fraction should be 1.0 got: {share}")
+            errors.append(f"Sum of root children pools' alloc fraction should be 1.0 got: "
+                          f"{share} for pool: ")  # fmt: skip
         if path and share - 1.0 > _TOLERANCE:
             errors.append(f"Sum of children pools' alloc fraction should be less than 1 got: "
                           f"{share} for pool: {path}")  # fmt: skip

@@ -112,9 +112,11 @@ class CompactionCalls(Calls[ServedCompactions]):
         return hive.AbortCompactResponse(
             abortedcompacts={
                 number: hive.AbortCompactionResponseElement(
-                    compactionId=number, status=word, message=f"compaction {number}: {word}"
+                    compactionId=number,
+                    status="Success" if outcome.is_aborted else "Error",
+                    message=outcome.message,
                 )
-                for number, word in outcomes.items()
+                for number, outcome in outcomes.items()
             }
         )
 

@@ -44,11 +44,11 @@ class FunctionCalls(Calls[FunctionStore]):
 
     @answers("get_functions_req", of="request")
     def get_several(self, request: Struct) -> Struct:
-        """Those that a pattern matches, or their names only."""
+        """The names of those that a pattern matches, or all of them."""
         in_name, database = split_catalog(given(request.dbName, "dbName"))
         catalog = (request.catalogName or in_name).lower()
         functions = self._store.get_functions(database or "", pattern_of(request.pattern), catalog)
-        if request.returnNames:
+        if request.returnNames or request.returnNames is None:
             return hive.GetFunctionsResponse(
                 function_names=[function.name for function in functions]
             )

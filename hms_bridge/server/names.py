@@ -10,7 +10,7 @@ from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.model.target import TableName
 from hms_bridge.wire.catalog_names import split_catalog
-from hms_bridge.wire.required import given_name
+from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.structs import Struct
 
 _DATABASES = ("dbName", "db_name", "dbname")
@@ -65,6 +65,14 @@ def limit_of(count: int | None) -> int:
 def pattern_of(pattern: str | None) -> str | None:
     """A name pattern; None for those that match everything."""
     return None if pattern in (None, "*", ".*") else pattern
+
+
+def given_partition_name(text: str | None, what: str) -> str:
+    """Raises MetaError for one that was not sent, or is empty."""
+    name: str = given(text, what)
+    if not name:
+        raise MetaError("Partition name is invalid: it is empty; write it as key=value/key=value")
+    return name
 
 
 def values_of_name(table: Table, text: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.statistics_state import seen_partition
 from hms_bridge.model.target import TableName
 from hms_bridge.server.answers import Calls, answers
-from hms_bridge.server.names import limit_of, table_of, values_of_name
+from hms_bridge.server.names import given_partition_name, limit_of, table_of, values_of_name
 from hms_bridge.server.served_metastore import ServedPartitions
 from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import partition_to_struct
@@ -40,11 +40,7 @@ class PartitionCalls(Calls[ServedPartitions]):
     @answers("get_partition_by_name")
     def get_partition_by_name(self, args: Struct) -> Struct:
         name = table_of(args)
-        text = given(args.part_name, "part_name")
-        if not text:
-            raise MetaError(
-                "Partition name is invalid: it is empty; write it as key=value/key=value"
-            )
+        text = given_partition_name(args.part_name, "part_name")
         partitions = self._store.get_partitions_by_names(
             name.database, name.table, (text,), name.catalog
         )

@@ -14,6 +14,7 @@ from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import (
     context_of,
     environment_of,
+    given_partition_name,
     is_purge,
     table_name,
     table_of,
@@ -301,7 +302,7 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
         return partition_name(columns, given(values, "the partition's values"))
 
     def _values_of(self, name: TableName, text: str | None) -> tuple[str, ...]:
-        return values_of_name(self._table(name), given(text, "the partition's name"))
+        return values_of_name(self._table(name), given_partition_name(text, "the partition's name"))
 
 
 def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:

@@ -43,7 +43,7 @@ class ServedProcedures(Protocol):
         """One. Raises NoSuchObjectError."""
 
     def drop_procedure(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
-        """Raises NoSuchObjectError."""
+        """If it is there."""
 
     def get_procedure_names(self, database: str, catalog: str = DEFAULT_CATALOG) -> tuple[str, ...]:
         """Those of a database, sorted."""
@@ -55,7 +55,7 @@ class ServedProcedures(Protocol):
         """One. Raises NoSuchObjectError."""
 
     def drop_package(self, database: str, name: str, catalog: str = DEFAULT_CATALOG) -> None:
-        """Raises NoSuchObjectError."""
+        """If it is there."""
 
     def get_package_names(self, database: str, catalog: str = DEFAULT_CATALOG) -> tuple[str, ...]:
         """Those of a database, sorted."""

@@ -12,6 +12,7 @@ from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectErro
 from hms_bridge.hooks import points
 from hms_bridge.model.compaction import (
     LOCATION,
+    AbortOutcome,
     Compaction,
     CompactionRequest,
     CompactionResponse,
@@ -115,7 +116,9 @@ def _mark_refused(unit: UnitOfWork, compaction: Compaction) -> None:
         unit.points.append(points.compaction_stopped(ended))
 
 
-def _abort_compactions(unit: UnitOfWork, ids: Sequence[CompactionId]) -> Mapping[CompactionId, str]:
+def _abort_compactions(
+    unit: UnitOfWork, ids: Sequence[CompactionId]
+) -> Mapping[CompactionId, AbortOutcome]:
     outcome, aborted = compaction_history.abort_compactions(unit, ids)
     unit.points += map(points.compaction_stopped, aborted)
     return outcome

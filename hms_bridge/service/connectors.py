@@ -25,7 +25,7 @@ def _create(unit: UnitOfWork, connector: DataConnector) -> None:
         raise InvalidObjectError(f"{connector.name} is not a valid dataconnector name")
     check_connector(wanted)
     if connectors.find_connector(unit.connection, wanted.name) is not None:
-        raise AlreadyExistsError(f"Dataconnector {wanted.name} already exists")
+        raise AlreadyExistsError(f"DataConnector {wanted.name} already exists")
     connectors.insert_connector(unit.connection, wanted)
     unit.points.append(changes.connector_changed("create", wanted))
 

@@ -92,7 +92,10 @@ class DatabaseVerbs(VerbFamily):
                         database,
                         name=before.name,
                         catalog_name=catalog,
+                        description=database.description or before.description,
                         location=database.location or before.location,
+                        managed_location=database.managed_location or before.managed_location,
+                        owner_type=database.owner_type or before.owner_type,
                         create_time=before.create_time,
                     )
                 )

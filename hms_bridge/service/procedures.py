@@ -41,6 +41,15 @@ def _require(
     return stored
 
 
+def _drop(unit: UnitOfWork, kept: Kept[T], database: str, name: str, catalog: str) -> None:
+    """One that is not there is none afterwards, either (Hive: ObjectStore.dropPackage)."""
+    there = procedures.find(unit.connection, kept, catalog.lower(), database.lower(), name)
+    if there is not None:
+        key, dropped = there
+        procedures.remove(unit.connection, kept, key)
+        unit.points.append(changes.procedure_changed("drop", dropped))
+
+
 def _put_procedure(unit: UnitOfWork, procedure: StoredProcedure) -> None:
     _put(unit, PROCEDURES, procedure)
 
@@ -54,9 +63,7 @@ def _get_procedure(
 def _drop_procedure(
     unit: UnitOfWork, database: str, name: str, catalog: str = DEFAULT_CATALOG
 ) -> None:
-    key, procedure = _require(unit.connection, PROCEDURES, database, name, catalog)
-    procedures.remove(unit.connection, PROCEDURES, key)
-    unit.points.append(changes.procedure_changed("drop", procedure))
+    _drop(unit, PROCEDURES, database, name, catalog)
 
 
 def _procedure_names(
@@ -78,9 +85,7 @@ def _get_package(
 def _drop_package(
     unit: UnitOfWork, database: str, name: str, catalog: str = DEFAULT_CATALOG
 ) -> None:
-    key, package = _require(unit.connection, PACKAGES_KEPT, database, name, catalog)
-    procedures.remove(unit.connection, PACKAGES_KEPT, key)
-    unit.points.append(changes.procedure_changed("drop", package))
+    _drop(unit, PACKAGES_KEPT, database, name, catalog)
 
 
 def _package_names(

@@ -26,6 +26,7 @@ from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import (
+    AbortOutcome,
     Compaction,
     CompactionState,
     ShowCompactionsRequest,
@@ -86,27 +87,33 @@ def mark_refused(work: Work, compaction: Compaction) -> Compaction | None:
 
 def abort_compactions(
     work: Work, ids: Sequence[CompactionId]
-) -> tuple[Mapping[CompactionId, str], tuple[Compaction, ...]]:
-    """Abort entries that nobody works on yet.
-
-    For each id: ``aborted``, ``busy`` (too late), ``ended`` (in the history) or ``unknown``; and
-    those that were aborted. Raises NoSuchCompactionError for no ids.
+) -> tuple[Mapping[CompactionId, AbortOutcome], tuple[Compaction, ...]]:
+    """Abort entries that nobody works on yet: what came of it for each id, in the words of Hive
+    (AbortCompactionFunction); and those that were aborted. Raises NoSuchCompactionError for no ids.
     """
     connection = work.connection
     if not ids:
         raise NoSuchCompactionError("no compaction ids given; name the entries to abort")
-    outcome: dict[CompactionId, str] = {}
+    outcome: dict[CompactionId, AbortOutcome] = {}
     aborted = []
     for compaction_id in dict.fromkeys(ids):
         row = _lock_queued(work, compaction_id)
-        if row is None:
-            outcome[compaction_id] = "ended" if _is_ended(connection, compaction_id) else "unknown"
-        elif row.entry.state is not CompactionState.INITIATED:
-            outcome[compaction_id] = "busy"
-        else:
-            aborted.append(_move(connection, row, CompactionState.ABORTED))
-            outcome[compaction_id] = "aborted"
+        state = row.entry.state if row else _state_it_ended_in(connection, compaction_id)
+        outcome[compaction_id] = _abort_outcome(state)
+        if row and outcome[compaction_id].is_aborted:
+            message = "Compaction aborted by an Abort Compaction request."
+            ended = CompactionState.ABORTED
+            aborted.append(_move(connection, row, ended, message=message, has_message=True))
     return outcome, tuple(aborted)
+
+
+def _abort_outcome(state: CompactionState | None) -> AbortOutcome:
+    if state is None:
+        return AbortOutcome(is_aborted=False, message="No Such Compaction Id Available")
+    if state is CompactionState.INITIATED:
+        return AbortOutcome(is_aborted=True, message="Successfully aborted compaction")
+    reason = f"Error while aborting compaction as compaction is in state-{state.word}"
+    return AbortOutcome(is_aborted=False, message=reason)
 
 
 def succeed(work: Work, compaction_ids: Sequence[CompactionId]) -> list[Compaction]:
@@ -173,7 +180,7 @@ def _end(work: Work, compaction: Compaction, state: CompactionState) -> Compacti
     row = _lock_queued(work, compaction.id)
     if row is None:
         # Reported twice: the answer to the first time was lost.
-        if _is_ended(connection, compaction.id, state):
+        if _state_it_ended_in(connection, compaction.id) is state:
             return None
         raise _unknown(compaction.id)
     queued = row.entry
@@ -270,13 +277,12 @@ def _move(
     return replace(ended, error_message=message) if has_message else ended
 
 
-def _is_ended(
-    connection: Connection, compaction_id: CompactionId, state: CompactionState | None = None
-) -> bool:
-    statement = select(_H.CC_ID).where(_H.CC_ID == compaction_id)
-    if state is not None:
-        statement = statement.where(_H.CC_STATE == state.stored)
-    return connection.execute(statement).first() is not None
+def _state_it_ended_in(
+    connection: Connection, compaction_id: CompactionId
+) -> CompactionState | None:
+    statement = select(_H.CC_STATE).where(_H.CC_ID == compaction_id)
+    stored = connection.execute(statement).scalar_one_or_none()
+    return next((state for state in CompactionState if state.stored == stored), None)
 
 
 def _ask(

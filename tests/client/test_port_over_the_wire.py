@@ -11,6 +11,7 @@ from hms_bridge import errors
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import (
+    AbortOutcome,
     CompactionRequest,
     CompactionResponse,
     CompactionState,
@@ -236,7 +237,8 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     # What a client claims of write ids is not heard: only the cleaner forgets aborted ones.
     ("mark_cleaned", (replace(COMPACTION, highest_write_id=WriteId(0)),), {}, None),
     ("abort_compactions", ([CompactionId(1), CompactionId(2)],), {},
-     {CompactionId(1): "aborted", CompactionId(2): "refused"}),
+     {CompactionId(1): AbortOutcome(is_aborted=True, message="m"),
+      CompactionId(2): AbortOutcome(is_aborted=False, message="n")}),
     ("get_next_notification", (NotificationRequest(
         last_event_id=EventId(2), max_events=5, types=frozenset({EVENT.type}),
         skipped_types=frozenset({"OPEN_TXN"}),

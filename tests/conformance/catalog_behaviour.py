@@ -85,6 +85,8 @@ class DatabaseBehaviour:
         after = metastore.get_database(name)
         assert dict(after.parameters) == {"b": "3"}
         assert after.description == "new"
+        metastore.alter_database(name, replace(after, description=None, parameters={}))
+        assert metastore.get_database(name) == replace(after, parameters={})
 
     def test_a_database_with_tables_goes_only_by_cascade(self, metastore: Metastore) -> None:
         name = new_database(metastore)

@@ -185,7 +185,11 @@ class CompactionBehaviour:
         waiting = ask(metastore, name, pool_name=unique("pool"))
         other, ready, _ = self._claimed(metastore)
         told = metastore.abort_compactions([waiting, ready.id])
-        assert set(told) == {waiting, ready.id}
+        assert {number: outcome.is_aborted for number, outcome in told.items()} == {
+            waiting: True,
+            ready.id: False,
+        }
+        assert told[ready.id].message.endswith("compaction is in state-working")
         assert shown(metastore, name)[0].state is CompactionState.ABORTED
         assert shown(metastore, other)[0].state is CompactionState.WORKING
 

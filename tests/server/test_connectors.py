@@ -58,7 +58,7 @@ def test_connectors_are_made_and_found(served: ServedMetastore) -> None:
     assert connector == _connector("dc", createTime=connector.createTime)
     served.call("create_dataconnector", connector=_connector("a"))
     assert served.call("get_dataconnectors") == ["a", "dc"]
-    with pytest.raises(AlreadyExistsError, match="Dataconnector dc already exists"):
+    with pytest.raises(AlreadyExistsError, match="DataConnector dc already exists"):
         served.call("create_dataconnector", connector=_connector("dc"))
     with pytest.raises(NoSuchObjectError, match="Dataconnector named none does not exist"):
         _get(served, "none")

@@ -211,7 +211,7 @@ def test_a_plan_that_is_not_valid_is_not_enabled(served: ServedMetastore) -> Non
     report = served.call("validate_resource_plan", request=request)
     assert report.errors == [
         "Sum of all pools' query parallelism: 13 exceeds resource plan query parallelism: 8",
-        "Sum of root children pools' alloc fraction should be 1.0 got: 1.5",
+        "Sum of root children pools' alloc fraction should be 1.0 got: 1.5 for pool: ",
     ]
     with pytest.raises(InvalidOperationError, match="p is invalid: Sum of all pools"):
         _alter(served, "p", {}, status=ENABLED)

@@ -109,7 +109,10 @@ def test_a_compaction_that_is_refused_or_aborted_ends_for_hooks_too(world: ReplW
         (told["compactionId"], told["state"], told["errorMessage"])
         for told in messages(world.source, "STOP_COMPACTION")
     ]
-    assert stopped == [(taken.id, "refused", "not today"), (queued.id, "aborted", None)]
+    assert stopped == [
+        (taken.id, "refused", "not today"),
+        (queued.id, "aborted", "Compaction aborted by an Abort Compaction request."),
+    ]
 
 
 def test_points_stand_between_the_events_of_what_they_tell(world: ReplWorld) -> None:

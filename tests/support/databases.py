@@ -121,17 +121,22 @@ def _empty(database: Database) -> None:
         put_seeds(connection)
 
 
-# What lets rows go in any order, and starts the transactions' ids again.
+# What lets rows go in any order, and starts ids again that the database gives.
 _POSTGRESQL = (
     ("SET LOCAL session_replication_role = replica",),
     (
         "SET LOCAL session_replication_role = origin",
         """SELECT setval(pg_get_serial_sequence('"TXNS"', 'TXN_ID'), 1, false)""",
+        """SELECT setval(pg_get_serial_sequence('"MASTER_KEYS"', 'KEY_ID'), 1, false)""",
     ),
 )
 _MARIADB = (
     ("SET FOREIGN_KEY_CHECKS = 0",),
-    ("ALTER TABLE `TXNS` AUTO_INCREMENT = 1", "SET FOREIGN_KEY_CHECKS = 1"),
+    (
+        "ALTER TABLE `TXNS` AUTO_INCREMENT = 1",
+        "ALTER TABLE `MASTER_KEYS` AUTO_INCREMENT = 1",
+        "SET FOREIGN_KEY_CHECKS = 1",
+    ),
 )
 
 

@@ -110,18 +110,27 @@ def differences(theirs: Any, ours: Any, used: set[str] | None = None) -> list[Di
 
 
 def sorted_by_name(answer: Any) -> Any:
-    """An answer that is a list of tables or their names, or a struct with one, in their order."""
+    """An answer that is a list of names, or a struct with one of things that have a name, in the
+    order of names."""
     if isinstance(answer, list):
-        return sorted(answer, key=_table_name)
-    return type(answer)(**vars(answer) | {"tables": sorted(answer.tables, key=_table_name)})
+        return sorted(answer, key=_name)
+    inner = {
+        name: sorted_by_name(field)
+        for name, field in vars(answer).items()
+        if name in _LISTED or isinstance(field, Struct)
+    }
+    return type(answer)(**vars(answer) | inner)
 
 
-def _table_name(item: Any) -> str:
+def _name(item: Any) -> str:
     if isinstance(item, str):
         return item
-    fields = vars(item)
-    found: str = fields.get("tableName") or fields["tblName"]
-    return found
+    named = (vars(item).get(name) for name in _NAMES)
+    return next(name for name in named if name)
+
+
+_LISTED = ("tables", "pools", "triggers", "mappings")
+_NAMES = ("tableName", "tblName", "triggerName", "entityName", "poolPath")
 
 
 def message_of(text_or_fields: Any) -> Any:

@@ -1,22 +1,25 @@
-"""The recorded calls of a real Hive 4.0.1 metastore, and how to read and write their bytes."""
+"""The recorded calls of real Hive metastores, and how to read and write their bytes."""
 
 import base64
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
-from thrift.Thrift import TMessageType
+from thrift.protocol.TBinaryProtocol import TBinaryProtocol, TBinaryProtocolAccelerated
+from thrift.Thrift import TMessageType, TType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct, hive
 
 FOLDER = Path(__file__).resolve().parents[1] / "golden" / "wire"
+MAIN, MORE, MORE_42 = "wire-4.0.1.jsonl.gz", "more-4.0.1.jsonl.gz", "more-4.2.0.jsonl.gz"
+RECORDINGS = (MAIN, MORE, MORE_42)
+"""Each of a server of its own; calls have other numbers in each."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class RecordedCall:
     request: bytes | None
     response: bytes | None
     error: dict[str, Any] | None
+    has_log: bool = True
+    """Whether the events that it left are known."""
 
     def __str__(self) -> str:
         return f"{self.number}-{self.method}"
@@ -41,18 +46,22 @@ def lines(name: str) -> Iterator[dict[str, Any]]:
 
 
 @cache
-def recorded_calls() -> tuple[RecordedCall, ...]:
-    return tuple(
-        RecordedCall(
+def recorded_calls(recording: str = MAIN) -> tuple[RecordedCall, ...]:
+    return tuple(calls_of(recording, lines(recording)))
+
+
+def calls_of(recording: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[RecordedCall]:
+    """What the rows of a recording say."""
+    for row in rows:
+        yield RecordedCall(
             number=row["n"],
             section=row["section"],
             method=row["method"],
             request=base64.b64decode(row["req"]) if "req" in row else None,
             response=base64.b64decode(row["resp"]) if "resp" in row else None,
             error=row.get("error"),
+            has_log=recording != MORE,
         )
-        for row in lines("wire-4.0.1.jsonl.gz")
-    )
 
 
 def read_message(message: bytes, cls: type[Struct]) -> tuple[str, int, Struct]:
@@ -72,6 +81,53 @@ def write_message(name: str, kind: int, body: Struct) -> bytes:
     protocol.writeMessageEnd()
     content: bytes = buffer.getvalue()
     return content
+
+
+def request_bytes(name: str, arguments: Struct) -> bytes:
+    return write_message(name, TMessageType.CALL, arguments)
+
+
+def moved_message(message: bytes, places: Mapping[str, str]) -> bytes:
+    """With other texts in place of some, wherever they stand, and no other change: whatever the
+    message's structs are."""
+    source = TBinaryProtocol(TMemoryBuffer(message))
+    target = TBinaryProtocol(TMemoryBuffer())
+    target.writeMessageBegin(*source.readMessageBegin())
+    _copy(source, target, TType.STRUCT, places)
+    content: bytes = target.trans.getvalue()
+    return content
+
+
+def _copy(source: Any, target: Any, kind: int, places: Mapping[str, str]) -> None:
+    if kind == TType.STRUCT:
+        while (field := source.readFieldBegin())[1] != TType.STOP:
+            target.writeFieldBegin(*field)
+            _copy(source, target, field[1], places)
+        target.writeFieldStop()
+    elif kind == TType.MAP:
+        key, value, size = source.readMapBegin()
+        target.writeMapBegin(key, value, size)
+        for inner in (key, value) * size:
+            _copy(source, target, inner, places)
+    elif kind in (TType.LIST, TType.SET):  # which are written alike
+        inner, size = source.readListBegin()
+        target.writeListBegin(inner, size)
+        for _ in range(size):
+            _copy(source, target, inner, places)
+    elif kind == TType.STRING:
+        text = source.readBinary()
+        for place, moved in places.items():
+            text = text.replace(place.encode(), moved.encode())
+        target.writeBinary(text)
+    else:
+        read, write = _SCALARS[kind]
+        getattr(target, write)(getattr(source, read)())
+
+
+_SCALARS = {
+    getattr(TType, kind.upper()): (f"read{kind}", f"write{kind}")
+    for kind in ("Bool", "Byte", "I16", "I32", "I64", "Double")
+}
 
 
 @cache

@@ -33,6 +33,8 @@ from tests.support.golden_fields import (
     sorted_by_name,
 )
 from tests.support.golden_wire import (
+    MORE,
+    MORE_42,
     RecordedCall,
     bodies,
     lines,
@@ -138,7 +140,7 @@ class Replay:
             theirs=self._moved(recorded_answer(call), call),
             ours=ours,
             their_events=tuple(self._moved(row, call) for row in rows),
-            our_events=tuple(self._logged()),
+            our_events=tuple(self._logged()) if call.has_log else (),
             prepared_events=prepared,
         )
 
@@ -177,20 +179,22 @@ class Replay:
 
 
 def replayed(folder: Path, apart: Sequence[int]) -> list[Outcome]:
-    """Every recorded call in order; those apart afterwards, on a server of their own."""
+    """Every recorded call in order, each recording on a server of its own, as those apart."""
+    main = recorded_calls()
     return [
-        *_played(folder / "main", lambda number: number not in apart),
-        *_played(folder / "apart", lambda number: number in apart),
+        *_played(folder / "main", [call for call in main if call.number not in apart]),
+        *_played(folder / "apart", [call for call in main if call.number in apart]),
+        *_played(folder / "more", recorded_calls(MORE)),
+        *_played(folder / "more42", recorded_calls(MORE_42)),
     ]
 
 
-def _played(folder: Path, is_played: Callable[[int], bool]) -> Iterator[Outcome]:
+def _played(folder: Path, calls: Sequence[RecordedCall]) -> Iterator[Outcome]:
     folder.mkdir()
     with served_metastore(folder) as served, WireClient(served.port) as client:
         replay = Replay(served, client, folder)
-        for call in recorded_calls():
-            if is_played(call.number):
-                yield replay.play(call)
+        for call in calls:
+            yield replay.play(call)
 
 
 @cache
@@ -200,6 +204,8 @@ def recorded_events() -> Mapping[int, Sequence[dict[str, Any]]]:
     for row in lines("notifications-4.0.1.jsonl.gz"):
         fields = {name: item for name, item in row.items() if name not in ("call", "method")}
         events[row["call"]].append(fields | {"message": message_of(row["message"])})
+    for row in lines(MORE_42):
+        events[row["n"]].extend(row.get("events", ()))
     return events
 
 

@@ -1,4 +1,4 @@
-"""Calls that change something, of methods of which no real Hive was recorded with such a call.
+"""Calls that change something, of methods that the first recording has no such call of.
 
 Each case asks for what it needs, in its turn, and gives the arguments of its call.
 """

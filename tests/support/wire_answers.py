@@ -83,6 +83,8 @@ class WireClient:
     def __init__(self, port: int) -> None:
         self._port = port
         self._socket: _Recording | None = None
+        self.received = b""
+        """The bytes of the last answer."""
 
     def __enter__(self) -> WireClient:
         return self
@@ -102,7 +104,7 @@ class WireClient:
             self._socket = _Recording(self._port)
             self._socket.open()
         connection = self._socket
-        connection.received = b""
+        connection.received = self.received = b""
         try:
             connection.write(write_message(name, TMessageType.CALL, arguments))
             protocol = TBinaryProtocolAccelerated(TBufferedTransport(connection))
@@ -118,4 +120,5 @@ class WireClient:
             connection.close()
             self._socket = None
             return Thrown(CLOSED, str(error))
-        return answer_in(connection.received)
+        self.received = connection.received
+        return answer_in(self.received)

@@ -271,6 +271,11 @@ def test_failed_refused_and_never_queued(world: World, txns: Txns) -> None:
     for verb in (world.metastore.mark_failed, world.metastore.mark_refused):
         with pytest.raises(NoSuchCompactionError, match="compaction 77 is not in the queue"):
             verb(replace(failed, id=CompactionId(77)))
+    # That it ended otherwise is no first report whose answer was lost.
+    for verb, ended in ((world.metastore.mark_refused, failed),
+                        (world.metastore.mark_failed, refused)):  # fmt: skip
+        with pytest.raises(NoSuchCompactionError, match=f"compaction {ended.id} is not in the"):
+            verb(ended)
 
 
 def test_ended_transactions_cannot_compact(world: World, txns: Txns) -> None:
@@ -289,7 +294,13 @@ def test_aborting_requests(world: World, txns: Txns) -> None:
     txns.fail(ended)
     ids = [CompactionId(one) for one in (1, 2, 3, 9)]
     outcome = world.metastore.abort_compactions(ids)
-    assert outcome == {1: "busy", 2: "ended", 3: "aborted", 9: "unknown"}
+    not_in_time = "Error while aborting compaction as compaction is in state-"
+    assert {number: (came.is_aborted, came.message) for number, came in outcome.items()} == {
+        1: (False, f"{not_in_time}working"),
+        2: (False, f"{not_in_time}failed"),
+        3: (True, "Successfully aborted compaction"),
+        9: (False, "No Such Compaction Id Available"),
+    }
     assert (3, "aborted") in txns.show()
     with pytest.raises(NoSuchCompactionError, match="name the entries"):
         world.metastore.abort_compactions([])

@@ -1,0 +1,1 @@
+"""Answers of real metastores, recorded for the tests that run without Java."""
