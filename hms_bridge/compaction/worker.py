@@ -105,10 +105,11 @@ class Worker:
         _log_outcome(outcome)
         return outcome
 
-    def run_until_idle(self) -> int:
-        """Take entries until the queue is empty; how many were taken."""
+    def run_until_idle(self, is_ending: Callable[[], bool] = lambda: False) -> int:
+        """Take entries until the queue is empty, or the process ``is_ending``; how many were
+        taken."""
         count = 0
-        while self.run_once() is not None:
+        while not is_ending() and self.run_once() is not None:
             count += 1
         return count
 
