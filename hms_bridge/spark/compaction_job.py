@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -70,7 +70,7 @@ class SparkExecutor:
             if len(entries) == 1:
                 return (CompactionError(f"a Spark task failed: {first_line(error)}"),)
             return tuple(answer for entry in entries for answer in self.run_all([entry]))
-        return tuple(_answer(islice(done, len(entry.tasks))) for entry in entries)
+        return tuple(_answer(list(islice(done, len(entry.tasks)))) for entry in entries)
 
     def _collected(self, entries: Sequence[EntryTasks]) -> list[TaskResult | TaskFailure]:
         context = self.spark.sparkContext
@@ -84,7 +84,7 @@ class SparkExecutor:
         return done
 
 
-def _answer(done: Iterator[TaskResult | TaskFailure]) -> tuple[TaskResult, ...] | CompactionError:
+def _answer(done: Sequence[TaskResult | TaskFailure]) -> tuple[TaskResult, ...] | CompactionError:
     results = []
     for result in done:
         if isinstance(result, TaskFailure):
