@@ -285,7 +285,12 @@ class Worker:
         if target.table.is_partitioned and own:
             roots[self._resolver(own).path] = self._resolver(own)
         for place in roots.values():
-            for name in forget_dead_temporaries(place.volume, place.path, snapshot.txns):
+            try:
+                names = forget_dead_temporaries(place.volume, place.path, snapshot.txns)
+            except OSError as error:  # its tasks may still write, or it is another user's
+                _LOG.warning("cannot remove what dead writers left: %s", error)
+                continue
+            for name in names:
                 log_deed(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
 
 
