@@ -14,6 +14,8 @@ from hms_bridge.compaction.executor import CompactionJob, EntryTasks, TaskResult
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError, HmsBridgeError
 
+_CLOSE_SECONDS = 10.0
+
 
 class EndingJob(CompactionJob, Protocol):
     """What may end by itself; from then on it answers everything with CompactionError."""
@@ -53,11 +55,16 @@ class LastingJob:
             return self._job
 
     def close(self) -> None:
-        """End the one that runs, if there is one. None is started any more."""
-        with self._changing:
-            self._is_closed = True
+        """End the one that runs, if there is one. None is started any more; for one whose start
+        hangs nobody waits: it ends with the process."""
+        self._is_closed = True
+        if not self._changing.acquire(timeout=_CLOSE_SECONDS):
+            return
+        try:
             if self._job is not None:
                 self._job.close()
+        finally:
+            self._changing.release()
 
     def run(
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str

@@ -141,3 +141,26 @@ def test_after_the_close_nothing_is_started() -> None:
     with pytest.raises(CompactionError, match="try again"):
         job.run([TASK], root="1", temporary="tmp")
     assert len(cluster.applications) == 1
+
+
+def test_the_close_does_not_wait_for_a_start_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that has no place may let it wait for hours."""
+    monkeypatch.setattr("hms_bridge.compaction.lasting_job._CLOSE_SECONDS", 0.05)
+    cluster = Cluster()
+    is_starting, may_start = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        is_starting.set()
+        assert may_start.wait(20)
+
+    cluster.before = hang
+    job = LastingJob(cluster.start)
+    with ThreadPoolExecutor(1) as threads:
+        starting = threads.submit(job.ready)
+        assert is_starting.wait(20)
+        job.close()
+        assert not starting.done()
+        may_start.set()
+        starting.result(20)
+    with pytest.raises(CompactionError, match="try again"):
+        job.ready()
