@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -158,7 +159,9 @@ def test_the_close_does_not_wait_for_a_start_that_hangs(monkeypatch: pytest.Monk
     with ThreadPoolExecutor(1) as threads:
         starting = threads.submit(job.ready)
         assert is_starting.wait(20)
+        began = time.monotonic()
         job.close()
+        assert time.monotonic() - began < 10
         assert not starting.done()
         may_start.set()
         starting.result(20)
