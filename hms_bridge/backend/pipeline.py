@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import select
 from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import psycopg
@@ -39,6 +41,7 @@ _BEHIND_BYTES_MAX = 32 * 1024
 """What is sent behind a statement that may wait for a lock or take long, of which the server reads
 nothing meanwhile. What a host takes unread is 64 KiB at least; of one that takes no more of what
 is sent the system thinks after a while that it has gone (``tcp_user_timeout``)."""
+_VALUES = attrgetter("values")
 _FAILED = (ExecStatus.FATAL_ERROR, ExecStatus.PIPELINE_ABORTED)
 _NO_SUCH_TEXT = "26000"
 
@@ -107,6 +110,9 @@ def _is_told(result: PGresult) -> bool:
 def _parts(held: Sequence[PipelineAnswer], *, is_begun: bool) -> list[Sequence[PipelineAnswer]]:
     """What goes in one message each; the first is empty where what is under way, if the connection
     ``is_begun``, is waited for alone."""
+    # Nearly always there is little, and few verbs have time for more than this.
+    if sum(map(len, filter(None, chain.from_iterable(map(_VALUES, held))))) <= _BEHIND_BYTES_MAX:
+        return [held]
     places = [0]
     has_one, behind = is_begun, 0
     for place, answer in enumerate(held):
