@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import select
 from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 import psycopg
@@ -35,6 +37,11 @@ from hms_bridge.backend.prepared_text import PreparedText
 
 Row = tuple[Any, ...]
 
+_BEHIND_BYTES_MAX = 32 * 1024
+"""What is sent behind a statement that may wait for a lock or take long, of which the server reads
+nothing meanwhile. What a host takes unread is 64 KiB at least; of one that takes no more of what
+is sent the system thinks after a while that it has gone (``tcp_user_timeout``)."""
+_VALUES = attrgetter("values")
 _FAILED = (ExecStatus.FATAL_ERROR, ExecStatus.PIPELINE_ABORTED)
 _NO_SUCH_TEXT = "26000"
 
@@ -100,6 +107,25 @@ def _is_told(result: PGresult) -> bool:
     return result.status in _FAILED and bool(result.error_field(DiagnosticField.SQLSTATE))
 
 
+def _parts(held: Sequence[PipelineAnswer], *, is_begun: bool) -> list[Sequence[PipelineAnswer]]:
+    """What goes in one message each; the first is empty where what is under way, if the connection
+    ``is_begun``, is waited for alone."""
+    # Nearly always there is little, and few verbs have time for more than this.
+    if sum(map(len, filter(None, chain.from_iterable(map(_VALUES, held))))) <= _BEHIND_BYTES_MAX:
+        return [held]
+    places = [0]
+    has_one, behind = is_begun, 0
+    for place, answer in enumerate(held):
+        size = sum(map(len, filter(None, answer.values)))
+        if has_one and behind + size > _BEHIND_BYTES_MAX:
+            places.append(place)
+            behind = 0
+        elif has_one:
+            behind += size
+        has_one = True
+    return [held[start:end] for start, end in zip(places, [*places[1:], len(held)], strict=True)]
+
+
 class PipelinedConnection(psycopg.Connection[Row]):
     """As psycopg's, and :meth:`ask`. Used by one thread at a time."""
 
@@ -155,7 +181,7 @@ class PipelinedConnection(psycopg.Connection[Row]):
         """
         held = self._held_back
         # A text is prepared by itself, once a connection, which is not worth the care.
-        if not held or not self._are_known(held):
+        if not held or not self._are_known(held) or len(_parts(held, is_begun=False)) > 1:
             return
         try:
             self._send(held)
@@ -284,12 +310,18 @@ class PipelinedConnection(psycopg.Connection[Row]):
             failure = self._prepare_texts(held)
             if failure is not None:
                 return [*results, failure]
-        if held and held[-1].text is _COMMIT:
+        *before, last = _parts(held, is_begun=is_begun)
+        for part in before:
+            results += self._send_together(part)
+            is_begun = False
+            if any(result.status in _FAILED for result in results):
+                return results
+        if last and last[-1].text is _COMMIT:
             self._hear_of_an_end()
             self._is_in_doubt = True
-        if is_begun or len(held) > 1:
-            return [*results, *self._send_together(held)]
-        (answer,) = held
+        if is_begun or len(last) > 1:
+            return [*results, *self._send_together(last)]
+        (answer,) = last
         if self.prepare_threshold is not None:
             return [*results, self.pgconn.exec_prepared(answer.text.name, answer.values)]
         return [*results, self.pgconn.exec_params(answer.text.sql, answer.values)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -42,14 +44,20 @@ def start_daemons(
     store: LocalStore, stack: ExitStack, asked: AskedDaemons, spark: SparkRequest
 ) -> None:
     """Start them; they stop when the stack is left."""
-    tasks = _tasks(store, stack, asked, spark)
+    ending = threading.Event()
+    tasks = _tasks(store, stack, asked, spark, ending)
     stack.callback(_stop_tasks, tasks)
+    stack.callback(ending.set)  # before them: workers would take entry after entry meanwhile
     for task in tasks:
         task.start()
 
 
 def _tasks(
-    store: LocalStore, stack: ExitStack, asked: AskedDaemons, spark: SparkRequest
+    store: LocalStore,
+    stack: ExitStack,
+    asked: AskedDaemons,
+    spark: SparkRequest,
+    ending: threading.Event,
 ) -> list[PeriodicTask]:
     settings = store.settings.compactor
     housekeeping = housekeeper(store, stack)
@@ -70,7 +78,11 @@ def _tasks(
             )
         )
         tasks += [
-            PeriodicTask(f"worker-{number}", worker.run_until_idle, _WORKER_POLL_SECONDS)
+            PeriodicTask(
+                f"worker-{number}",
+                partial(worker.run_until_idle, ending.is_set),
+                _WORKER_POLL_SECONDS,
+            )
             for number, worker in enumerate(workers)
         ]
     if asked.is_initiator or settings.is_initiator_on:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.cli.spark_options import started
@@ -16,6 +15,7 @@ from hms_bridge.cli.versions import own_version
 from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_process_alive
 from hms_bridge.compaction.executor import CompactionExecutor, ExecutorFor, always
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
+from hms_bridge.compaction.lasting_job import LastingJob
 from hms_bridge.compaction.plan import NothingToCompact
 from hms_bridge.compaction.shared_job import SharedJobs, TakenInTurns
 from hms_bridge.compaction.worker import Worker, WorkerIdentity
@@ -65,39 +65,32 @@ small ones would wait for them."""
 
 class ExecutorsBySize:
     """Small compactions run in this process; Spark, which takes seconds to start and a tenth of one
-    for each job, is started for the first that is not. What several workers give it at the same
-    time goes as one job, but for large entries."""
+    for each job, is started for the first that is not, and again when it has ended. What several
+    workers give it at the same time goes as one job, but for large entries."""
 
     def __init__(self, kernel: BucketKernel, request: SparkRequest, local_bytes_max: int) -> None:
         self._kernel = kernel
         self._start = started(request, "hms-bridge compact")
         self._local_bytes_max = local_bytes_max
         self._local = TakenInTurns(LocalExecutor(kernel=kernel), os.cpu_count() or 1)
-        self._spark: Any = None
-        self._together: SharedJobs | None = None
-        self._starting = threading.Lock()
+        self._on_spark = LastingJob(self._start_spark)
+        self._together = SharedJobs(job=self._on_spark)
 
     def choose(self, input_bytes: int) -> CompactionExecutor:
         """See ExecutorFor. Raises ConfigError if Spark is needed and does not start."""
         if input_bytes <= self._local_bytes_max:
             return self._local
-        with self._starting:  # of several workers one starts it
-            if self._together is None:
-                self._spark = self._start()
-                self._together = SharedJobs(job=self._on_spark())
-        return self._together if input_bytes <= TOGETHER_BYTES_MAX else self._on_spark()
+        self._on_spark.ready()
+        return self._together if input_bytes <= TOGETHER_BYTES_MAX else self._on_spark
 
-    def _on_spark(self) -> SparkExecutor:
+    def _start_spark(self) -> SparkExecutor:
         from hms_bridge.spark.compaction_job import SparkExecutor
 
-        return SparkExecutor(spark=self._spark, kernel=self._kernel)
+        return SparkExecutor(spark=self._start(), kernel=self._kernel)
 
     def close(self) -> None:
-        """Stop Spark, if it was started."""
-        if self._spark is not None:
-            from hms_bridge.spark.session import stop_spark
-
-            stop_spark(self._spark)
+        """Stop Spark, if it was started; it is not started any more."""
+        self._on_spark.close()
 
 
 @contextmanager

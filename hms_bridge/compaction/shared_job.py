@@ -58,10 +58,15 @@ class SharedJobs:
         own = _Waiting(EntryTasks(tasks=tuple(tasks), root=root, temporary=temporary))
         with self._changed:
             self._waiting.append(own)
-        while own.answer is None:
-            together = self._next_job(own)
-            if together:
-                self._run(together)
+        try:
+            while own.answer is None:
+                together = self._next_job(own)
+                if together:
+                    self._run(together)
+        finally:
+            with self._changed:
+                if own in self._waiting:  # of an interrupt; nobody would publish what it wrote
+                    self._waiting.remove(own)
         if isinstance(own.answer, CompactionError):
             raise own.answer
         return own.answer

@@ -105,10 +105,11 @@ class Worker:
         _log_outcome(outcome)
         return outcome
 
-    def run_until_idle(self) -> int:
-        """Take entries until the queue is empty; how many were taken."""
+    def run_until_idle(self, is_ending: Callable[[], bool] = lambda: False) -> int:
+        """Take entries until the queue is empty, or the process ``is_ending``; how many were
+        taken."""
         count = 0
-        while self.run_once() is not None:
+        while not is_ending() and self.run_once() is not None:
             count += 1
         return count
 
@@ -284,7 +285,12 @@ class Worker:
         if target.table.is_partitioned and own:
             roots[self._resolver(own).path] = self._resolver(own)
         for place in roots.values():
-            for name in forget_dead_temporaries(place.volume, place.path, snapshot.txns):
+            try:
+                names = forget_dead_temporaries(place.volume, place.path, snapshot.txns)
+            except OSError as error:  # its tasks may still write, or it is another user's
+                _LOG.warning("cannot remove what dead writers left: %s", error)
+                continue
+            for name in names:
                 log_deed(_LOG, "deleted", path=place.child(name).uri, cause="dead writer")
 
 

@@ -66,8 +66,9 @@ class HookPositions(Protocol):
     def take(self, name: str, owner: str) -> HookPosition | None:
         """Up to where it has heard; None if another process tells this hook."""
 
-    def advance(self, name: str, owner: str, last: HookPosition) -> bool:
-        """False, and no change, if another process tells this hook now."""
+    def advance(self, name: str, owner: str, since: HookPosition, last: HookPosition) -> bool:
+        """It has heard all from ``since``, which was taken or stored last, up to ``last``. False,
+        and no change, if another process tells this hook now, and has stored something."""
 
     def release(self, name: str, owner: str) -> None:
         """Let another process tell it."""

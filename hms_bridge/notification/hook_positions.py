@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select, update
 
 from hms_bridge.backend.dialect import insert_if_missing
 from hms_bridge.backend.schema.notification_tables import HMSB_EVENT_HOOK, HMSB_HOOK_HEARD
@@ -56,13 +56,23 @@ def _position(connection: Connection, name: str) -> HookPosition | None:
     return None if row is None else HookPosition(EventId(row[0]), row[1])
 
 
-def advance(work: Work, name: str, owner: str, last: HookPosition) -> bool:
-    """A hook has heard all up to a position; False, and no change, if another process tells it
-    now."""
+def advance(work: Work, name: str, owner: str, since: HookPosition, last: HookPosition) -> bool:
+    """A hook has heard all from a position of its row up to another one; False, and no change, if
+    another process tells it now.
+
+    Who took longer than it holds the hook has lost it, but not what was heard, unless the row has
+    another position by now: else two that are slow in turn would begin again for ever.
+    """
+    is_where_it_was = exists().where(
+        _HEARD.NAME == name, _HEARD.LAST_POINT_ID == since.point_id
+    ) & (_ROW.LAST_EVENT_ID == since.event_id)
     moved = work.connection.execute(
         update(HMSB_EVENT_HOOK)
-        .where(_ROW.NAME == name, _ROW.OWNER == owner)
-        .values(LAST_EVENT_ID=last.event_id, HELD_AT_MS=work.now_ms)
+        .where(
+            _ROW.NAME == name,
+            or_(_ROW.OWNER == owner, _ROW.OWNER.is_not(None) & is_where_it_was),
+        )
+        .values(LAST_EVENT_ID=last.event_id, OWNER=owner, HELD_AT_MS=work.now_ms)
     )
     if moved.rowcount != 1:
         return False

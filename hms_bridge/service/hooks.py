@@ -218,7 +218,8 @@ class HookTeller:
 
     def _store(self, last: HookPosition) -> None:
         """Who lost the hook to another process goes on from where that one is."""
-        is_mine = self._positions.advance(self._name, self._owner, last)
+        since = self._last or last
+        is_mine = self._positions.advance(self._name, self._owner, since, last)
         self._last = last if is_mine else None
         self._stored_at = time.monotonic()
 

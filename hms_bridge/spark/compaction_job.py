@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -15,7 +15,7 @@ from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError
 from hms_bridge.spark.failures import first_line
-from hms_bridge.spark.session import tries_of_a_task
+from hms_bridge.spark.session import is_running, stop_spark, tries_of_a_task
 from hms_bridge.spark.tasks import CompactionTask, TaskFailure
 
 _SHARES_A_CORE = 2
@@ -34,6 +34,15 @@ class SparkExecutor:
         """Spark's application, as its history server lists it."""
         return str(self.spark.sparkContext.applicationId)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether Spark is gone: stopped by somebody, or with its Java."""
+        return not is_running(self.spark)
+
+    def close(self) -> None:
+        """Stop Spark."""
+        stop_spark(self.spark)
+
     def run(
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str
     ) -> tuple[TaskResult, ...]:
@@ -50,14 +59,18 @@ class SparkExecutor:
         self, entries: Sequence[EntryTasks]
     ) -> tuple[tuple[TaskResult, ...] | CompactionError, ...]:
         """See CompactionJob: one job, and one more for each entry if all of it failed, as it does
-        when one of the tasks takes its process down."""
+        when one of the tasks takes its process down; none more where Spark itself has gone."""
         try:
             done = iter(self._collected(entries))
-        except (PySparkException, Py4JError) as error:
+        except Exception as error:  # of a Spark that is gone PySpark raises anything
+            if self.has_ended:
+                return (CompactionError(f"Spark has ended: {first_line(error)}"),) * len(entries)
+            if not isinstance(error, (PySparkException, Py4JError)):
+                raise
             if len(entries) == 1:
                 return (CompactionError(f"a Spark task failed: {first_line(error)}"),)
             return tuple(answer for entry in entries for answer in self.run_all([entry]))
-        return tuple(_answer(islice(done, len(entry.tasks))) for entry in entries)
+        return tuple(_answer(list(islice(done, len(entry.tasks)))) for entry in entries)
 
     def _collected(self, entries: Sequence[EntryTasks]) -> list[TaskResult | TaskFailure]:
         context = self.spark.sparkContext
@@ -71,7 +84,7 @@ class SparkExecutor:
         return done
 
 
-def _answer(done: Iterator[TaskResult | TaskFailure]) -> tuple[TaskResult, ...] | CompactionError:
+def _answer(done: Sequence[TaskResult | TaskFailure]) -> tuple[TaskResult, ...] | CompactionError:
     results = []
     for result in done:
         if isinstance(result, TaskFailure):

@@ -13,7 +13,7 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, SQLContext
 
 from hms_bridge.errors import ConfigError
 from hms_bridge.spark.executor_check import require_executors
@@ -96,10 +96,35 @@ def tries_of_a_task(context: SparkContext) -> int:
     return int(context.getConf().get("spark.task.maxFailures") or 4)
 
 
+def is_running(spark: SparkSession) -> bool:
+    """Whether its Java answers, and its application has not been stopped."""
+    java = spark.sparkContext._jsc
+    try:
+        return java is not None and not java.sc().isStopped()
+    except (Py4JError, OSError):
+        return False
+
+
 def stop_spark(spark: SparkSession) -> None:
     """Stop Spark, whose Java may be gone: Ctrl-C and a service manager end the whole group."""
-    with suppress(ConnectionError):
+    try:
         spark.stop()
+    except (ConnectionError, Py4JError):
+        _forget_java(spark)
+
+
+def _forget_java(spark: SparkSession) -> None:
+    """Else PySpark would ask the one that is gone, whenever a session is opened."""
+    context = spark.sparkContext
+    context.stop()  # the rest of it, which needs no Java
+    gateway = context._gateway
+    if SparkContext._gateway is not gateway:
+        return  # there is a newer one
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None
+    with suppress(OSError, Py4JError):
+        gateway.shutdown()
 
 
 def require_exact_casts(spark: SparkSession) -> None:

@@ -15,9 +15,9 @@ from changemanager.location import FsspecResolver
 from hms_bridge.cli import spark_options
 from hms_bridge.cli.worker import TOGETHER_BYTES_MAX, ExecutorsBySize
 from hms_bridge.compaction.kernel import BucketKernel
+from hms_bridge.compaction.lasting_job import LastingJob
 from hms_bridge.compaction.shared_job import SharedJobs, TakenInTurns
 from hms_bridge.errors import ConfigError
-from hms_bridge.spark.compaction_job import SparkExecutor
 from hms_bridge.spark.request import SparkRequest
 from tests.support.busy_metastore import copy_golden
 from tests.support.program import Program, process_environment
@@ -42,7 +42,9 @@ class Started:
 
     def start(self, _request: SparkRequest, _application: str) -> Any:
         self.count += 1
-        return SimpleNamespace(stop=lambda: None)
+        running = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: False))
+        context = SimpleNamespace(_jsc=running)
+        return SimpleNamespace(stop=lambda: None, sparkContext=context)
 
 
 def test_a_small_compaction_starts_no_spark(
@@ -109,5 +111,5 @@ def test_a_large_entry_has_a_job_of_its_own(monkeypatch: pytest.MonkeyPatch) -> 
         BucketKernel(resolver=FsspecResolver()), SparkRequest(master=None, settings={}), 10
     )
     assert isinstance(executors.choose(TOGETHER_BYTES_MAX), SharedJobs)
-    assert isinstance(executors.choose(TOGETHER_BYTES_MAX + 1), SparkExecutor)
+    assert isinstance(executors.choose(TOGETHER_BYTES_MAX + 1), LastingJob)
     executors.close()

@@ -163,6 +163,28 @@ def test_an_interrupt_of_whoever_runs_the_job_ends_the_wait_of_all() -> None:
         assert _run(shared, "5")[0].rows_read == 5
 
 
+def test_an_interrupt_of_one_that_waits_takes_its_entry_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody would publish what its tasks write, into a directory that is removed meanwhile."""
+    job = Job(is_held=True)
+    shared = _shared(job)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(16) as threads:
+        futures = _started(threads, shared, job, [])
+        monkeypatch.setattr(shared._changed, "wait", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            _run(shared, "10")
+        monkeypatch.undo()
+        job.gate.set()
+        assert [future.result(PATIENCE_SECONDS)[0].rows_read for future in futures] == [0, 1]
+    assert _run(shared, "5")[0].rows_read == 5
+    assert job.jobs == [("0",), ("1",), ("5",)]
+
+
 def test_an_entry_without_tasks_is_done() -> None:
     job = Job()
     assert _shared(job).run([], root="1", temporary="tmp") == ()

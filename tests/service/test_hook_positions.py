@@ -37,15 +37,31 @@ def test_one_process_at_a_time_tells(log: HookedLog) -> None:
     log.positions.register("h")
     assert log.positions.take("h", "me") == at(0)
     assert log.positions.take("h", "you") is None
-    assert not log.positions.advance("h", "you", at(1))
-    assert log.positions.advance("h", "me", at(1, 2))
+    assert not log.positions.advance("h", "you", at(7), at(1))
+    assert log.positions.advance("h", "me", at(0), at(1, 2))
     log.clock.advance_ms(HOLD_MS + 1)
     assert log.positions.take("h", "you") == at(1, 2), "who is silent has lost it"
-    assert not log.positions.advance("h", "me", at(5))
+    assert not log.positions.advance("h", "me", at(0), at(5))
     log.positions.release("h", "me")
     assert log.positions.take("h", "me") is None, "only who has it gives it back"
     log.positions.release("h", "you")
     assert log.positions.take("h", "me") == at(1, 2)
+
+
+def test_what_was_heard_by_one_that_was_slow_counts_unless_another_stored_something(
+    log: HookedLog,
+) -> None:
+    log.positions.register("h")
+    assert log.positions.take("h", "slow") == at(0)
+    log.clock.advance_ms(HOLD_MS + 1)
+    assert log.positions.take("h", "other") == at(0)
+    assert log.positions.advance("h", "slow", at(0), at(0, 1))
+    assert not log.positions.advance("h", "other", at(0), at(1)), "it lost the hook to the slow one"
+    assert log.positions.take("h", "other") is None
+    log.clock.advance_ms(HOLD_MS + 1)
+    assert log.positions.take("h", "other") == at(0, 1)
+    assert log.positions.advance("h", "slow", at(0, 1), at(2, 1))
+    assert log.positions.take("h", "slow") == at(2, 1)
 
 
 def test_nobody_takes_a_hook_that_is_not_registered(log: HookedLog) -> None:
@@ -68,9 +84,11 @@ def test_a_hook_is_told_again_from_an_event_on(log: HookedLog) -> None:
     for kinds in ("p", "e", "p", "ep", "e"):
         log.write(kinds)
     assert log.positions.take("h", "me") == at(0)
-    assert log.positions.advance("h", "me", at(3, 3))
+    assert log.positions.advance("h", "me", at(0), at(3, 3))
     assert log.positions.rewind("h", EventId(2)) == at(1, 2)
-    assert not log.positions.advance("h", "me", at(3, 3)), "his position is not stored over it"
+    for since in (at(1, 2), at(3, 3)):
+        moved = log.positions.advance("h", "me", since, at(3, 3))
+        assert not moved, "his position is not stored over it"
     assert log.positions.take("h", "me") == at(1, 2)
 
 
@@ -80,7 +98,7 @@ def test_a_hook_is_never_moved_forward(log: HookedLog, event_id: int) -> None:
     log.positions.register("h")
     log.write("eee")
     log.positions.take("h", "me")
-    log.positions.advance("h", "me", at(1))
+    log.positions.advance("h", "me", at(0), at(1))
     with pytest.raises(InvalidOperationError, match=f"not from {event_id}"):
         log.positions.rewind("h", EventId(event_id))
     assert log.positions.take("h", "me") == at(1)

@@ -199,6 +199,34 @@ def test_events_of_other_processes_are_heard_and_one_of_two_tells(tmp_path: Path
     assert [one.id for one in first.heard + second.heard] == [1, 2]
 
 
+class Slow(Recorder):
+    """Takes longer for an event than a process holds a hook."""
+
+    def on_event(self, event: HookEvent) -> None:
+        time.sleep(0.8)
+        super().on_event(event)
+
+
+def test_two_processes_whose_hook_is_slow_come_to_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """I13: each took the hook from the other in the middle of an event, and told the first two for
+    ever."""
+    monkeypatch.setattr("hms_bridge.notification.hook_positions.HOLD_MS", 300)
+    monkeypatch.setattr("hms_bridge.service.hooks.POLL_SECONDS", 0.02)
+    url = fresh_url(tmp_path)
+    slow = Slow(), Slow()
+    one, other = (open_at(url, tmp_path, hook) for hook in slow)
+    for _ in range(5):
+        new_database(one)
+    wait_until(lambda: any(event.id == 5 for hook in slow for event in hook.heard))
+    one.close()
+    other.close()
+    for hook in slow:
+        first_heard = list(dict.fromkeys(event.id for event in hook.heard))
+        assert first_heard == sorted(first_heard)
+
+
 def test_events_that_were_purged_before_a_hook_heard_them_are_told_of(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

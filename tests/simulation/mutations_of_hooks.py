@@ -100,10 +100,17 @@ OF_HOOKS = (
     Mutation(
         name="a teller that lost its hook stores its position over another's",
         file="hms_bridge/notification/hook_positions.py",
-        old="        .where(_ROW.NAME == name, _ROW.OWNER == owner)\n"
-        "        .values(LAST_EVENT_ID=last.event_id",
-        new="        .where(_ROW.NAME == name)\n        .values(LAST_EVENT_ID=last.event_id",
+        old="            or_(_ROW.OWNER == owner, _ROW.OWNER.is_not(None) & is_where_it_was),\n",
+        new="",
         test=f"{_POSITIONS}test_one_process_at_a_time_tells",
+    ),
+    Mutation(
+        name="what was heard by one that was slow counts for nothing",
+        file="hms_bridge/notification/hook_positions.py",
+        old="            or_(_ROW.OWNER == owner, _ROW.OWNER.is_not(None) & is_where_it_was),\n",
+        new="            _ROW.OWNER == owner,\n",
+        test=f"{_POSITIONS}test_what_was_heard_by_one_that_was_slow_counts_unless_another_stored_"
+        "something",
     ),
     Mutation(
         name="who tells a hook stores his position over that of a replay",

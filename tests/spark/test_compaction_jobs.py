@@ -102,6 +102,26 @@ def test_a_damaged_file_fails_its_own_entry(world: World, spark: Any, tmp_path: 
         assert answer[0].rows_read == 3
 
 
+def test_a_failure_of_one_of_several_buckets_moves_nobodys_results(
+    world: World, spark: Any, tmp_path: Path
+) -> None:
+    """Each entry after it got a result of the one before it, and failed, too."""
+    entries = [_entry(world, name, tmp_path / "spark") for name in TABLES]
+    first, *others = entries
+    broken = replace(first, tasks=(_of_missing_files(first), *first.tasks, *first.tasks))
+    answers = SparkExecutor(spark=spark, kernel=_kernel()).run_all([broken, *others])
+    assert isinstance(answers[0], CompactionError)
+    for entry, answer in zip(others, answers[1:], strict=True):
+        here = LocalExecutor(kernel=_kernel()).run(
+            entry.tasks, root=entry.root, temporary=(tmp_path / "local").as_uri()
+        )
+        assert not isinstance(answer, CompactionError)
+        assert _named(answer) == _named(here)
+        for result in answer:
+            for file in result.files:
+                assert (Path(entry.temporary.removeprefix("file://")) / file.written_as).is_file()
+
+
 def test_a_task_that_takes_its_process_down_fails_its_own_entry(
     world: World, spark: Any, tmp_path: Path
 ) -> None:

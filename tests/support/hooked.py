@@ -90,8 +90,10 @@ class DyingPositions:
     def take(self, name: str, owner: str) -> HookPosition | None:
         return self._faults.around("take", lambda: self._positions.take(name, owner))
 
-    def advance(self, name: str, owner: str, last: HookPosition) -> bool:
-        return self._faults.around("advance", lambda: self._positions.advance(name, owner, last))
+    def advance(self, name: str, owner: str, since: HookPosition, last: HookPosition) -> bool:
+        return self._faults.around(
+            "advance", lambda: self._positions.advance(name, owner, since, last)
+        )
 
     def release(self, name: str, owner: str) -> None:
         self._faults.around("release", lambda: self._positions.release(name, owner))
