@@ -5,7 +5,7 @@ PY := .venv/bin/python
 # test files' asserts that pytest rewrites, would be compiled anew every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test coverage simulate histories mutants lint types docs bench bench-cluster bench-metastore bench-repl integration integration-long lock clean
+.PHONY: help setup demo quick test coverage simulate histories mutants lint types docs bench bench-cluster bench-metastore bench-metastore-mariadb bench-repl integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -56,6 +56,9 @@ bench-cluster: setup  ## a dump to HDFS, ours against Hive's, on the real system
 
 bench-metastore: setup  ## transactions, locks and reads beside a real Hive 4.0.1, on one PostgreSQL
 	$(PY) -m benchmarks.metastore
+
+bench-metastore-mariadb: setup  ## the same program, on one MariaDB
+	$(PY) -m benchmarks.metastore_mariadb
 
 bench-repl: setup  ## dumps and loads beside a real Hive 4.2, and a load against cp -r
 	$(PY) -m benchmarks.replication

@@ -21,7 +21,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hive_metastore import ttypes
@@ -41,7 +40,7 @@ from benchmarks.report import Limit, Ratio, machine
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore, flavour_401
 from integration.referees.ours import OurServer
-from integration.referees.postgresql import Database, PostgreSql
+from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import FAST_JAVA, Workplace
 
 SECONDS = float(os.environ.get("HMS_BRIDGE_BENCH_SECONDS", "2"))
@@ -79,18 +78,6 @@ GET_TABLE = Asked(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Side:
-    """One of the two metastores."""
-
-    server: Server
-    database: Database
-
-    @property
-    def port(self) -> int:
-        return self.server.port
-
-
 def main() -> None:
     """Print the machine, then one line a ratio."""
     print(machine())
@@ -109,43 +96,48 @@ def main() -> None:
 def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[Ratio | Limit]:
     """All ratios, of two servers that are made for them."""
     own = postgresql.database("ours")
-    ours = Side(server=OurServer(workplace, own.sqlalchemy_url, store=own), database=own)
     hives = HiveSchemas(postgresql).database("4.0.1", "theirs")
-    hive = JavaMetastore(workplace, flavour_401(), database=hives, settings=READABLE_LOG)
-    theirs = Side(server=hive, database=hives)
-    for side, name in ((ours, "ours"), (theirs, "theirs")):
-        with program.connected(side.port) as client:
-            program.make_tables(client, str(workplace.folder(f"tables-{name}")))
+    ours = OurServer(workplace, own.sqlalchemy_url, store=own)
+    theirs = JavaMetastore(workplace, flavour_401(), database=hives, settings=READABLE_LOG)
+    make_tables(workplace, ours, theirs)
     bare = BarePairs(postgresql, workplace.folder("bare"))
     for work, clients, target in RATES:
-        ratio, rate = _rate_ratio(ours, theirs, work, clients, target)
+        ratio, rate = rate_ratio(ours, theirs, work, clients, target)
         yield ratio
         if work == "open+commit":
             yield bare.limit_of(clients, rate)
             yield _empty_limit(ours, clients, rate)
-    yield _partition_ratio(ours, theirs)
-    yield from _read_ratios(ours, theirs, "", (GET_TABLE, *PARTITION_READS), LITTLE)
-    for side in (ours, theirs):
-        write_events(side.database, MUCH.events)
-    little = _small_side(workplace, postgresql)
+    yield partition_ratio(ours, theirs)
+    yield from read_ratios(ours, theirs, "", (GET_TABLE, *PARTITION_READS), LITTLE)
+    for database in (own, hives):
+        write_events(database, MUCH.events)
+    little = _small_server(workplace, postgresql)
     sizes = (ours.port, MUCH), (little.port, LITTLE)
-    held = [_hold_open(side, COUNT) for side in (ours, theirs)]
-    yield from _lock_ratio(ours, theirs, held, bare)
-    yield from _read_ratios(ours, theirs, f", {COUNT} transactions and locks", TXN_READS, MUCH)
+    ratio, seconds = lock_ratio(ours, theirs, 10.0)
+    yield ratio
+    yield _bare_locks(seconds, bare)
+    yield from read_ratios(ours, theirs, f", {COUNT} transactions and locks", TXN_READS, MUCH)
     # Before transactions that nobody keeps alive are timed out.
     yield from linear_ratios(*sizes, TXN_READS)
     yield _memory_ratio(ours, theirs, "")
-    for side in (ours, theirs):
-        write_partitions(side.database, MUCH.partitions - LITTLE.partitions)
-    yield from _read_ratios(ours, theirs, "", PARTITION_READS, MUCH, FEW_READS)
+    for database in (own, hives):
+        write_partitions(database, MUCH.partitions - LITTLE.partitions)
+    yield from read_ratios(ours, theirs, "", PARTITION_READS, MUCH, FEW_READS)
     yield _memory_ratio(ours, theirs, f" with {MUCH.partitions} partitions in an answer")
     yield from linear_ratios(*sizes, PARTITION_READS)
-    for side in (ours, theirs, little):
-        side.server.stop()
+    for server in (ours, theirs, little):
+        server.stop()
 
 
-def _memory_ratio(ours: Side, theirs: Side, state: str) -> Ratio:
-    memory = [side.server.memory_peak_mib for side in (ours, theirs)]
+def make_tables(workplace: Workplace, *servers: Server) -> None:
+    """What the program works on, of each."""
+    for number, server in enumerate(servers):
+        with program.connected(server.port) as client:
+            program.make_tables(client, str(workplace.folder(f"tables-{number}")))
+
+
+def _memory_ratio(ours: Server, theirs: Server, state: str) -> Ratio:
+    memory = [server.memory_peak_mib for server in (ours, theirs)]
     return _ratio(f"memory of the server at its peak{state}", memory, "MiB", 1.0)
 
 
@@ -183,7 +175,7 @@ class BarePairs:
         )
 
 
-def _empty_limit(ours: Side, clients: int, rate: float) -> Limit:
+def _empty_limit(ours: Server, clients: int, rate: float) -> Limit:
     """What program and protocol leave of a machine, beside our rate of open+commit."""
     empty = statistics.median(
         program.rate(ours.port, "two empty calls", clients, SECONDS)[0] for _ in range(TURNS)
@@ -196,22 +188,22 @@ def _empty_limit(ours: Side, clients: int, rate: float) -> Limit:
     )
 
 
-def _rate_ratio(
-    ours: Side, theirs: Side, work: str, clients: int, target: float
+def rate_ratio(
+    ours: Server, theirs: Server, work: str, clients: int, target: float
 ) -> tuple[Ratio, float]:
     """With our rate."""
     rates: dict[int, list[float]] = {ours.port: [], theirs.port: []}
     costs: dict[int, list[float]] = {ours.port: [], theirs.port: []}
     for _ in range(TURNS):
-        for side in (ours, theirs):
-            before = side.server.cpu_seconds
-            found, count = program.rate(side.port, work, clients, SECONDS)
-            rates[side.port].append(found)
-            costs[side.port].append((side.server.cpu_seconds - before) / count)
+        for server in (ours, theirs):
+            before = server.cpu_seconds
+            found, count = program.rate(server.port, work, clients, SECONDS)
+            rates[server.port].append(found)
+            costs[server.port].append((server.cpu_seconds - before) / count)
     texts = [
-        f"{statistics.median(rates[side.port]):.0f}/s "
-        f"({statistics.median(costs[side.port]) * 1000:.2f} ms of processor)"
-        for side in (ours, theirs)
+        f"{statistics.median(rates[server.port]):.0f}/s "
+        f"({statistics.median(costs[server.port]) * 1000:.2f} ms of processor)"
+        for server in (ours, theirs)
     ]
     pairs = zip(rates[ours.port], rates[theirs.port], strict=True)
     ratio = Ratio(
@@ -224,10 +216,11 @@ def _rate_ratio(
     return ratio, statistics.median(rates[ours.port])
 
 
-def _partition_ratio(ours: Side, theirs: Side) -> Ratio:
+def partition_ratio(ours: Server, theirs: Server) -> Ratio:
+    """Of what both add to an empty table."""
     seconds: list[float] = []
-    for side in (ours, theirs):
-        with program.connected(side.port) as client:
+    for server in (ours, theirs):
+        with program.connected(server.port) as client:
             program.add_partitions(client, 1_000_000, 10)
             started = time.perf_counter()
             program.add_partitions(client, 0, LITTLE.partitions)
@@ -235,36 +228,44 @@ def _partition_ratio(ours: Side, theirs: Side) -> Ratio:
     return _ratio(f"add_partitions of {LITTLE.partitions}", seconds, "s", 5.0)
 
 
-def _hold_open(side: Side, count: int) -> list[int]:
+def _hold_open(server: Server, count: int) -> list[int]:
     """Transactions with a write id each, which stay open."""
-    with program.connected(side.port) as client:
+    with program.connected(server.port) as client:
         opened = program.open_txns(client, count)
         for first in range(0, count, program.OPENED_AT_ONCE):
             program.allocate(client, opened[first : first + program.OPENED_AT_ONCE])
     return opened
 
 
-def _lock_ratio(
-    ours: Side, theirs: Side, held: Sequence[Sequence[int]], bare: BarePairs
-) -> Iterator[Ratio | Limit]:
+def lock_ratio(ours: Server, theirs: Server, target: float) -> tuple[Ratio, float]:
+    """Of COUNT transactions, which keep their locks; with our seconds."""
     seconds = [0.0, 0.0]
+    held = [_hold_open(server, COUNT) for server in (ours, theirs)]
     for turn in range(LOCK_TURNS):
-        for at, (side, txn_ids) in enumerate(zip((ours, theirs), held, strict=True)):
+        for at, (server, txn_ids) in enumerate(zip((ours, theirs), held, strict=True)):
             some = txn_ids[turn::LOCK_TURNS]
-            seconds[at] += program.lock_seconds(side.port, some, LOCKING_CLIENTS)
+            seconds[at] += program.lock_seconds(server.port, some, LOCKING_CLIENTS)
     what = f"{COUNT} locks on one table, {LOCKING_CLIENTS} clients"
-    yield _ratio(what, seconds, "s", 10.0)
+    return _ratio(what, seconds, "s", target), seconds[0]
+
+
+def _bare_locks(seconds: float, bare: BarePairs) -> Limit:
     bare_seconds = COUNT / (2 * bare.rate(LOCKING_CLIENTS))
-    yield Limit(
+    return Limit(
         what=f"{COUNT} bare inserts and commits, {LOCKING_CLIENTS} clients",
-        ours=f"{seconds[0]:.1f} s",
+        ours=f"{seconds:.1f} s",
         bare=f"{bare_seconds:.1f} s",
-        reached=bare_seconds / seconds[0],
+        reached=bare_seconds / seconds,
     )
 
 
-def _read_ratios(
-    ours: Side, theirs: Side, state: str, reads: Sequence[Asked], sizes: Sizes, calls: int = READS
+def read_ratios(
+    ours: Server,
+    theirs: Server,
+    state: str,
+    reads: Sequence[Asked],
+    sizes: Sizes,
+    calls: int = READS,
 ) -> Iterator[Ratio]:
     """Medians of calls that are made one after the other, in turns."""
     with program.connected(ours.port) as own, program.connected(theirs.port) as other:
@@ -275,14 +276,12 @@ def _read_ratios(
             yield _ratio(what + state, times, "ms", 1.0)
 
 
-def _small_side(workplace: Workplace, postgresql: PostgreSql) -> Side:
+def _small_server(workplace: Workplace, postgresql: PostgreSql) -> OurServer:
     """A server of ours with little, beside that with much."""
     database = postgresql.database("little")
-    little = Side(
-        server=OurServer(workplace, database.sqlalchemy_url, store=database), database=database
-    )
+    little = OurServer(workplace, database.sqlalchemy_url, store=database)
+    make_tables(workplace, little)
     with program.connected(little.port) as client:
-        program.make_tables(client, str(workplace.folder("tables-little")))
         program.add_partitions(client, 0, LITTLE.partitions)
     write_events(database, LITTLE.events)
     held = _hold_open(little, LITTLE.txns)
