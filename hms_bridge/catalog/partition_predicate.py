@@ -28,6 +28,10 @@ class BoundFilter:
     test: Callable[[Sequence[str]], bool | None]
     required_values: Mapping[int, frozenset[str]]
     """Places whose raw text must be one of these in everything that is selected."""
+    places: frozenset[int] = frozenset()
+    """Places that it looks at."""
+    rules_out: Callable[[Sequence[str]], bool] = lambda _: False
+    """Whether nothing is selected of which these are the first values."""
 
     def selects(self, values: Sequence[str]) -> bool:
         """Whether a partition with these values is selected; unknown counts as no."""
@@ -39,6 +43,8 @@ _Test: TypeAlias = Callable[[Sequence[str]], bool | None]
 COMPARISONS_MAX = 50_000_000
 """How many comparisons of one filter are made, over all partitions: some minutes' work. A filter
 of a megabyte over many partitions would else take days, also after its client has gone."""
+RULING_OUT_SHARE = 10
+"""To rule out what need not be read takes a tenth of that at most, and then rules nothing out."""
 
 
 def bind_filter(node: Node, columns: Sequence[Column]) -> BoundFilter:
@@ -48,8 +54,9 @@ def bind_filter(node: Node, columns: Sequence[Column]) -> BoundFilter:
     the filter when it has made :data:`COMPARISONS_MAX` comparisons.
     """
     places = {column.name.lower(): place for place, column in enumerate(columns)}
-    test, size = _bind(node, places, columns)
-    made = 0
+    test, size = _bind(node, places, columns, len(columns))
+    made = made_to_rule_out = 0
+    tests_of_first: dict[int, tuple[_Test, int]] = {}
 
     def bounded(values: Sequence[str]) -> bool | None:
         nonlocal made
@@ -61,24 +68,50 @@ def bind_filter(node: Node, columns: Sequence[Column]) -> BoundFilter:
             )
         return test(values)
 
-    return BoundFilter(bounded, _required(node, places, columns))
+    def rules_out(values: Sequence[str]) -> bool:
+        nonlocal made_to_rule_out
+        known = len(values)
+        if known not in tests_of_first:
+            tests_of_first[known] = _bind(node, places, columns, known)
+        test_of_first, size_of_first = tests_of_first[known]
+        made_to_rule_out += size_of_first
+        if made_to_rule_out > COMPARISONS_MAX // RULING_OUT_SHARE:
+            return False
+        return test_of_first(values) is False
+
+    looked_at = frozenset(places[column] for column in _columns_in(node))
+    return BoundFilter(bounded, _required(node, places, columns), looked_at, rules_out)
 
 
-def _bind(node: Node, places: Mapping[str, int], columns: Sequence[Column]) -> tuple[_Test, int]:
-    """The condition, and how many comparisons it makes at most."""
+def _columns_in(node: Node) -> Iterator[str]:
+    if isinstance(node, Comparison):
+        yield node.column
+        return
+    for operand in (node.operand,) if isinstance(node, Not) else node.operands:
+        yield from _columns_in(operand)
+
+
+def _bind(
+    node: Node, places: Mapping[str, int], columns: Sequence[Column], known: int
+) -> tuple[_Test, int]:
+    """The condition, and how many comparisons it makes at most. It is given the first ``known``
+    values of a partition: what is compared with another one is unknown, as it is of a value that
+    cannot be read, so what is False is so whatever the others are."""
     if isinstance(node, Not):
-        inner, size = _bind(node.operand, places, columns)
+        inner, size = _bind(node.operand, places, columns, known)
         return lambda values: None if (truth := inner(values)) is None else not truth, size
     if isinstance(node, Junction):
         if not node.is_and:
-            return _bind_any(_listed(node.operands), places, columns)
-        bound = [_bind(operand, places, columns) for operand in node.operands]
+            return _bind_any(_listed(node.operands), places, columns, known)
+        bound = [_bind(operand, places, columns, known) for operand in node.operands]
         tests = [test for test, _ in bound]
         size = sum(size for _, size in bound)
         return lambda values: _combine((test(values) for test in tests), False), size
     place = places.get(node.column)
     if place is None:
         raise MetaError(f"Specified key <{node.column}> is not a partitioning key for the table")
+    if place >= known:
+        return lambda _: None, 1
     return _comparison_test(node, place, columns[place]), 1
 
 
@@ -96,13 +129,13 @@ def _listed(operands: Sequence[Node]) -> list[Node]:
 
 
 def _bind_any(
-    operands: Sequence[Node], places: Mapping[str, int], columns: Sequence[Column]
+    operands: Sequence[Node], places: Mapping[str, int], columns: Sequence[Column], known: int
 ) -> tuple[_Test, int]:
     """Any of several. Those that ask for a certain text are looked up by it: the others are false
     (MSCK sends thousands of ``(d='…' and n='…')``)."""
-    bound = [_bind(operand, places, columns) for operand in operands]
+    bound = [_bind(operand, places, columns, known) for operand in operands]
     required = [_required(operand, places, columns) for operand in operands]
-    counts = Counter(place for needed in required for place in needed)
+    counts = Counter(place for needed in required for place in needed if place < known)
     looked_at = counts.most_common(1)[0][0] if counts else None
     by_text: dict[str, list[_Test]] = {}
     always: list[_Test] = []
