@@ -10,7 +10,8 @@ read as those of a single partition are: however a number or a date is written, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Protocol
 
 from hms_bridge.model.partition_name import unescape
@@ -100,6 +101,16 @@ def levels_to_look_at(
     wanted = sorted(place + 1 for place in narrowing.places if known <= place < keys - 1)
     shared = len(names) / limits.names_of_each
     return [level for level in wanted if len({beginning_of(n, level) for n in names}) <= shared]
+
+
+def bounded(parent: Stretch, ranges: Sequence[NameRange]) -> Sequence[Stretch]:
+    """The stretches of a parent if all that is selected stands in these ranges."""
+    stretches = [replace(parent, range=ranges[0])]
+    for before, one in pairwise(ranges):
+        between = NameRange(str(before.behind), one.first)
+        stretches.append(replace(parent, range=between, is_out=True))
+        stretches.append(replace(parent, range=one))
+    return stretches
 
 
 def judged(

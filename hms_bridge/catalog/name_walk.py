@@ -9,7 +9,7 @@ statement says. Either goes by bytes, in the order of which an index is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -44,6 +44,7 @@ from hms_bridge.catalog.name_ranges import (
     WalkLimits,
     beginning_of,
     below,
+    bounded,
     judged,
     left_of,
     levels_to_look_at,
@@ -71,6 +72,8 @@ class NameWalk:
     narrowing: Narrowing
     limits: WalkLimits
     is_of_one_moment: bool
+    ranges: Sequence[NameRange] = ()
+    """Outside of these it selects nothing; not known if there are none."""
 
     def find(self, *, is_rest_wanted: bool = True) -> Sequence[Sequence[Any]] | None:
         """Names and keys of those that the condition may select, and perhaps of others. None: a
@@ -81,7 +84,8 @@ class NameWalk:
             return sample
         names = [name for name, _ in sample]
         levels = levels_to_look_at(self.narrowing, self.whole.level, self.keys, names, self.limits)
-        found = self._walked(sample, levels) if levels and self._has_index() else None
+        is_walked = bool(levels or self.ranges) and self._has_index()
+        found = self._walked(sample, levels) if is_walked else None
         if found is not None or not (self.is_of_one_moment and is_rest_wanted):
             return found
         return [*sample[:-1], *self._read([NameRange(names[-1], self.whole.range.behind)])]
@@ -89,29 +93,38 @@ class NameWalk:
     def _walked(
         self, sample: Sequence[Sequence[Any]], levels: Sequence[int]
     ) -> Sequence[Sequence[Any]] | None:
-        first, kept = self.whole.range.first, []
-        if self.is_of_one_moment:
-            beginning = beginning_of(sample[-1][0], levels[0])
-            if beginning is None:
-                return None
-            first, kept = beginning, [row for row in sample if not row[0].startswith(beginning)]
-        within = NameRange(first, self.whole.range.behind)
-        stretches = self._stretches(Stretch(within, self.whole.beginning, self.whole.level), levels)
+        whole, kept = self.whole, []
+        if self.ranges:
+            within = NameRange(self.ranges[0].first, self.ranges[-1].behind)
+            # What the next value bounds is taken as decided by it.
+            levels = [level for level in levels if level > whole.level + 1]
+            stretches = self._stretches(bounded(whole, self.ranges), levels)
+        else:
+            within = whole.range
+            if self.is_of_one_moment:
+                beginning = beginning_of(sample[-1][0], levels[0])
+                if beginning is None:
+                    return None
+                within = NameRange(beginning, within.behind)
+                kept = [row for row in sample if not row[0].startswith(beginning)]
+            stretches = self._stretches([replace(whole, range=within)], levels)
         if stretches is None:
             return None
         left = left_of(within, stretches, with_gaps=not self.is_of_one_moment)
         return [*kept, *self._read(left)]
 
-    def _stretches(self, whole: Stretch, levels: Sequence[int]) -> Sequence[Stretch] | None:
+    def _stretches(
+        self, stretches: Sequence[Stretch], levels: Sequence[int]
+    ) -> Sequence[Stretch] | None:
         """What is to be read and what is not, as far as these numbers of values say. None if there
         are names with fewer."""
-        stretches = [whole]
         budget = self.limits.beginnings // (10 if is_mysql(self.connection) else 1)
-        known = whole.level
+        known = self.whole.level
         for level in levels:
             parents = [one for one in stretches if not one.is_out and one.level == known]
-            count = budget // max(len(parents), 1)
-            if not parents or not count or len(parents) > self.limits.parents:
+            # Of the ranges that a bound gives nearly all are empty.
+            count = budget if known == self.whole.level else budget // max(len(parents), 1)
+            if not parents or count < 1 or len(parents) > self.limits.parents:
                 break
             asked = {parent: self._beginnings(parent, level, count) for parent in parents}
             next_ones: list[Stretch] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hms_bridge.catalog.expression_functions import Row, evaluator_of, place_of
@@ -22,6 +22,7 @@ from hms_bridge.catalog.partition_values import (
     kind_of,
     reader_of,
 )
+from hms_bridge.catalog.text_bounds import Bounds, TextBounds, bounds_of_comparison
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
 from hms_bridge.model.expression import (
     Call,
@@ -51,6 +52,7 @@ class BoundExpression:
     """Places that it looks at."""
     rules_out: Callable[[Sequence[str]], bool] = lambda _: False
     """Whether the verdict is False on all of which these are the first values."""
+    bounds: Bounds = field(default_factory=dict)
 
 
 class _PartlyRead(list[ExpressionValue]):
@@ -112,7 +114,9 @@ def bind_expression(
             return False
         return decided(values) is False
 
-    return BoundExpression(verdict, _required(plain, places, columns), frozenset(used), rules_out)
+    required = _required(plain, places, columns)
+    bounds = _bounds(plain, places, columns, default_value)
+    return BoundExpression(verdict, required, frozenset(used), rules_out, bounds)
 
 
 def _row_of(values: Sequence[str], readers: Mapping[int, Read], default_value: str) -> Row:
@@ -191,3 +195,40 @@ def _required(
         ):
             required[places[reference.name]] = frozenset(str(value) for value in constants)
     return required
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _bounds(
+    expression: Expression,
+    places: Mapping[str, int],
+    columns: Sequence[Column],
+    default_value: str,
+) -> Bounds:
+    """Of comparisons of string columns, joined by and."""
+    if not isinstance(expression, Call):
+        return {}
+    bounds: dict[int, TextBounds] = {}
+    if expression.function is Function.AND:
+        for operand in expression.operands:
+            for place, one in _bounds(operand, places, columns, default_value).items():
+                bounds[place] = bounds.get(place, one) & one
+        return bounds
+    function, operands = expression.function.value, expression.operands
+    if function == "between" and operands[0] == Constant(False, "boolean"):
+        operands = operands[1:]
+    elif len(operands) == 2 and isinstance(operands[1], ColumnReference):
+        function, operands = _MIRRORED.get(function, ""), operands[::-1]
+    reference, *others = operands
+    values = [one.value if isinstance(one, Constant) else None for one in others]
+    texts = [value for value in values if isinstance(value, str)]
+    if (
+        isinstance(reference, ColumnReference)
+        and kind_of(columns[places[reference.name]].type) == "string"
+        and len(texts) == len(others)
+    ):
+        given = bounds_of_comparison(function, *texts)
+        if given is not None:
+            bounds[places[reference.name]] = replace(given, default_value=default_value)
+    return bounds

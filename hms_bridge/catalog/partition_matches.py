@@ -20,11 +20,13 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.dialect import is_mysql
+from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.catalog_tables import PARTITION_KEY_VALS, PARTITIONS
 from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.catalog.name_ranges import (
     TABLE,
+    NameRange,
     Narrowing,
     Stretch,
     WalkLimits,
@@ -34,13 +36,15 @@ from hms_bridge.catalog.name_ranges import (
 from hms_bridge.catalog.name_walk import NameWalk, names_in
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
-from hms_bridge.model.partition_name import partition_name
+from hms_bridge.catalog.text_bounds import Bounds, names_between
+from hms_bridge.model.partition_name import escape, partition_name
 
 REQUIRED_VALUES_MAX = 500
 """More are not sent to the database, which takes a bounded number of parameters."""
 LIMITS = WalkLimits()
 
 _NAMED = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
+_ALL = FixedSql(_NAMED.where(PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)))
 _OF_NAMES = TextKeyedSql(
     PARTITIONS.c.PART_NAME,
     lambda is_meant: _NAMED.where(
@@ -62,6 +66,11 @@ class Requirement(Narrowing, Protocol):
     @property
     def required_values(self) -> Mapping[int, frozenset[str]]:
         """Places whose text is one of these in everything that is selected."""
+        ...
+
+    @property
+    def bounds(self) -> Bounds:
+        """Between which texts what is selected lies."""
         ...
 
 
@@ -140,25 +149,33 @@ class _Narrowed:
         }
 
     def _walked(self, whole: Stretch, *, has_other_way: bool) -> Sequence[Sequence[Any]] | None:
-        keys = len(self.stored.table.partition_columns)
+        columns = self.stored.table.partition_columns
         is_of_one_moment = self.lock is RowLock.NONE or self.connection.dialect.name == "sqlite"
-        if not any(whole.level <= place < keys - 1 for place in self.required.places) or (
-            is_mysql(self.connection) and not is_of_one_moment
+        ranges: Sequence[NameRange] = ()
+        if (bounds := self.required.bounds.get(whole.level)) is not None:
+            key = escape(columns[whole.level].name.lower())
+            ranges = names_between(f"{whole.beginning}{key}=", bounds)
+        places = range(whole.level, len(columns) - 1)
+        if (is_mysql(self.connection) and not is_of_one_moment) or not (
+            ranges or self.required.places.intersection(places)
         ):
             return None
         walk = NameWalk(
             connection=self.connection,
             table_id=self.stored.id,
             whole=whole,
-            keys=keys,
+            keys=len(columns),
             narrowing=self.required,
             limits=self.limits,
             is_of_one_moment=is_of_one_moment,
+            ranges=ranges,
         )
         return walk.find(is_rest_wanted=not has_other_way)
 
     def _with(self, values: Mapping[int, Sequence[str]]) -> Iterable[Sequence[Any]]:
         """Those that have one of these values at each place."""
+        if not values:
+            return _ALL.all(self.connection, table_id=self.stored.id)
         if all(len(texts) == 1 for texts in values.values()):
             given = {f"value_{place}": text for place, (text,) in values.items()}
             sql = _with_values(tuple(values))

@@ -181,7 +181,9 @@ def _bound_filter(stored: StoredTable, condition: FilterText) -> BoundExpression
         return _EVERYTHING
     columns = [replace(column, type="string") for column in stored.table.partition_columns]
     chosen = bind_filter(with_texts_unescaped(tree), columns)
-    return BoundExpression(chosen.selects, chosen.required_values, chosen.places, chosen.rules_out)
+    return BoundExpression(
+        chosen.selects, chosen.required_values, chosen.places, chosen.rules_out, chosen.bounds
+    )
 
 
 def _to_drop(
