@@ -84,7 +84,7 @@ class NameWalk:
             return sample
         names = [name for name, _ in sample]
         levels = levels_to_look_at(self.narrowing, self.whole.level, self.keys, names, self.limits)
-        is_walked = bool(levels or self.ranges) and self._has_index()
+        is_walked = bool(levels or self.ranges) and self._is_in_order()
         found = self._walked(sample, levels) if is_walked else None
         if found is not None or not (self.is_of_one_moment and is_rest_wanted):
             return found
@@ -181,9 +181,13 @@ class NameWalk:
         sql = _names_in_ranges(last.behind is None)
         return sql.all(self.connection, table_id=self.table_id, **values)
 
-    def _has_index(self) -> bool:
-        """Without ours, which a database may lack that is only Hive's, PostgreSQL would go through
-        all names for each step."""
+    def _is_in_order(self) -> bool:
+        """Whether an index has names by their bytes. PostgreSQL may lack ours, in a database that is
+        only Hive's, and would go through all names for each step; somebody may have given MySQL's
+        column another order than Hive does, in which "a" is "A"."""
+        if is_mysql(self.connection):
+            (collation,) = _COLLATION.first(self.connection) or ("",)
+            return str(collation).endswith("_bin")
         return not is_postgresql(self.connection) or _INDEX.first(self.connection) != (None,)
 
 
@@ -211,6 +215,7 @@ _OF_TABLE = PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)
 _NAME = PARTITIONS.c.PART_NAME
 _NAMED = select(_NAME, PARTITIONS.c.PART_ID)
 _FIRST, _BEHIND = bindparam("first", type_=String), bindparam("behind", type_=String)
+_COLLATION = FixedSql(select(func.collation(_NAME)).limit(literal_column("1")))
 _BINDS_AS_CONCATENATION = 20
 """What an operator of PostgreSQL's own does, so that a text made beside it is put in brackets."""
 _INDEX = FixedSql(

@@ -266,12 +266,15 @@ def test_an_expression_selects_what_a_look_at_all_selects(
     same(world, stored, lambda: bind_expression(expression, columns), limits)
 
 
+ON_MARIADB = pytest.mark.skipif(
+    not (SERVER_URL or "").startswith(("mysql", "mariadb")), reason="of MariaDB"
+)
 YEARS = (Column(name="y", type="int"), Column(name="m", type="int"), Column(name="d", type="int"))
 EAGER = WalkLimits(names=2, names_of_each=1)
 
 
-def filtered(text: str, columns: Sequence[Column] = YEARS) -> BoundFilter:
-    node = parse_filter(text)
+def filtered(condition: str, columns: Sequence[Column] = YEARS) -> BoundFilter:
+    node = parse_filter(condition)
     assert node is not None
     return bind_filter(node, columns)
 
@@ -360,6 +363,25 @@ def test_without_our_index_nothing_is_looked_for(world: World) -> None:
                 index.create(connection)
     assert len(walked.selected) == 10
     assert not any("RECURSIVE" in one.sql for one in heard)
+
+
+@ON_MARIADB
+def test_names_in_another_order_are_all_read(world: World) -> None:
+    """Of those that are alike, the first one would speak for the others."""
+    column = "ALTER TABLE PARTITIONS MODIFY PART_NAME VARCHAR(767) CHARACTER SET latin1 COLLATE "
+    keys = (Column(name="k", type="string"), YEARS[0])
+    there = [("A" if year % 2 else "a", str(year)) for year in range(20)]
+    with world.engine.transaction(write=True) as connection:
+        connection.exec_driver_sql(f"{column} latin1_swedish_ci")
+    try:
+        stored = new_table(world, keys, there)
+        for wanted in ("a", "A"):
+            bound = replace(filtered(f"k = '{wanted}'", keys), required_values={})
+            walked = found(world, stored, bound, EAGER, RowLock.NONE)
+            assert len(walked.selected) == 10
+    finally:
+        with world.engine.transaction(write=True) as connection:
+            connection.exec_driver_sql(f"{column} latin1_bin")
 
 
 @dataclass
