@@ -182,9 +182,9 @@ class NameWalk:
         return sql.all(self.connection, table_id=self.table_id, **values)
 
     def _is_in_order(self) -> bool:
-        """Whether an index has names by their bytes. PostgreSQL may lack ours, in a database that is
-        only Hive's, and would go through all names for each step; somebody may have given MySQL's
-        column another order than Hive does, in which "a" is "A"."""
+        """Whether an index has names by their bytes. PostgreSQL may lack ours, in a database that
+        is only Hive's, and would go through all names for each step; somebody may have given
+        MySQL's column another order than Hive does, in which "a" is "A"."""
         if is_mysql(self.connection):
             (collation,) = _COLLATION.first(self.connection) or ("",)
             return str(collation).endswith("_bin")

@@ -58,7 +58,7 @@ TEXTS = {
     "decimal(4,1)": ("1", "1.0", "1.50", "-1", "1e1", "x", "100000", "0x1p3"),
 }  # fmt: skip
 CONSTANTS: dict[str, tuple[object, ...]] = {
-    "string": ("a", "a-b", "a/", "b", "é", ""),
+    "string": ("a", "a-b", "a/", "a0", "b", "é", ""),
     "int": (1, 2, 10, -1),
     "date": ((2024, 1, 1), (2024, 1, 2), (2023, 12, 31)),
     "decimal(4,1)": (Decimal(1), Decimal("1.5"), Decimal(10)),
@@ -77,6 +77,7 @@ LIMITS = st.builds(
     parents=st.integers(1, 20),
     ranges=st.integers(1, 5),
 )
+EAGER = WalkLimits(names=2, names_of_each=1)
 NUMBERS = itertools.count()
 Bound = BoundFilter | BoundExpression
 
@@ -266,11 +267,27 @@ def test_an_expression_selects_what_a_look_at_all_selects(
     same(world, stored, lambda: bind_expression(expression, columns), limits)
 
 
+@pytest.mark.parametrize("kind", ["string", "int"])
+def test_names_that_begin_like_others(world: World, kind: str) -> None:
+    """What stands between a value and its slash, in the order of bytes: "-", but not "0"."""
+    columns = (Column(name="k", type=kind), Column(name="n", type="int"))
+    there = [(text, number) for text in TEXTS[kind] if text for number in ("1", "2", "10")]
+    stored = new_table(world, columns, there)
+    for value in CONSTANTS[kind]:
+        literal = literal_of(columns[0], value)
+        for node in (
+            Not(Comparison("k", "!=", (literal,))),
+            Not(Comparison("k", "=", (literal,))),
+            Comparison("k", "<=", (literal,)),
+            Comparison("k", ">", (literal,)),
+        ):
+            same(world, stored, partial(bind_filter, node, columns), EAGER)
+
+
 ON_MARIADB = pytest.mark.skipif(
     not (SERVER_URL or "").startswith(("mysql", "mariadb")), reason="of MariaDB"
 )
 YEARS = (Column(name="y", type="int"), Column(name="m", type="int"), Column(name="d", type="int"))
-EAGER = WalkLimits(names=2, names_of_each=1)
 
 
 def filtered(condition: str, columns: Sequence[Column] = YEARS) -> BoundFilter:
