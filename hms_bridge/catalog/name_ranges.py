@@ -106,10 +106,10 @@ def levels_to_look_at(
 def bounded(parent: Stretch, ranges: Sequence[NameRange]) -> Sequence[Stretch]:
     """The stretches of a parent if all that is selected stands in these ranges."""
     stretches = [replace(parent, range=ranges[0])]
-    for before, one in pairwise(ranges):
-        between = NameRange(str(before.behind), one.first)
+    for before, after in pairwise(ranges):
+        between = NameRange(str(before.behind), after.first)
         stretches.append(replace(parent, range=between, is_out=True))
-        stretches.append(replace(parent, range=one))
+        stretches.append(replace(parent, range=after))
     return stretches
 
 

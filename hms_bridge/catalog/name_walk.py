@@ -51,9 +51,6 @@ from hms_bridge.catalog.name_ranges import (
     together,
 )
 
-Named = tuple[str, int]
-"""Name and key of a partition."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NameWalk:
@@ -85,9 +82,9 @@ class NameWalk:
         names = [name for name, _ in sample]
         levels = levels_to_look_at(self.narrowing, self.whole.level, self.keys, names, self.limits)
         is_walked = bool(levels or self.ranges) and self._is_in_order()
-        found = self._walked(sample, levels) if is_walked else None
-        if found is not None or not (self.is_of_one_moment and is_rest_wanted):
-            return found
+        rows = self._walked(sample, levels) if is_walked else None
+        if rows is not None or not (self.is_of_one_moment and is_rest_wanted):
+            return rows
         return [*sample[:-1], *self._read([NameRange(names[-1], self.whole.range.behind)])]
 
     def _walked(
@@ -121,7 +118,7 @@ class NameWalk:
         budget = self.limits.beginnings // (10 if is_mysql(self.connection) else 1)
         known = self.whole.level
         for level in levels:
-            parents = [one for one in stretches if not one.is_out and one.level == known]
+            parents = [s for s in stretches if not s.is_out and s.level == known]
             # Of the ranges that a bound gives nearly all are empty.
             count = budget if known == self.whole.level else budget // max(len(parents), 1)
             if not parents or count < 1 or len(parents) > self.limits.parents:
@@ -134,10 +131,10 @@ class NameWalk:
                     continue
                 names = [name for name, *_ in asked[stretch].rows]
                 is_whole = len(names) < count
-                found = judged(stretch, names, level, self.narrowing, is_whole=is_whole)
-                if found is None:
+                children = judged(stretch, names, level, self.narrowing, is_whole=is_whole)
+                if children is None:
                     return None
-                next_ones += found
+                next_ones += children
                 budget -= len(names)
             stretches, known = next_ones, level
         return stretches
@@ -154,9 +151,9 @@ class NameWalk:
     def _steps(self, parent: Stretch, level: int, count: int) -> Answer:
         rows: list[tuple[Any, ...]] = []
         within = parent.range
-        while len(rows) < count and (found := self._first_names(within, 1)):
-            rows += found
-            beginning = beginning_of(found[0][0], level)
+        while len(rows) < count and (first := self._first_names(within, 1)):
+            rows += first
+            beginning = beginning_of(first[0][0], level)
             if beginning is None:
                 break
             within = NameRange(below(beginning).behind or "", parent.range.behind)
@@ -172,9 +169,9 @@ class NameWalk:
         return names_in(self.connection, self.table_id, together(ranges, self.limits.ranges))
 
     def _read_at_once(self, ranges: Sequence[NameRange]) -> Sequence[Sequence[Any]]:
-        bounded = [(one.first, one.behind) for one in ranges if one.behind is not None]
+        bounds = [(r.first, r.behind) for r in ranges if r.behind is not None]
         last = ranges[-1]
-        firsts, behinds = zip(*bounded, strict=True)
+        firsts, behinds = zip(*bounds, strict=True)
         values: dict[str, Any] = {"firsts": texts_text(firsts), "behinds": texts_text(behinds)}
         if last.behind is None:
             values["first"] = last.first
@@ -196,10 +193,10 @@ def names_in(
 ) -> Sequence[Sequence[Any]]:
     """Names and keys of those in each of these ranges."""
     answers = [
-        _names_in(one.behind is not None, is_postgresql(connection)).read_later(
-            connection, **_values(table_id, one)
+        _names_in(within.behind is not None, is_postgresql(connection)).read_later(
+            connection, **_values(table_id, within)
         )
-        for one in ranges
+        for within in ranges
     ]
     return [row for answer in answers for row in answer.rows]
 
@@ -281,8 +278,8 @@ def _names_in_ranges(has_last: bool) -> FixedSql:
 
 @cache
 def _beginnings(count: int, is_bounded: bool, is_on_postgresql: bool) -> FixedSql:
-    """The first name below each beginning that has ``count`` values more than a parent, in order,
-    and at its end one that is NULL if there is none behind the last."""
+    """The first name below each beginning that has ``count`` values more than a parent, in order.
+    It ends at a name that has no more values."""
 
     def first_from(text: ColumnElement[str]) -> ScalarSelect[str]:
         query = _within(
@@ -291,17 +288,19 @@ def _beginnings(count: int, is_bounded: bool, is_on_postgresql: bool) -> FixedSq
         return _firsts(query, 1, is_on_postgresql=is_on_postgresql).scalar_subquery()
 
     one = literal_column("1", Integer)
-    found = select(first_from(_FIRST).label("name"), one.label("step")).cte("found", recursive=True)
+    firsts = select(first_from(_FIRST).label("name"), one.label("step")).cte(
+        "firsts", recursive=True
+    )
     parent_length = func.length(bindparam("parent", type_=String))
-    rest = func.substr(found.c.name, parent_length + one)
+    rest = func.substr(firsts.c.name, parent_length + one)
     find = func.strpos if is_on_postgresql else func.instr
     slash: ColumnElement[int] = find(rest, literal_column("'/'"))
     for _ in range(count - 1):
         slash = slash + find(func.substr(rest, slash + one), literal_column("'/'"))
-    until_slash = func.substr(found.c.name, one, parent_length + slash - one, type_=String)
+    until_slash = func.substr(firsts.c.name, one, parent_length + slash - one, type_=String)
     behind = until_slash + literal_column("'0'", String)
-    step = select(first_from(behind), found.c.step + one).where(
-        found.c.name.is_not(None), found.c.step < bindparam("steps", type_=Integer)
+    step = select(first_from(behind), firsts.c.step + one).where(
+        firsts.c.name.is_not(None), slash > 0, firsts.c.step < bindparam("steps", type_=Integer)
     )
-    found = found.union_all(step)
-    return FixedSql(select(found.c.name).where(found.c.name.is_not(None)))
+    firsts = firsts.union_all(step)
+    return FixedSql(select(firsts.c.name).where(firsts.c.name.is_not(None)))

@@ -212,8 +212,8 @@ def _bounds(
     bounds: dict[int, TextBounds] = {}
     if expression.function is Function.AND:
         for operand in expression.operands:
-            for place, one in _bounds(operand, places, columns, default_value).items():
-                bounds[place] = bounds.get(place, one) & one
+            for place, given in _bounds(operand, places, columns, default_value).items():
+                bounds[place] = bounds.get(place, given) & given
         return bounds
     function, operands = expression.function.value, expression.operands
     if function == "between" and operands[0] == Constant(False, "boolean"):
@@ -221,14 +221,14 @@ def _bounds(
     elif len(operands) == 2 and isinstance(operands[1], ColumnReference):
         function, operands = _MIRRORED.get(function, ""), operands[::-1]
     reference, *others = operands
-    values = [one.value if isinstance(one, Constant) else None for one in others]
+    values = [other.value if isinstance(other, Constant) else None for other in others]
     texts = [value for value in values if isinstance(value, str)]
     if (
         isinstance(reference, ColumnReference)
         and kind_of(columns[places[reference.name]].type) == "string"
         and len(texts) == len(others)
     ):
-        given = bounds_of_comparison(function, *texts)
-        if given is not None:
-            bounds[places[reference.name]] = replace(given, default_value=default_value)
+        compared = bounds_of_comparison(function, *texts)
+        if compared is not None:
+            bounds[places[reference.name]] = replace(compared, default_value=default_value)
     return bounds

@@ -61,7 +61,7 @@ def ids_of_names(
 
 
 class Requirement(Narrowing, Protocol):
-    """What the database is told of a condition (BoundFilter, BoundExpression)."""
+    """What the database can do of a condition (BoundFilter, BoundExpression)."""
 
     @property
     def required_values(self) -> Mapping[int, frozenset[str]]:
@@ -128,8 +128,8 @@ class _Narrowed:
         values = self._texts()
         led = list(takewhile(values.__contains__, range(len(columns))))
         if not led or prod(len(values[place]) for place in led) > REQUIRED_VALUES_MAX:
-            found = self._walked(Stretch(TABLE, "", 0), has_other_way=bool(values))
-            return self._with(values) if found is None else found
+            rows = self._walked(Stretch(TABLE, "", 0), has_other_way=bool(values))
+            return self._with(values) if rows is None else rows
         chosen = product(*(values[place] for place in led))
         names = [partition_name(columns[: len(led)], v) for v in chosen]
         if len(led) == len(columns):
@@ -137,8 +137,8 @@ class _Narrowed:
         ranges = [below(f"{name}/") for name in names]
         if len(names) == 1:
             whole = Stretch(ranges[0], f"{names[0]}/", len(led))
-            if (found := self._walked(whole, has_other_way=False)) is not None:
-                return found
+            if (rows := self._walked(whole, has_other_way=False)) is not None:
+                return rows
         return names_in(self.connection, self.stored.id, ranges)
 
     def _texts(self) -> Mapping[int, Sequence[str]]:

@@ -47,8 +47,8 @@ def names_between(key: str, bounds: TextBounds) -> Sequence[NameRange]:
     """Ranges of names that begin with ``key`` (``a=1/ds=``), in their order, among which are all
     whose next value lies between these bounds."""
     least, most = _plain(bounds.least or ""), _plain(bounds.most or "")
-    default = key + escape(bounds.default_value)
-    ranges = [NameRange(key + least, _behind(key + most)), NameRange(default, f"{default}0")]
+    default = key + _plain(bounds.default_value)
+    ranges = [NameRange(key + least, _behind(key + most)), NameRange(default, _behind(default))]
     for beginning in {text[:end] for text in (least, most) for end in range(len(text))}:
         ranges.append(NameRange(f"{key}{beginning}%", f"{key}{beginning}&"))
     # A value that ends sooner than the greatest one is less, but perhaps not the slash behind it.
@@ -73,12 +73,12 @@ def _behind(text: str) -> str:
 
 def _joined(ranges: Sequence[NameRange]) -> Sequence[NameRange]:
     joined: list[NameRange] = []
-    for one in sorted(ranges, key=lambda given: (given.first, str(given.behind))):
-        if one.first >= str(one.behind):
+    for names in sorted(ranges, key=lambda given: (given.first, str(given.behind))):
+        if names.first >= str(names.behind):
             continue
-        if joined and one.first <= str(joined[-1].behind):
-            behind = max(str(joined[-1].behind), str(one.behind))
+        if joined and names.first <= str(joined[-1].behind):
+            behind = max(str(joined[-1].behind), str(names.behind))
             joined[-1] = NameRange(joined[-1].first, behind)
         else:
-            joined.append(one)
+            joined.append(names)
     return joined

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -49,6 +51,8 @@ def test_what_is_outside_is_not_read() -> None:
     for day in ("2023-12-31", "2024-04-01", "2025-01-01", "1999", "abc"):
         assert not is_read(f"ds={day}/hour=1", "ds=", bounds)
     assert is_read("ds=2024-02-29/hour=1", "ds=", bounds)
+    assert is_read("ds=no/hour=1", "ds=", replace(bounds, default_value="no"))
+    assert is_read("ds=n%C3%A9/hour=1", "ds=", replace(bounds, default_value="né"))
     assert not is_read("dt=2024-02-29", "ds=", TextBounds())
 
 

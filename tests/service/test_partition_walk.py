@@ -32,7 +32,7 @@ from hms_bridge.catalog.partition_filter import (
 from hms_bridge.catalog.partition_matches import Matches, matches
 from hms_bridge.catalog.partition_predicate import BoundFilter, bind_filter
 from hms_bridge.catalog.partition_values import UnknownTypeError
-from hms_bridge.catalog.partitions import insert_partitions, partition_names
+from hms_bridge.catalog.partitions import find_by_values, insert_partitions, partition_names
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError
@@ -296,20 +296,19 @@ def filtered(condition: str, columns: Sequence[Column] = YEARS) -> BoundFilter:
     return bind_filter(node, columns)
 
 
-def test_names_with_fewer_values_end_the_walk(world: World) -> None:
-    """None may be passed over with those that begin like it."""
+@pytest.mark.parametrize("odd", ["y=1", "y=100", "y=3!", "y=9"])
+def test_names_with_fewer_values_end_the_walk(world: World, odd: str) -> None:
+    """None may be passed over with those that begin like it, nor between them."""
     stored = new_table(world, YEARS[:2], [(str(year), "1") for year in range(20)])
-    odd = {"y=10/m=1": "y=10", "y=11/m=1": "y=100", "y=12/m=1": "y=3!"}
-    for name, other in odd.items():
-        is_meant = (stored.id == PARTITIONS.c.TBL_ID, name == PARTITIONS.c.PART_NAME)
-        world.execute(update(PARTITIONS).where(*is_meant).values(PART_NAME=other))
+    is_meant = (stored.id == PARTITIONS.c.TBL_ID, PARTITIONS.c.PART_NAME == "y=11/m=1")
+    world.execute(update(PARTITIONS).where(*is_meant).values(PART_NAME=odd))
     chosen = BoundExpression(
         lambda values: len(values) == 1,
         places=frozenset({0}),
         rules_out=filtered("y = 77", YEARS[:2]).rules_out,
     )
     walked = found(world, stored, chosen, EAGER)
-    assert [name for name, _ in walked.selected] == sorted(odd.values())
+    assert [name for name, _ in walked.selected] == [odd]
 
 
 @pytest.mark.parametrize(
@@ -340,18 +339,20 @@ def _look(
 
 
 @pytest.mark.skipif(SERVER_URL is not None, reason="counts the steps that SQLite takes")
-@pytest.mark.parametrize("text", ["y = 1", "y = 1 and m = 1", "m >= 0"])
+@pytest.mark.parametrize("text", ["y < 2000", "y = 1 and m = 1", "y >= 0 and m >= 0"])
 def test_where_nothing_is_shared_it_takes_no_longer(world: World, text: str) -> None:
     """Also where the first names share values and the others do not: so many are looked at."""
     limits = WalkLimits(names=50, beginnings=20)
     bound = filtered(text)
     plain = replace(bound, places=frozenset())
-    for shared in (0, 60):
-        there = [("0", "0", str(day)) for day in range(shared)]
-        there += [(str(year), "1", "1") for year in range(1, 2000 - shared)]
+    first = [("0", "0", str(day)) for day in range(60)]
+    alone = [(str(year), "1", "1") for year in range(1, 2000)]
+    for there in (alone, first + alone, [*first, *(("1", year, day) for year, _, day in alone)]):
         stored = new_table(world, YEARS, there)
-        walked = steps(world, partial(_look, stored=stored, bound=bound, limits=limits))
+        with hearing(world.engine.engine, "", heard := []):
+            walked = steps(world, partial(_look, stored=stored, bound=bound, limits=limits))
         assert walked < 1.3 * steps(world, partial(_look, stored=stored, bound=plain))
+        assert there is not alone or not any("RECURSIVE" in sent.sql for sent in heard)
 
 
 def test_small_tables_are_read_at_once(world: World) -> None:
@@ -360,6 +361,34 @@ def test_small_tables_are_read_at_once(world: World) -> None:
         with hearing(world.engine.engine, "", heard := []):
             found(world, stored, filtered(text), WalkLimits())
         assert len(heard) == 1
+
+
+@pytest.mark.parametrize(("prefix", "count"), [(("", "3"), 90), (("2", "3"), 15), (("7",), 0)])
+def test_some_values_are_found_by_a_walk(world: World, prefix: Sequence[str], count: int) -> None:
+    there = [(str(y), str(m), str(d)) for y in range(6) for m in range(12) for d in range(15)]
+    stored = new_table(world, YEARS, there)
+    with hearing(world.engine.engine, "", heard := []):
+        listed = world.do(lambda work: find_by_values(work.connection, stored, prefix).listed())
+    assert len(listed) == count
+    assert all(
+        not wanted or wanted == value
+        for one in listed
+        for wanted, value in zip(prefix, one.values, strict=False)
+    )
+    is_walked = any("RECURSIVE" in sent.sql or sent.sql.endswith("LIMIT 1") for sent in heard)
+    assert is_walked is not bool(prefix[0])
+
+
+@pytest.mark.skipif(SERVER_URL is not None, reason="they send others")
+def test_among_many_values_the_next_ones_are_not_looked_for(world: World) -> None:
+    """It would be a statement for each of them."""
+    there = [(str(y), str(m), str(d)) for y in range(40) for m in range(3) for d in range(3)]
+    stored, bound = new_table(world, YEARS, there), filtered("y >= 0 and m = 1")
+    for parents, sent in ((39, range(5)), (40, range(40, 200))):
+        with hearing(world.engine.engine, "", heard := []):
+            walked = found(world, stored, bound, replace(EAGER, parents=parents))
+        assert len(walked.selected) == 120
+        assert len(heard) in sent
 
 
 @ON_POSTGRESQL
