@@ -13,9 +13,11 @@ from sqlalchemy import (
     String,
     Subquery,
     Table,
+    TableValuedAlias,
     any_,
     bindparam,
     cast,
+    column,
     func,
     insert,
     select,
@@ -103,6 +105,14 @@ def _uncounted(name: str) -> ScalarSelect[str]:
     """PostgreSQL does not count keys in a statement within. A plan for as many as there are looks
     cheaper than one for any number, and would be made anew each time."""
     return select(bindparam(name, type_=_Keys())).scalar_subquery()
+
+
+def given_pairs(first: str, second: str) -> TableValuedAlias:
+    """Pairs of texts in two parameters that are texts of :func:`texts_text`, in columns of these
+    names; on PostgreSQL."""
+    texts = [bindparam(name, type_=_Texts()) for name in (first, second)]
+    columns = [column(name, String) for name in (first, second)]
+    return func.unnest(*texts).table_valued(*columns).render_derived("given")
 
 
 def keys_text(keys: Collection[int]) -> str:

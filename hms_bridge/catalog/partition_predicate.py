@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import chain
 from typing import TypeAlias
 
 from hms_bridge.catalog.partition_filter import Comparison, Junction, Literal, Node, Not, Value
+from hms_bridge.catalog.text_bounds import Bounds, TextBounds, bounds_of_comparison
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
 from hms_bridge.model.like_pattern import filter_pattern
@@ -28,10 +29,30 @@ class BoundFilter:
     test: Callable[[Sequence[str]], bool | None]
     required_values: Mapping[int, frozenset[str]]
     """Places whose raw text must be one of these in everything that is selected."""
+    places: frozenset[int] = frozenset()
+    """Places that it looks at."""
+    rules_out: Callable[[Sequence[str]], bool] = lambda _: False
+    """Whether nothing is selected of which these are the first values."""
+    bounds: Bounds = field(default_factory=dict)
 
     def selects(self, values: Sequence[str]) -> bool:
         """Whether a partition with these values is selected; unknown counts as no."""
         return self.test(values) is True
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The partition columns of a table, and what their values were read as."""
+
+    columns: Sequence[Column]
+    places: Mapping[str, int]
+    read: Sequence[dict[str, Value | None]]
+    """By place: a key that many partitions share has few values, and to read one takes longest."""
+
+    @classmethod
+    def of(cls, columns: Sequence[Column]) -> _Keys:
+        places = {column.name.lower(): place for place, column in enumerate(columns)}
+        return cls(columns, places, [{} for _ in columns])
 
 
 _Test: TypeAlias = Callable[[Sequence[str]], bool | None]
@@ -39,6 +60,9 @@ _Test: TypeAlias = Callable[[Sequence[str]], bool | None]
 COMPARISONS_MAX = 50_000_000
 """How many comparisons of one filter are made, over all partitions: some minutes' work. A filter
 of a megabyte over many partitions would else take days, also after its client has gone."""
+VALUES_REMEMBERED = 1000
+RULING_OUT_SHARE = 10
+"""To rule out what need not be read takes a tenth of that at most, and then rules nothing out."""
 
 
 def bind_filter(node: Node, columns: Sequence[Column]) -> BoundFilter:
@@ -47,9 +71,10 @@ def bind_filter(node: Node, columns: Sequence[Column]) -> BoundFilter:
     Raises MetaError for a column that is none, or a constant that its type cannot equal; so does
     the filter when it has made :data:`COMPARISONS_MAX` comparisons.
     """
-    places = {column.name.lower(): place for place, column in enumerate(columns)}
-    test, size = _bind(node, places, columns)
-    made = 0
+    keys = _Keys.of(columns)
+    test, size = _bind(node, keys, len(columns))
+    made = made_to_rule_out = 0
+    tests_of_first: dict[int, tuple[_Test, int]] = {}
 
     def bounded(values: Sequence[str]) -> bool | None:
         nonlocal made
@@ -61,25 +86,50 @@ def bind_filter(node: Node, columns: Sequence[Column]) -> BoundFilter:
             )
         return test(values)
 
-    return BoundFilter(bounded, _required(node, places, columns))
+    def rules_out(values: Sequence[str]) -> bool:
+        nonlocal made_to_rule_out
+        known = len(values)
+        if known not in tests_of_first:
+            tests_of_first[known] = _bind(node, keys, known)
+        test_of_first, size_of_first = tests_of_first[known]
+        made_to_rule_out += size_of_first
+        if made_to_rule_out > COMPARISONS_MAX // RULING_OUT_SHARE:
+            return False
+        return test_of_first(values) is False
+
+    looked_at = frozenset(keys.places[column] for column in _columns_in(node))
+    required, bounds = _required(node, keys), _bounds(node, keys)
+    return BoundFilter(bounded, required, looked_at, rules_out, bounds)
 
 
-def _bind(node: Node, places: Mapping[str, int], columns: Sequence[Column]) -> tuple[_Test, int]:
-    """The condition, and how many comparisons it makes at most."""
+def _columns_in(node: Node) -> Iterator[str]:
+    if isinstance(node, Comparison):
+        yield node.column
+        return
+    for operand in (node.operand,) if isinstance(node, Not) else node.operands:
+        yield from _columns_in(operand)
+
+
+def _bind(node: Node, keys: _Keys, known: int) -> tuple[_Test, int]:
+    """The condition, and how many comparisons it makes at most. It is given the first ``known``
+    values of a partition: what is compared with another one is unknown, as it is of a value that
+    cannot be read, so what is False is so whatever the others are."""
     if isinstance(node, Not):
-        inner, size = _bind(node.operand, places, columns)
+        inner, size = _bind(node.operand, keys, known)
         return lambda values: None if (truth := inner(values)) is None else not truth, size
     if isinstance(node, Junction):
         if not node.is_and:
-            return _bind_any(_listed(node.operands), places, columns)
-        bound = [_bind(operand, places, columns) for operand in node.operands]
+            return _bind_any(_listed(node.operands), keys, known)
+        bound = [_bind(operand, keys, known) for operand in node.operands]
         tests = [test for test, _ in bound]
         size = sum(size for _, size in bound)
         return lambda values: _combine((test(values) for test in tests), False), size
-    place = places.get(node.column)
+    place = keys.places.get(node.column)
     if place is None:
         raise MetaError(f"Specified key <{node.column}> is not a partitioning key for the table")
-    return _comparison_test(node, place, columns[place]), 1
+    if place >= known:
+        return lambda _: None, 1
+    return _comparison_test(node, place, keys), 1
 
 
 def _listed(operands: Sequence[Node]) -> list[Node]:
@@ -95,14 +145,12 @@ def _listed(operands: Sequence[Node]) -> list[Node]:
     return [*lists, *others]
 
 
-def _bind_any(
-    operands: Sequence[Node], places: Mapping[str, int], columns: Sequence[Column]
-) -> tuple[_Test, int]:
+def _bind_any(operands: Sequence[Node], keys: _Keys, known: int) -> tuple[_Test, int]:
     """Any of several. Those that ask for a certain text are looked up by it: the others are false
     (MSCK sends thousands of ``(d='…' and n='…')``)."""
-    bound = [_bind(operand, places, columns) for operand in operands]
-    required = [_required(operand, places, columns) for operand in operands]
-    counts = Counter(place for needed in required for place in needed)
+    bound = [_bind(operand, keys, known) for operand in operands]
+    required = [_required(operand, keys) for operand in operands]
+    counts = Counter(place for needed in required for place in needed if place < known)
     looked_at = counts.most_common(1)[0][0] if counts else None
     by_text: dict[str, list[_Test]] = {}
     always: list[_Test] = []
@@ -139,21 +187,26 @@ _INTEGRAL = frozenset({"tinyint", "smallint", "int", "integer", "bigint"})
 _FRACTIONAL = frozenset({"float", "double", "decimal"})
 
 
-def _comparison_test(
-    node: Comparison, place: int, column: Column
-) -> Callable[[Sequence[str]], bool | None]:
+def _comparison_test(node: Comparison, place: int, keys: _Keys) -> _Test:
     if node.operator == "is null":
         return lambda values: values[place] in ("", DEFAULT_PARTITION_VALUE)
-    kind = column.type.strip().lower().partition("(")[0]
+    kind = keys.columns[place].type.strip().lower().partition("(")[0]
     if node.operator == "like":
         pattern = filter_pattern(_text_of(node.literals[0]))
         return lambda values: pattern.matches(values[place])
     read, literals = _reader(kind, node)
     decide = _DECISIONS[node.operator]
     constants = frozenset(literals) if node.operator == "in" else literals
+    known = keys.read[place]
 
     def test(values: Sequence[str]) -> bool | None:
-        value = read(values[place])
+        text = values[place]
+        if text in known:
+            value = known[text]
+        else:
+            value = read(text)
+            if len(known) < VALUES_REMEMBERED:
+                known[text] = value
         return None if value is None else decide(value, constants)
 
     return test
@@ -234,18 +287,30 @@ def _as_timestamp(literal: Literal) -> datetime:
     return timestamp
 
 
-def _required(
-    node: Node, places: Mapping[str, int], columns: Sequence[Column]
-) -> Mapping[int, frozenset[str]]:
+def _required(node: Node, keys: _Keys) -> Mapping[int, frozenset[str]]:
     """What every selected partition must have at a place: from ``=`` and ``in`` joined by and."""
-    operands = node.operands if isinstance(node, Junction) and node.is_and else (node,)
     required: dict[int, frozenset[str]] = {}
-    for operand in operands:
-        if not isinstance(operand, Comparison) or operand.operator not in ("=", "in"):
-            continue
-        place = places[operand.column]
-        # Numbers and dates can be written in several ways, so only texts are compared as such.
-        if columns[place].type.strip().lower() == "string":
+    for place, operand in _of_texts(node, keys):
+        if operand.operator in ("=", "in"):
             texts = frozenset(_text_of(literal) for literal in operand.literals)
             required[place] = required.get(place, texts) & texts
     return required
+
+
+def _bounds(node: Node, keys: _Keys) -> Bounds:
+    bounds: dict[int, TextBounds] = {}
+    for place, operand in _of_texts(node, keys):
+        given = bounds_of_comparison(operand.operator, *map(_text_of, operand.literals))
+        if given is not None:
+            bounds[place] = bounds.get(place, given) & given
+    return bounds
+
+
+def _of_texts(node: Node, keys: _Keys) -> Iterator[tuple[int, Comparison]]:
+    """Comparisons that all must hold, of texts: numbers and dates can be written in several ways,
+    so only those are compared as such."""
+    for operand in node.operands if isinstance(node, Junction) and node.is_and else (node,):
+        if isinstance(operand, Comparison):
+            place = keys.places[operand.column]
+            if keys.columns[place].type.strip().lower() == "string":
+                yield place, operand

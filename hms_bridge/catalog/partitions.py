@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from itertools import product, takewhile
-from math import prod
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
     BigInteger,
-    ColumnElement,
     Connection,
-    ScalarSelect,
     Select,
-    String,
-    and_,
     bindparam,
     delete,
     select,
@@ -24,8 +16,7 @@ from sqlalchemy import (
 )
 
 from hms_bridge.backend.batches import batches
-from hms_bridge.backend.dialect import is_postgresql
-from hms_bridge.backend.fixed_sql import FixedSql, put_rows
+from hms_bridge.backend.fixed_sql import put_rows
 from hms_bridge.backend.listing_sql import ListingSql
 from hms_bridge.backend.schema.catalog_tables import (
     PARTITION_KEY_VALS,
@@ -35,11 +26,11 @@ from hms_bridge.backend.schema.catalog_tables import (
     SERDES,
 )
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.catalog import statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.found_partitions import FoundPartitions, StoredPartition, described
 from hms_bridge.catalog.parameters import insert_parameters
+from hms_bridge.catalog.partition_matches import Matches, ids_of_names, matches
 from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import (
@@ -54,12 +45,9 @@ from hms_bridge.catalog.storage import (
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Column, Partition, Storage, Table
-from hms_bridge.model.partition_name import partition_name, unescape
+from hms_bridge.model.partition_name import partition_name
 
 PARTITION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MPartition"
-REQUIRED_VALUES_MAX = 500
-"""More are not sent to the database, which takes a bounded number of parameters."""
-_BEHIND_SLASH = chr(ord("/") + 1)
 
 
 _SELECT: Select[Any] = (
@@ -70,7 +58,6 @@ _SELECT: Select[Any] = (
 )
 
 
-_NAMED = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
 _NAMES = ListingSql(
     lambda _: select(PARTITIONS.c.PART_NAME).where(
         PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)
@@ -80,26 +67,6 @@ _OF_TABLE = ListingSql(
     lambda _: _SELECT.where(PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger))
 )
 _OF_KEYS = ListingSql(lambda is_one_of: _SELECT.where(is_one_of(PARTITIONS.c.PART_ID, "keys")))
-_OF_NAMES = TextKeyedSql(
-    PARTITIONS.c.PART_NAME,
-    lambda is_meant: _NAMED.where(
-        PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger), is_meant
-    ),
-)
-
-
-def _below(is_from: ColumnElement[bool], is_before: ColumnElement[bool]) -> FixedSql:
-    is_of_table = PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)
-    return FixedSql(_NAMED.where(is_of_table, is_from, is_before))
-
-
-_FROM, _BEFORE = bindparam("first", type_=String), bindparam("behind", type_=String)
-_NAME = PARTITIONS.c.PART_NAME
-_BELOW = _below(_NAME >= _FROM, _NAME < _BEFORE)
-# By bytes, which an index of ours is in the order of; else it is a language's.
-_BELOW_ON_POSTGRESQL = _below(
-    _NAME.op("~>=~", is_comparison=True)(_FROM), _NAME.op("~<~", is_comparison=True)(_BEFORE)
-)
 
 
 def name_of(table: Table, values: Sequence[str]) -> str:
@@ -132,20 +99,14 @@ def find_by_names(
     lock: RowLock = RowLock.NONE,
 ) -> FoundPartitions:
     """Those that exist, sorted by name."""
-    return _load(connection, stored.table, _ids_of_names(connection, stored, names), lock)
+    return _load(connection, stored.table, ids_of_names(connection, stored, names), lock)
 
 
 def existing_names(
     connection: Connection, stored: StoredTable, names: Collection[str]
 ) -> frozenset[str]:
     """Which of these partitions exist."""
-    return frozenset(_ids_of_names(connection, stored, names))
-
-
-def _ids_of_names(
-    connection: Connection, stored: StoredTable, names: Collection[str]
-) -> Mapping[str, int]:
-    return dict(_OF_NAMES.all(connection, list(dict.fromkeys(names)), table_id=stored.id))
+    return frozenset(ids_of_names(connection, stored, names))
 
 
 def find_all(connection: Connection, stored: StoredTable, max_parts: int = -1) -> FoundPartitions:
@@ -176,8 +137,14 @@ def find_by_values(
             f"part_val=[{', '.join(prefix)}]"
         )
     required = {place: frozenset({value}) for place, value in enumerate(prefix) if value}
+
+    def has_them(values: Sequence[str]) -> bool:
+        """As far as these values go."""
+        places = range(len(values))
+        return all(values[place] in required.get(place, values) for place in places)
+
     chosen = BoundFilter(
-        lambda values: all(values[place] in texts for place, texts in required.items()), required
+        has_them, required, frozenset(required), lambda values: not has_them(values)
     )
     return find_by_filter(connection, stored, chosen, max_parts, lock)
 
@@ -190,100 +157,8 @@ def find_by_filter(
     lock: RowLock = RowLock.NONE,
 ) -> FoundPartitions:
     """Those that a filter selects, sorted by name."""
-    selected = matches(connection, stored, chosen.selects, chosen.required_values)
+    selected = matches(connection, stored, chosen.selects, chosen, lock)
     return load_matches(connection, stored, selected, max_parts, lock)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Matches:
-    """Partitions that a condition selects: names and keys, sorted by name."""
-
-    selected: Sequence[tuple[str, int]]
-    is_uncertain: bool
-    """Whether some of them may match or not."""
-
-
-def matches(
-    connection: Connection,
-    stored: StoredTable,
-    verdict: Callable[[Sequence[str]], bool | None],
-    required_values: Mapping[int, frozenset[str]],
-) -> Matches:
-    """What a condition selects, and what it perhaps selects (verdict None).
-
-    The database narrows the names down by the values that the condition requires; the condition
-    then reads the values out of each name, so nothing is loaded yet.
-    """
-    narrowing = {
-        place: sorted(texts)
-        for place, texts in required_values.items()
-        if len(texts) <= REQUIRED_VALUES_MAX
-    }
-    selected, is_uncertain = [], False
-    for name, key in _narrowed(connection, stored, narrowing):
-        is_chosen = verdict(_values_in(name))
-        is_uncertain |= is_chosen is None
-        if is_chosen is not False:
-            selected.append((name, key))
-    return Matches(selected=sorted(selected), is_uncertain=is_uncertain)
-
-
-def _narrowed(
-    connection: Connection, stored: StoredTable, values: Mapping[int, Sequence[str]]
-) -> Iterable[Sequence[Any]]:
-    """Names and keys of those that have one of these values at each place, and perhaps of others.
-    With a value at every place they have a name, and with values at the first ones a beginning of
-    it, by which they are found among any number of others."""
-    columns = stored.table.partition_columns
-    led = list(takewhile(values.__contains__, range(len(columns))))
-    if led and prod(len(values[place]) for place in led) <= REQUIRED_VALUES_MAX:
-        chosen = product(*(values[place] for place in led))
-        names = [partition_name(columns[: len(led)], v) for v in chosen]
-        if len(led) == len(columns):
-            return _ids_of_names(connection, stored, names).items()
-        return _below_names(connection, stored, names)
-    if all(len(texts) == 1 for texts in values.values()):
-        given = {f"value_{place}": text for place, (text,) in values.items()}
-        return _with_values(tuple(values)).all(connection, table_id=stored.id, **given)
-    return connection.execute(
-        _NAMED.where(
-            PARTITIONS.c.TBL_ID == stored.id,
-            *(_value_at(place).in_(texts) for place, texts in values.items()),
-        )
-    )
-
-
-def _below_names(
-    connection: Connection, stored: StoredTable, beginnings: Sequence[str]
-) -> Iterable[Sequence[Any]]:
-    """Those whose names go on after one of these."""
-    below = _BELOW_ON_POSTGRESQL if is_postgresql(connection) else _BELOW
-    answers = [
-        below.read_later(
-            connection, table_id=stored.id, first=f"{name}/", behind=f"{name}{_BEHIND_SLASH}"
-        )
-        for name in beginnings
-    ]
-    return [row for answer in answers for row in answer.rows]
-
-
-@cache
-def _with_values(places: tuple[int, ...]) -> ListingSql:
-    """A value at each place: nearly all conditions are such."""
-    return ListingSql(
-        lambda _: _NAMED.where(
-            PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger),
-            *(_value_at(place) == bindparam(f"value_{place}", type_=String) for place in places),
-        )
-    )
-
-
-def _value_at(place: int) -> ScalarSelect[Any]:
-    """A value of each partition. Not a join: a database without statistics (PostgreSQL has none of
-    what was just loaded) goes through all values of all tables for each partition then."""
-    values = PARTITION_KEY_VALS.c
-    is_value = and_(values.PART_ID == PARTITIONS.c.PART_ID, values.INTEGER_IDX == place)
-    return select(values.PART_KEY_VAL).where(is_value).correlate(PARTITIONS).scalar_subquery()
 
 
 def load_matches(
@@ -296,10 +171,6 @@ def load_matches(
     """The partitions themselves, or the first ``max_parts`` of them."""
     wanted = chosen.selected if max_parts < 0 else chosen.selected[:max_parts]
     return _load(connection, stored.table, dict(wanted), lock)
-
-
-def _values_in(name: str) -> list[str]:
-    return [unescape(part.partition("=")[2]) for part in name.split("/")]
 
 
 def _load(

@@ -12,10 +12,10 @@ from hms_bridge.catalog import partitions, tables
 from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.partition_expression import BoundExpression, bind_expression
 from hms_bridge.catalog.partition_filter import Node, parse_filter, with_texts_unescaped
+from hms_bridge.catalog.partition_matches import Matches, matches
 from hms_bridge.catalog.partition_order import in_order
 from hms_bridge.catalog.partition_predicate import bind_filter
 from hms_bridge.catalog.partition_values import UnknownTypeError
-from hms_bridge.catalog.partitions import Matches
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.catalog.value_rows import rows_of_keys, rows_of_names
@@ -97,7 +97,7 @@ def _names_selected(
     if tree is None:
         return partitions.partition_names(connection, stored)
     bound = bind_filter(tree, stored.table.partition_columns)
-    chosen = partitions.matches(connection, stored, bound.selects, bound.required_values)
+    chosen = matches(connection, stored, bound.selects, bound)
     return tuple(name for name, _ in chosen.selected)
 
 
@@ -149,10 +149,14 @@ class PartitionConditionVerbs(VerbFamily):
 
 
 def _choose(
-    connection: Connection, stored: StoredTable, condition: Condition, default_value: str
+    connection: Connection,
+    stored: StoredTable,
+    condition: Condition,
+    default_value: str,
+    lock: RowLock = RowLock.NONE,
 ) -> Matches:
     bound = _bound(stored, condition, default_value)
-    return partitions.matches(connection, stored, bound.verdict, bound.required_values)
+    return matches(connection, stored, bound.verdict, bound, lock)
 
 
 def _bound(stored: StoredTable, condition: Condition, default_value: str) -> BoundExpression:
@@ -177,7 +181,9 @@ def _bound_filter(stored: StoredTable, condition: FilterText) -> BoundExpression
         return _EVERYTHING
     columns = [replace(column, type="string") for column in stored.table.partition_columns]
     chosen = bind_filter(with_texts_unescaped(tree), columns)
-    return BoundExpression(chosen.selects, chosen.required_values)
+    return BoundExpression(
+        chosen.selects, chosen.required_values, chosen.places, chosen.rules_out, chosen.bounds
+    )
 
 
 def _to_drop(
@@ -190,7 +196,7 @@ def _to_drop(
 ) -> Sequence[StoredPartition]:
     dropped: dict[str, StoredPartition] = {}
     for wanted in conditions:
-        chosen = _choose(connection, stored, wanted.condition, DEFAULT_PARTITION_VALUE)
+        chosen = _choose(connection, stored, wanted.condition, DEFAULT_PARTITION_VALUE, lock)
         if chosen.is_uncertain:
             reason = _why_undecided(stored, wanted.condition, "none is dropped")
             raise MetaError(f"Unexpected unknown partitions to drop: {reason}")

@@ -7,6 +7,7 @@ import pytest
 from hms_bridge.catalog import partition_expression
 from hms_bridge.catalog.partition_expression import BoundExpression, bind_expression
 from hms_bridge.catalog.partition_values import UnknownTypeError
+from hms_bridge.catalog.text_bounds import TextBounds
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.expression import Call, ColumnReference, Constant, Function
@@ -139,3 +140,46 @@ def test_an_expression_that_would_take_days_ends_in_perhaps(
     expression = Call(Function.EQUAL, (ColumnReference("c", "int"), Constant(1, "int")), "boolean")
     bound = bind_expression(expression, [Column(name="c", type="int")])
     assert [bound.verdict(["1"]) for _ in range(4)] == [True, True, True, None]
+
+
+def test_to_rule_out_is_bounded_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_expression, "EVALUATIONS_MAX", 60)
+    expression = Call(Function.EQUAL, (ColumnReference("c", "int"), Constant(1, "int")), "boolean")
+    bound = bind_expression(expression, [Column(name="c", type="int")])
+    assert [bound.rules_out(["2"]) for _ in range(3)] == [True, True, False]
+    assert [bound.verdict(["1"]) for _ in range(20)] == [True] * 20
+
+
+S, IS_A, IS_NEW_YEAR = (
+    ColumnReference("s", "string"),
+    Call(Function.EQUAL, (ColumnReference("s", "string"), Constant("a", "string")), "boolean"),
+    Call(Function.EQUAL, (DAY, Constant((2024, 1, 1), "date")), "boolean"),
+)
+TWO_COLUMNS = (Column(name="s", type="string"), DAY_COLUMN)
+
+
+def test_what_is_decided_without_an_odd_value_is_decided() -> None:
+    both = bind_expression(Call(Function.AND, (IS_A, IS_NEW_YEAR), "boolean"), TWO_COLUMNS)
+    either = bind_expression(Call(Function.OR, (IS_A, IS_NEW_YEAR), "boolean"), TWO_COLUMNS)
+    odd = "-2024-01-01"
+    assert [both.verdict([text, odd]) for text in ("a", "b")] == [None, False]
+    assert [either.verdict([text, odd]) for text in ("a", "b")] == [True, None]
+    assert [both.rules_out([text]) for text in ("a", "b")] == [False, True]
+    assert not either.rules_out(["b"])
+
+
+def test_bounds_of_an_expression() -> None:
+    def bounds(*operands: Call) -> object:
+        both = Call(Function.AND, (*operands, IS_NEW_YEAR), "boolean")
+        return bind_expression(both, TWO_COLUMNS, "none").bounds
+
+    a, b, null = (Constant(text, "string") for text in ("a", "b", None))
+    least = Call(Function.LESS, (a, S), "boolean")
+    most = Call(Function.LESS_OR_EQUAL, (S, b), "boolean")
+    within = (Constant(False, "boolean"), S, a, b)
+    wanted = {0: TextBounds("a", "b", "none")}
+    assert bounds(least, most) == bounds(Call(Function.BETWEEN, within, "boolean")) == wanted
+    for operands in ((Constant(True, "boolean"), S, a, b), (within[0], S, null, b)):
+        assert bounds(Call(Function.BETWEEN, operands, "boolean")) == {}
+    assert bounds(Call(Function.OR, (least, most), "boolean")) == {}
+    assert bounds(Call(Function.LESS, (S, null), "boolean")) == {}

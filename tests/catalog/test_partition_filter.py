@@ -226,3 +226,42 @@ def test_a_filter_that_would_take_days_is_refused(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(MetaError, match="a filter of 100 comparisons takes too long"):
         for _ in range(11):
             bound.selects(("x", "", "", "", ""))
+
+
+def test_to_rule_out_is_bounded_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it takes counts for nothing else: a filter that could be answered still is."""
+    monkeypatch.setattr(partition_predicate, "COMPARISONS_MAX", 100)
+    tree = parse_filter("s = 'a' and n = 1")
+    assert tree is not None
+    bound = bind_filter(tree, COLUMNS)
+    assert [bound.rules_out(("b",)) for _ in range(6)] == [True] * 5 + [False]
+    assert not any(bound.selects(VALUES) for _ in range(50))
+
+
+@pytest.mark.parametrize(
+    ("text", "ruled_out"),
+    [
+        ("s = 'a'", True), ("not s = 'x'", True), ("s = 'a' and n = 1", True),
+        ("s = 'a' or n = 1", False), ("not (s = 'x' or n = 1)", True), ("n = 1", False),
+        ("(s = 'a' and n = 1) or (s = 'b' and n = 2)", True),
+        ("(s = 'a' and n = 1) or (s = 'x' and n = 2)", False),
+        ("(d = 2024-01-01 and s = 'a') or (d = 2024-01-02 and s = 'b')", True),
+    ],
+)  # fmt: skip
+def test_what_first_values_rule_out(text: str, *, ruled_out: bool) -> None:
+    tree = parse_filter(text)
+    assert tree is not None
+    bound = bind_filter(tree, COLUMNS)
+    assert bound.rules_out(("x",)) is ruled_out
+    assert not bound.rules_out(())
+
+
+def test_few_values_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_predicate, "VALUES_REMEMBERED", 2)
+    keys = partition_predicate._Keys.of(COLUMNS)
+    node = Comparison("n", "=", (Literal(Decimal(10)),))
+    test, _ = partition_predicate._bind(node, keys, len(COLUMNS))
+    assert [test(("", text)) for text in ("10", "1", "010", "x", "010", "10")] == [
+        True, False, True, None, True, True,
+    ]  # fmt: skip
+    assert len(keys.read[1]) == 2

@@ -7,12 +7,21 @@ where it is dropped.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 from sqlalchemy import Connection, Index
 
+from hms_bridge.backend.work import Work
+from hms_bridge.catalog import tables
+from hms_bridge.catalog.partition_filter import parse_filter
+from hms_bridge.catalog.partition_matches import Matches, matches
+from hms_bridge.catalog.partition_predicate import bind_filter
+from hms_bridge.catalog.partitions import insert_partitions
+from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import NO_TXN, TxnId
@@ -152,6 +161,30 @@ def _of_partitions(world: World) -> Iterator[Called]:
     yield "get_partitions_by_values", lambda: metastore.get_partitions_by_values(name, "p", ["d1"])
 
 
+def _of_many_partitions(world: World) -> Iterator[Called]:
+    """So many that first values are looked for; some are ruled out in the middle of others."""
+    metastore, database = world.metastore, ReadyVerbs(world.metastore).database
+    days = tuple(Column(name=key, type="int") for key in ("y", "m", "d"))
+    objects.new_table(metastore, database, "r", partition_columns=days)
+    values = itertools.product(("1", "2"), ("1", "2", "3"), map(str, range(200)))
+    many = [objects.partition(database, "r", *one) for one in values]
+    stored = world.do(lambda work: tables.require_table(work.connection, database, "r"))
+    world.do(lambda work: insert_partitions(work.connection, stored, many))
+    for text in ("y = 2 and m = 2", "m = 3", "m != 2", "y > 2"):
+        yield (
+            f"filter {text}",
+            lambda text=text: metastore.get_partitions_by_filter(database, "r", text),  # type: ignore[misc]
+        )
+    yield "partitions to drop", lambda: world.do(_to_drop, stored)
+
+
+def _to_drop(work: Work, stored: StoredTable) -> Matches:
+    node = parse_filter("m = 2")
+    assert node is not None
+    bound = bind_filter(node, stored.table.partition_columns)
+    return matches(work.connection, stored, bound.selects, bound, RowLock.EXCLUSIVE)
+
+
 def _of_transactions(world: World) -> Iterator[Called]:
     metastore, ready = world.metastore, ReadyVerbs(world.metastore)
     name = ready.database
@@ -195,6 +228,9 @@ def _of_compactions(world: World) -> Iterator[Called]:
     yield "cleaning", world.cleaner().run_once
 
 
+_CALLS = (_counted, _of_partitions, _of_many_partitions, _of_transactions, _of_compactions)
+
+
 @dataclass(frozen=True)
 class Asked:
     """What all verbs sent, and the database that answers how it goes about it."""
@@ -230,7 +266,7 @@ class Looked:
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     world = World(tmp_path_factory.mktemp("plans"))
     heard: list[Heard] = []
-    for calls in (_counted, _of_partitions, _of_transactions, _of_compactions):
+    for calls in _CALLS:
         for verb, call in calls(world):
             with hearing(world.engine.engine, verb, heard):
                 call()
