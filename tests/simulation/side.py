@@ -44,6 +44,10 @@ class WatchedDatabase:
         return self._database.name
 
     @property
+    def is_embedded(self) -> bool:
+        return self._database.is_embedded
+
+    @property
     def is_pipelined(self) -> bool:
         return self._database.is_pipelined
 
