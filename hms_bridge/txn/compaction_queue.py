@@ -31,7 +31,7 @@ from sqlalchemy import (
     update,
 )
 
-from hms_bridge.backend.dialect import null_safe_equals
+from hms_bridge.backend.dialect import is_sqlite, null_safe_equals
 from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, MOVE
@@ -138,15 +138,13 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
     )
     known = _scheduled(work, target)
     if known is not None:
-        return CompactionResponse(
-            id=None,
-            is_accepted=False,
-            state=CompactionState.REFUSED.word,
-            error_message=(
-                f"Compaction is already scheduled with state='{known.state.word}' and id={known.id}"
-            ),
-        )
+        return _refused(known)
     compaction_id = next_compaction_id(connection)
+    # Hive lets the mutex go before it commits what it has queued, but not the counter.
+    if not is_sqlite(connection):
+        known = _scheduled(work, target)
+        if known is not None:
+            return _refused(known)
     connection.execute(
         insert(COMPACTION_QUEUE).values(
             CQ_ID=compaction_id,
@@ -167,6 +165,17 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
     )
     return CompactionResponse(
         id=compaction_id, is_accepted=True, state=CompactionState.INITIATED.word
+    )
+
+
+def _refused(known: Compaction) -> CompactionResponse:
+    return CompactionResponse(
+        id=None,
+        is_accepted=False,
+        state=CompactionState.REFUSED.word,
+        error_message=(
+            f"Compaction is already scheduled with state='{known.state.word}' and id={known.id}"
+        ),
     )
 
 

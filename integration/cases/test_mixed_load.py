@@ -72,7 +72,7 @@ def _load(store: Store, workplace: Workplace, folder: Path) -> None:
     _ids_are_given_once(told)
     _transactions_ended_as_told(store, told)
     _write_ids_are_whole(store, told)
-    _compactions_are_single(store)
+    _compactions_are_single(store, told)
     _partitions_are_as_told(store, told)
     _events_are_whole(store)
     hive.stop()
@@ -123,12 +123,18 @@ def _write_ids_are_whole(store: Store, told: Told) -> None:
     assert len(kept) + len(forgotten) == len(told.write_ids)
 
 
-def _compactions_are_single(store: Store) -> None:
-    waiting = store.query(
-        'select "CQ_TABLE" as t, count(*) as n from "COMPACTION_QUEUE" '
-        "where \"CQ_STATE\" in ('i', 'w') group by 1 having count(*) > 1"
-    )
-    assert waiting == []
+def _compactions_are_single(store: Store, told: Told) -> None:
+    """But where Hive alone doubled one: it lets the mutex go before it commits what it has queued
+    (CompactFunction), and looks into the queue before it takes the counter."""
+    waiting = defaultdict(list)
+    for row in store.query(
+        'select "CQ_TABLE" as t, "CQ_ID" as n from "COMPACTION_QUEUE" '
+        "where \"CQ_STATE\" in ('i', 'w')"
+    ):
+        waiting[row["t"]].append(told.queued[row["n"]][:4])
+    doubled = [sides for sides in waiting.values() if len(sides) > 1]
+    print(f"compactions of one table: {doubled}")
+    assert [sides for sides in doubled if "ours" in sides] == []
     ids = store.query(
         'select id from (select "CQ_ID" as id from "COMPACTION_QUEUE" union all '
         'select "CC_ID" from "COMPLETED_COMPACTIONS") x group by id having count(*) > 1'

@@ -56,6 +56,8 @@ class Told:
     write_ids: list[tuple[str, int, int]] = field(default_factory=list)
     locks: list[int] = field(default_factory=list)
     compactions: list[int] = field(default_factory=list)
+    queued: dict[int, str] = field(default_factory=dict)
+    """Which client each entry of the queue was promised to."""
     partitions: dict[tuple[str, str], bool] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
     errors: list[str] = field(default_factory=list)
@@ -163,13 +165,15 @@ class MixedClient:
             self._told.partitions[table, f"p={value}"] = False
 
     def _compact(self, client: Any) -> None:
-        client.compact2(
+        answer = client.compact2(
             CompactionRequest(
                 dbname=self._database,
                 tablename=self._dice.choice(TABLES),
                 type=CompactionType.MAJOR,
             )
         )
+        if answer.accepted:
+            self._told.queued[answer.id] = self.name
 
     def _take_compaction(self, client: Any) -> None:
         """As a worker that fails at once, so that the queue may be filled again."""

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, literal, select
+from sqlalchemy import Connection, event, insert, literal, select
 
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_SEQUENCE
 from hms_bridge.backend.schema.txn_tables import (
@@ -23,6 +23,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
+from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
@@ -79,6 +80,21 @@ def test_one_request_of_many_is_queued(world: World, txns: Txns) -> None:
     world.create_table(is_partitioned=True)
     answers = _together(*(txns.compact for _ in range(THREADS)))
     assert [one.is_accepted for one in answers].count(True) == 1
+
+
+@pytest.mark.skipif(not SERVER_URL, reason="SQLite has one writer at a time")
+def test_an_entry_that_a_hive_has_not_committed_yet_is_seen(world: World, txns: Txns) -> None:
+    """It has let the mutex go by then (CompactFunction), but not the counter."""
+    world.create_table()
+    columns = {"CQ_DATABASE": world.database, "CQ_TABLE": "t", "CQ_STATE": "i", "CQ_TYPE": "i"}
+    with ThreadPoolExecutor(1) as pool:
+        with world.engine.transaction(write=True) as hive:
+            hive.execute(insert(COMPACTION_QUEUE).values(CQ_ID=next_compaction_id(hive), **columns))
+            asked = pool.submit(txns.compact)
+            sleep(0.5)
+            assert not asked.done()
+        assert not asked.result(timeout=30).is_accepted
+    assert len(world.records(COMPACTION_QUEUE)) == 1
 
 
 def test_write_ids_have_no_gaps_and_no_doubles(txns: Txns) -> None:
