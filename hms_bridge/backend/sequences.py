@@ -57,18 +57,13 @@ class Counter:
         self._take = FixedSql(change.returning(numbers))
         # MySQL returns nothing of a change but this.
         self._take_after = FixedSql(change.values({numbers: func.last_insert_id(after)}))
-        self._read = FixedSql(select(numbers).where(here))
 
     def take(self, connection: Connection, count: int, **keys: str) -> int | None:
         """Add ``count`` under the row's lock; the number before, None if there is no row."""
-        row = None
         if is_mysql(connection):
             after = self._take_after.last_number(connection, count=count, **keys)
             return None if after is None else after - count
-        if connection.dialect.update_returning:
-            row = self._take.first(connection, count=count, **keys)
-        elif self._change.change(connection, count=count, **keys):
-            row = self._read.first(connection, **keys)
+        row = self._take.first(connection, count=count, **keys)
         return None if row is None else int(row[0]) - count
 
     def move(self, connection: Connection, count: int, **keys: str) -> None:
@@ -106,7 +101,7 @@ _TAKE_TIMED = TimedSql(_take_timed)
 def ask_lock_ids(work: Work, count: int = 1) -> Callable[[], tuple[LockId, int]]:
     """Take lock ids; what gives the first, and with it the time of the database, in milliseconds,
     once somebody looks (see ``later``)."""
-    if work.connection.dialect.update_returning:
+    if not is_mysql(work.connection):
         answer = _TAKE_TIMED.later(work, count=count)
 
         def look() -> tuple[LockId, int]:

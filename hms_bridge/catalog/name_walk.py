@@ -208,9 +208,9 @@ def _values(table_id: int, within: NameRange) -> Mapping[str, Any]:
     return values
 
 
-_OF_TABLE = PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)
+OF_TABLE = PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)
 _NAME = PARTITIONS.c.PART_NAME
-_NAMED = select(_NAME, PARTITIONS.c.PART_ID)
+NAMED = select(_NAME, PARTITIONS.c.PART_ID)
 _FIRST, _BEHIND = bindparam("first", type_=String), bindparam("behind", type_=String)
 _COLLATION = FixedSql(select(func.collation(_NAME)).limit(literal_column("1")))
 _BINDS_AS_CONCATENATION = 20
@@ -236,7 +236,7 @@ def _is_before(text: ColumnElement[str], *, is_on_postgresql: bool) -> ColumnEle
 def _within(
     query: Select[Any], first: ColumnElement[str], *, is_bounded: bool, is_on_postgresql: bool
 ) -> Select[Any]:
-    query = query.where(_OF_TABLE, _is_from(first, is_on_postgresql=is_on_postgresql))
+    query = query.where(OF_TABLE, _is_from(first, is_on_postgresql=is_on_postgresql))
     if is_bounded:
         query = query.where(_is_before(_BEHIND, is_on_postgresql=is_on_postgresql))
     return query
@@ -251,13 +251,13 @@ def _firsts(query: Select[Any], count: int, *, is_on_postgresql: bool) -> Select
 @cache
 def _names_in(is_bounded: bool, is_on_postgresql: bool) -> FixedSql:
     return FixedSql(
-        _within(_NAMED, _FIRST, is_bounded=is_bounded, is_on_postgresql=is_on_postgresql)
+        _within(NAMED, _FIRST, is_bounded=is_bounded, is_on_postgresql=is_on_postgresql)
     )
 
 
 @cache
 def _first_names(count: int, is_bounded: bool, is_on_postgresql: bool) -> FixedSql:
-    query = _within(_NAMED, _FIRST, is_bounded=is_bounded, is_on_postgresql=is_on_postgresql)
+    query = _within(NAMED, _FIRST, is_bounded=is_bounded, is_on_postgresql=is_on_postgresql)
     return FixedSql(_firsts(query, count, is_on_postgresql=is_on_postgresql))
 
 
@@ -269,10 +269,10 @@ def _names_in_ranges(has_last: bool) -> FixedSql:
         _is_from(given.c.firsts, is_on_postgresql=True),
         _is_before(given.c.behinds, is_on_postgresql=True),
     )
-    bounded = _NAMED.join_from(given, PARTITIONS, and_(_OF_TABLE, *bounds))
+    bounded = NAMED.join_from(given, PARTITIONS, and_(OF_TABLE, *bounds))
     if not has_last:
         return FixedSql(bounded)
-    last = _within(_NAMED, _FIRST, is_bounded=False, is_on_postgresql=True)
+    last = _within(NAMED, _FIRST, is_bounded=False, is_on_postgresql=True)
     return FixedSql(union_all(bounded, last))
 
 

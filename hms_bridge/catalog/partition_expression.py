@@ -15,6 +15,7 @@ from typing import Any
 
 from hms_bridge.catalog.expression_functions import Row, evaluator_of, place_of
 from hms_bridge.catalog.expression_types import require_typed
+from hms_bridge.catalog.partition_filter import MIRRORED
 from hms_bridge.catalog.partition_values import (
     Read,
     UndeterminedError,
@@ -197,9 +198,6 @@ def _required(
     return required
 
 
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
 def _bounds(
     expression: Expression,
     places: Mapping[str, int],
@@ -219,7 +217,7 @@ def _bounds(
     if function == "between" and operands[0] == Constant(False, "boolean"):
         operands = operands[1:]
     elif len(operands) == 2 and isinstance(operands[1], ColumnReference):
-        function, operands = _MIRRORED.get(function, ""), operands[::-1]
+        function, operands = MIRRORED.get(function, ""), operands[::-1]
     reference, *others = operands
     values = [other.value if isinstance(other, Constant) else None for other in others]
     texts = [value for value in values if isinstance(value, str)]

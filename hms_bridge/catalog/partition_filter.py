@@ -71,7 +71,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+"""Each comparison as it reads from its other side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ class _Parser:
             return self._right_side(token.text.lower())
         literal = self._literal(token)
         operator = self._take("a comparison")
-        mirrored = _MIRRORED.get("!=" if operator.text == "<>" else operator.text)
+        mirrored = MIRRORED.get("!=" if operator.text == "<>" else operator.text)
         if mirrored is None:
             self._next -= 1  # so that the error names this token, not the one after it
             raise self._error("a comparison")
@@ -200,7 +201,7 @@ class _Parser:
             return _negate(Comparison(column, "in", self._list()), is_negated)
         operator = self._take("a comparison")
         text = "!=" if operator.text == "<>" else operator.text
-        if is_negated or text not in _MIRRORED:
+        if is_negated or text not in MIRRORED:
             self._next -= 1
             raise self._error("a comparison")
         return Comparison(column, text, (self._next_literal(),))

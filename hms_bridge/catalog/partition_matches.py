@@ -10,7 +10,6 @@ from math import prod
 from typing import Any, Protocol
 
 from sqlalchemy import (
-    BigInteger,
     Connection,
     ScalarSelect,
     String,
@@ -33,7 +32,7 @@ from hms_bridge.catalog.name_ranges import (
     below,
     values_in,
 )
-from hms_bridge.catalog.name_walk import NameWalk, names_in
+from hms_bridge.catalog.name_walk import NAMED, OF_TABLE, NameWalk, names_in
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.catalog.text_bounds import Bounds, names_between
@@ -43,13 +42,10 @@ REQUIRED_VALUES_MAX = 500
 """More are not sent to the database, which takes a bounded number of parameters."""
 LIMITS = WalkLimits()
 
-_NAMED = select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID)
-_ALL = FixedSql(_NAMED.where(PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger)))
+_ALL = FixedSql(NAMED.where(OF_TABLE))
 _OF_NAMES = TextKeyedSql(
     PARTITIONS.c.PART_NAME,
-    lambda is_meant: _NAMED.where(
-        PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger), is_meant
-    ),
+    lambda is_meant: NAMED.where(OF_TABLE, is_meant),
 )
 
 
@@ -181,7 +177,7 @@ class _Narrowed:
             sql = _with_values(tuple(values))
             return sql.all(self.connection, table_id=self.stored.id, **given)
         return self.connection.execute(
-            _NAMED.where(
+            NAMED.where(
                 PARTITIONS.c.TBL_ID == self.stored.id,
                 *(_value_at(place).in_(texts) for place, texts in values.items()),
             )
@@ -192,8 +188,8 @@ class _Narrowed:
 def _with_values(places: tuple[int, ...]) -> ListingSql:
     """A value at each place: nearly all conditions are such."""
     return ListingSql(
-        lambda _: _NAMED.where(
-            PARTITIONS.c.TBL_ID == bindparam("table_id", type_=BigInteger),
+        lambda _: NAMED.where(
+            OF_TABLE,
             *(_value_at(place) == bindparam(f"value_{place}", type_=String) for place in places),
         )
     )

@@ -99,6 +99,18 @@ class CompactionJob(Protocol):
         entries: none fails for another's sake."""
 
 
+def run_alone(
+    job: CompactionJob, tasks: Sequence[BucketTask], root: str, temporary: str
+) -> tuple[TaskResult, ...]:
+    """What CompactionExecutor.run is of a job."""
+    if not tasks:
+        return ()
+    (answer,) = job.run_all([EntryTasks(tasks=tuple(tasks), root=root, temporary=temporary)])
+    if isinstance(answer, CompactionError):
+        raise answer
+    return answer
+
+
 ExecutorFor = Callable[[int], CompactionExecutor]
 """Who runs the tasks of a compaction whose inputs have so many bytes."""
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hms_bridge.compaction.executor import CompactionJob, EntryTasks, TaskResult
+from hms_bridge.compaction.executor import CompactionJob, EntryTasks, TaskResult, run_alone
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError, HmsBridgeError
 
@@ -70,10 +70,7 @@ class LastingJob:
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str
     ) -> tuple[TaskResult, ...]:
         """See CompactionExecutor."""
-        (answer,) = self.run_all([EntryTasks(tasks=tuple(tasks), root=root, temporary=temporary)])
-        if isinstance(answer, CompactionError):
-            raise answer
-        return answer
+        return run_alone(self, tasks, root, temporary)
 
     def run_all(
         self, entries: Sequence[EntryTasks]

@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hms_bridge.compaction.executor import EntryTasks, TaskResult
+from hms_bridge.compaction.executor import EntryTasks, TaskResult, run_alone
 from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError
@@ -47,13 +47,7 @@ class SparkExecutor:
         self, tasks: Sequence[BucketTask], *, root: str, temporary: str
     ) -> tuple[TaskResult, ...]:
         """Results in the order of the tasks. Raises CompactionError with the task's own words."""
-        if not tasks:
-            return ()
-        entry = EntryTasks(tasks=tuple(tasks), root=root, temporary=temporary)
-        (answer,) = self.run_all([entry])
-        if isinstance(answer, CompactionError):
-            raise answer
-        return answer
+        return run_alone(self, tasks, root, temporary)
 
     def run_all(
         self, entries: Sequence[EntryTasks]

@@ -29,7 +29,6 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Integer,
     Table,
     Update,
     and_,
@@ -41,7 +40,6 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    type_coerce,
     update,
 )
 
@@ -68,7 +66,14 @@ from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnTyp
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
 from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
 from hms_bridge.txn.foresight import Foresight
-from hms_bridge.txn.plain_commits import CHANGING, COMPLETED_COLUMNS, PlainEnd, expect_ends
+from hms_bridge.txn.plain_commits import (
+    CHANGING,
+    COMPLETED_COLUMNS,
+    PlainEnd,
+    completed_rows,
+    expect_ends,
+    is_there,
+)
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
 from hms_bridge.txn.stepped_commits import SteppedEnd
 from hms_bridge.txn.txn_state import (
@@ -99,34 +104,22 @@ _SAME_RESOURCE = and_(
 _TXN_ID = bindparam("txn_id", type_=BigInteger)
 
 
-def _is_there(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    # Not exists() alone: a type that is no number would be converted on the way.
-    return type_coerce(exists().where(condition), Integer)
-
-
 _TRACE_COLUMNS = (
-    _is_there(_C.TC_TXNID == _TXN_ID),
-    _is_there(
+    is_there(_C.TC_TXNID == _TXN_ID),
+    is_there(
         and_(
             _C.TC_TXNID == _TXN_ID,
             or_(*(_C.TC_OPERATION_TYPE == kind for kind in CHANGING)),
         )
     ),
-    _is_there(TXN_TO_WRITE_ID.c.T2W_TXNID == _TXN_ID),
-    *(_is_there(column == _TXN_ID) for column in OPEN_ONLY.values()),
+    is_there(TXN_TO_WRITE_ID.c.T2W_TXNID == _TXN_ID),
+    *(is_there(column == _TXN_ID) for column in OPEN_ONLY.values()),
 )
 _TRACES = FixedSql(select(*_TRACE_COLUMNS))
 _ROW_AND_TRACES = FixedSql(
     select(TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE, *_TRACE_COLUMNS).where(TXNS.c.TXN_ID == _TXN_ID)
 )
-_WRITTEN = select(
-    _C.TC_TXNID,
-    _C.TC_DATABASE,
-    _C.TC_TABLE,
-    _C.TC_PARTITION,
-    _C.TC_WRITEID,
-    bindparam("has_changes", type_=LETTER),
-).where(_C.TC_TXNID == _TXN_ID, _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored)
+_WRITTEN = completed_rows(_C.TC_TXNID == _TXN_ID, bindparam("has_changes", type_=LETTER))
 _COMPLETE_ROWS = insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, _WRITTEN)
 _FORGET_COMPONENT_ROWS = delete(TXN_COMPONENTS).where(_C.TC_TXNID == _TXN_ID)
 _COMMIT_ROW = (

@@ -37,6 +37,7 @@ from hms_bridge.txn.compaction_queue import is_lost
 from hms_bridge.txn.compaction_rows import (
     HISTORY_COLUMNS,
     QUEUE_COLUMNS,
+    STATES,
     ended_columns,
     from_history,
     from_queue,
@@ -282,7 +283,7 @@ def _state_it_ended_in(
 ) -> CompactionState | None:
     statement = select(_H.CC_STATE).where(_H.CC_ID == compaction_id)
     stored = connection.execute(statement).scalar_one_or_none()
-    return next((state for state in CompactionState if state.stored == stored), None)
+    return None if stored is None else STATES.get(stored)
 
 
 def _ask(

@@ -23,7 +23,7 @@ HISTORY_COLUMNS = tuple(c for c in COMPLETED_COMPACTIONS.c if c.name != "CC_META
 
 _QUEUE_NAMES = tuple(column.name for column in QUEUE_COLUMNS)
 _HISTORY_NAMES = tuple(column.name for column in HISTORY_COLUMNS)
-_STATES = {state.stored: state for state in CompactionState}
+STATES = {state.stored: state for state in CompactionState}
 _TYPES = {kind.stored: kind for kind in CompactionType}
 _SHARED = tuple(
     column.name.removeprefix("CC_")
@@ -101,7 +101,7 @@ def _record(prefix: str, row: Mapping[Any, Any]) -> Compaction:
         id=CompactionId(get("ID")),
         target=Target(get("DATABASE"), get("TABLE"), get("PARTITION")),
         type=_TYPES[get("TYPE")],
-        state=_STATES[get("STATE")],
+        state=STATES[get("STATE")],
         properties=parse_properties(get("TBLPROPERTIES")),
         worker_id=get("WORKER_ID"),
         worker_version=get("WORKER_VERSION"),

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Connection,
     Integer,
     Select,
+    Table,
     and_,
     bindparam,
     delete,
@@ -23,6 +24,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    type_coerce,
     update,
 )
 
@@ -58,8 +60,28 @@ COMPLETED_COLUMNS = (
     "CTC_UPDATE_DELETE",
 )
 """What is written of components that are committed."""
+FORGOTTEN: Mapping[Table, ColumnElement[int]] = {TXN_COMPONENTS: _C.TC_TXNID, **OPEN_ONLY}
+"""Tables whose rows end with the commit of their transaction, and the column that names it."""
 _KIND = func.coalesce(TXNS.c.TXN_TYPE, literal(0, Integer))
 _IsMine = Callable[[ColumnElement[int]], ColumnElement[bool]]
+
+
+def completed_rows(is_mine: ColumnElement[bool], has_changes: ColumnElement[Any]) -> Select[Any]:
+    """What is written of components that are committed, in the order of COMPLETED_COLUMNS."""
+    return select(
+        _C.TC_TXNID,
+        _C.TC_DATABASE,
+        _C.TC_TABLE,
+        _C.TC_PARTITION,
+        _C.TC_WRITEID,
+        has_changes,
+    ).where(is_mine, _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored)
+
+
+def is_there(condition: ColumnElement[bool]) -> ColumnElement[int]:
+    """Whether there is such a row, as a number."""
+    # Not exists() alone: a type that is no number would be converted on the way.
+    return type_coerce(exists().where(condition), Integer)
 
 
 def _one(column: ColumnElement[int]) -> ColumnElement[bool]:
@@ -104,28 +126,18 @@ def _ended(
         .returning(TXNS.c.TXN_ID, _KIND.label("kind"))
         .cte("ended")
     )
-    written = select(
-        _C.TC_TXNID,
-        _C.TC_DATABASE,
-        _C.TC_TABLE,
-        _C.TC_PARTITION,
-        _C.TC_WRITEID,
-        literal("N", LETTER),
-    ).where(
-        is_mine(_C.TC_TXNID),
-        _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored,
+    written = completed_rows(is_mine(_C.TC_TXNID), literal("N", LETTER)).where(
         exists().where(
             ended.c.TXN_ID == _C.TC_TXNID,
             ended.c.kind != literal(int(TxnType.READ_ONLY), Integer),
         ),
     )
     is_ended = exists(select(ended.c.TXN_ID))
-    forgotten = {TXN_COMPONENTS: _C.TC_TXNID, **OPEN_ONLY}
     return ended, (
         insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, written).cte("completed"),
         *(
             delete(table).where(is_mine(column), is_ended).cte(f"of_{table.name.lower()}")
-            for table, column in forgotten.items()
+            for table, column in FORGOTTEN.items()
         ),
     )
 

@@ -7,30 +7,30 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import (
     Connection,
-    Integer,
     Table,
+    and_,
     delete,
-    exists,
     insert,
     literal,
     select,
-    type_coerce,
     update,
 )
 
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS, TXNS
 from hms_bridge.model.ids import TxnId
-from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.txn import TxnState, TxnType
-from hms_bridge.txn.abort import OPEN_ONLY
-from hms_bridge.txn.plain_commits import CHANGING, COMPLETED_COLUMNS
+from hms_bridge.txn.plain_commits import (
+    CHANGING,
+    COMPLETED_COLUMNS,
+    FORGOTTEN,
+    completed_rows,
+    is_there,
+)
 from hms_bridge.txn.txn_state import LockedTxns, TxnRow
 from hms_bridge.txn.write_ids import WrittenTable, written_tables
 
 _C = TXN_COMPONENTS.c
-_FORGOTTEN = {TXN_COMPONENTS: _C.TC_TXNID, **OPEN_ONLY}
-"""Tables whose rows end with their transaction, and the column that names it."""
 
 
 class SteppedEnd:
@@ -47,35 +47,22 @@ class SteppedEnd:
         # Nobody adds any meanwhile: for that a transaction's row is locked.
         has_changes, *has_rows = connection.execute(
             select(
-                type_coerce(
-                    exists().where(_C.TC_TXNID.in_(txn_ids), _C.TC_OPERATION_TYPE.in_(CHANGING)),
-                    Integer,
-                ),
-                *(
-                    type_coerce(exists().where(column.in_(txn_ids)), Integer)
-                    for column in _FORGOTTEN.values()
-                ),
+                is_there(and_(_C.TC_TXNID.in_(txn_ids), _C.TC_OPERATION_TYPE.in_(CHANGING))),
+                *(is_there(column.in_(txn_ids)) for column in FORGOTTEN.values()),
             )
         ).one()
         if has_changes:
             return
         self.written = written_tables(connection, txn_ids)
-        _end(connection, txn_ids, dict(zip(_FORGOTTEN, has_rows, strict=True)))
+        _end(connection, txn_ids, dict(zip(FORGOTTEN, has_rows, strict=True)))
         self.is_done = True
 
 
 def _end(connection: Connection, txn_ids: Sequence[TxnId], has_rows: Mapping[Table, bool]) -> None:
     if has_rows[TXN_COMPONENTS]:
-        written = select(
-            _C.TC_TXNID,
-            _C.TC_DATABASE,
-            _C.TC_TABLE,
-            _C.TC_PARTITION,
-            _C.TC_WRITEID,
-            literal("N", LETTER),
-        ).where(_C.TC_TXNID.in_(txn_ids), _C.TC_OPERATION_TYPE != DataOperation.COMPACT.stored)
+        written = completed_rows(_C.TC_TXNID.in_(txn_ids), literal("N", LETTER))
         connection.execute(insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, written))
-    for table, column in _FORGOTTEN.items():
+    for table, column in FORGOTTEN.items():
         if has_rows[table]:
             connection.execute(delete(table).where(column.in_(txn_ids)))
     committed = update(TXNS).where(TXNS.c.TXN_ID.in_(txn_ids))

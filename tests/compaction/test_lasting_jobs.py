@@ -167,3 +167,9 @@ def test_the_close_does_not_wait_for_a_start_that_hangs(monkeypatch: pytest.Monk
         starting.result(20)
     with pytest.raises(CompactionError, match="try again"):
         job.ready()
+
+
+def test_an_entry_without_tasks_needs_no_job() -> None:
+    cluster = Cluster()
+    assert LastingJob(cluster.start).run([], root="1", temporary="tmp") == ()
+    assert cluster.applications == []
