@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from benchmarks.report import Ratio, machine
 from integration.referees.cluster import Cluster
@@ -14,7 +12,7 @@ from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import HiveSession
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.postgresql import PostgreSql
-from integration.referees.processes import FAST_JAVA, Workplace
+from integration.referees.processes import FAST_JAVA, temporary_workplace
 
 EVENTS = int(os.environ.get("HMS_BRIDGE_BENCH_EVENTS", "200"))
 ACID = "stored as orc tblproperties('transactional'='true')"
@@ -25,13 +23,9 @@ def main() -> None:
     """Print the machine, then one line a ratio."""
     print(machine())
     print("what | ours | theirs | ratio | target | verdict")
-    with tempfile.TemporaryDirectory(prefix="hms-bridge-bench-") as folder:
-        workplace = Workplace(Path(folder) / "logs", java=FAST_JAVA)
-        try:
-            cluster = Cluster(workplace, Hdfs(workplace), HiveSchemas(PostgreSql(workplace)))
-            print(dump_ratio(cluster).line(), flush=True)
-        finally:
-            workplace.close()
+    with temporary_workplace(FAST_JAVA) as workplace:
+        cluster = Cluster(workplace, Hdfs(workplace), HiveSchemas(PostgreSql(workplace)))
+        print(dump_ratio(cluster).line(), flush=True)
 
 
 def dump_ratio(cluster: Cluster) -> Ratio:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -41,7 +40,7 @@ from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore, flavour_401
 from integration.referees.ours import OurServer
 from integration.referees.postgresql import PostgreSql
-from integration.referees.processes import FAST_JAVA, Workplace
+from integration.referees.processes import FAST_JAVA, Workplace, temporary_workplace
 
 SECONDS = float(os.environ.get("HMS_BRIDGE_BENCH_SECONDS", "2"))
 TURNS = int(os.environ.get("HMS_BRIDGE_BENCH_TURNS", "7"))
@@ -81,16 +80,12 @@ GET_TABLE = Asked(
 def main() -> None:
     """Print the machine, then one line a ratio."""
     print(machine())
-    with tempfile.TemporaryDirectory(prefix="hms-bridge-bench-") as folder:
-        workplace = Workplace(Path(folder) / "logs", java=FAST_JAVA)
-        try:
-            postgresql = PostgreSql(workplace, is_durable=True)
-            print(f"PostgreSQL {postgresql.version}, Hive 4.0.1")
-            print("what | ours | theirs | ratio | target | verdict")
-            for ratio in metastore_ratios(workplace, postgresql):
-                print(ratio.line(), flush=True)
-        finally:
-            workplace.close()
+    with temporary_workplace(FAST_JAVA) as workplace:
+        postgresql = PostgreSql(workplace, is_durable=True)
+        print(f"PostgreSQL {postgresql.version}, Hive 4.0.1")
+        print("what | ours | theirs | ratio | target | verdict")
+        for ratio in metastore_ratios(workplace, postgresql):
+            print(ratio.line(), flush=True)
 
 
 def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[Ratio | Limit]:

@@ -6,10 +6,8 @@ there, either.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from benchmarks.metastore import (
     COUNT,
@@ -29,7 +27,7 @@ from integration.referees.hive_schema import scripts_of
 from integration.referees.java_metastore import JavaMetastore, flavour_401
 from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurServer
-from integration.referees.processes import FAST_JAVA, Workplace
+from integration.referees.processes import FAST_JAVA, Workplace, temporary_workplace
 
 TARGET = 1.0
 
@@ -37,17 +35,12 @@ TARGET = 1.0
 def main() -> None:
     """Print the machine, then one line a ratio."""
     print(machine())
-    with tempfile.TemporaryDirectory(prefix="hms-bridge-bench-") as folder:
-        Path(folder).chmod(0o755)  # the database is another user's process
-        workplace = Workplace(Path(folder) / "logs", java=FAST_JAVA)
-        try:
-            mariadb = MariaDb(workplace, is_durable=True)
-            print(f"{mariadb.version}, Hive 4.0.1")
-            print("what | ours | theirs | ratio | target | verdict")
-            for ratio in mariadb_ratios(workplace, mariadb):
-                print(ratio.line(), flush=True)
-        finally:
-            workplace.close()
+    with temporary_workplace(FAST_JAVA) as workplace:
+        mariadb = MariaDb(workplace, is_durable=True)
+        print(f"{mariadb.version}, Hive 4.0.1")
+        print("what | ours | theirs | ratio | target | verdict")
+        for ratio in mariadb_ratios(workplace, mariadb):
+            print(ratio.line(), flush=True)
 
 
 def mariadb_ratios(workplace: Workplace, mariadb: MariaDb) -> Iterator[Ratio]:

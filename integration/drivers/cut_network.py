@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.service.open import open_local_metastore
 from integration.referees.mariadb import MariaDb
 from integration.referees.postgresql import PostgreSql
-from integration.referees.processes import Workplace
+from integration.referees.processes import temporary_workplace
 
 _ASLEEP_SECONDS = 1.0
 """After which a statement that sleeps has been sent, and was confirmed."""
@@ -33,15 +32,12 @@ _ASLEEP_SECONDS = 1.0
 def main() -> None:
     """Start both databases, cut the network, look how long everybody waits, mend it again."""
     _network("up")
-    with tempfile.TemporaryDirectory() as folder:
-        workplace = Workplace(Path(folder) / "logs")
-        try:
-            _look([("postgresql", PostgreSql(workplace)), ("mariadb", MariaDb(workplace))], folder)
-        finally:
-            workplace.close()
+    with temporary_workplace() as workplace:
+        servers = [("postgresql", PostgreSql(workplace)), ("mariadb", MariaDb(workplace))]
+        _look(servers, workplace.folder("warehouses"))
 
 
-def _look(servers: list[tuple[str, PostgreSql | MariaDb]], folder: str) -> None:
+def _look(servers: Sequence[tuple[str, PostgreSql | MariaDb]], folder: Path) -> None:
     urls = {name: server.database("cut").sqlalchemy_url for name, server in servers}
     metastores = {
         name: open_local_metastore(url, warehouse=f"file:{folder}/{name}", create_schema=True)

@@ -10,11 +10,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hms_bridge.wire.generations import NEW
@@ -31,7 +28,7 @@ from integration.recorded.objects import Asked
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import Flavour, JavaMetastore, flavour_42, flavour_401
 from integration.referees.postgresql import PostgreSql
-from integration.referees.processes import Workplace
+from integration.referees.processes import Workplace, temporary_workplace
 from tests.support.golden_fields import event_fields
 from tests.support.golden_wire import (
     FOLDER,
@@ -175,19 +172,9 @@ def write(name: str, rows: list[dict[str, Any]]) -> None:
     (FOLDER / name).write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-@contextmanager
-def _workplace() -> Iterator[Workplace]:
-    with tempfile.TemporaryDirectory(prefix="hms-bridge-record-") as folder:
-        workplace = Workplace(Path(folder) / "logs")
-        try:
-            yield workplace
-        finally:
-            workplace.close()
-
-
 def main() -> None:
     """Write all recordings."""
-    with _workplace() as workplace:
+    with temporary_workplace() as workplace:
         schemas = HiveSchemas(PostgreSql(workplace))
         for recording in RECORDINGS:
             rows = recorded(recording, workplace, schemas)

@@ -16,7 +16,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -208,6 +209,17 @@ class Workplace:
         while self._servers:
             self._servers.pop().stop()
         shutil.rmtree(self.data_folder, ignore_errors=True)
+
+
+@contextmanager
+def temporary_workplace(java: Sequence[str] = QUICK_JAVA) -> Iterator[Workplace]:
+    """One that goes, its logs with it."""
+    with tempfile.TemporaryDirectory(prefix="referees-logs-") as logs:
+        workplace = Workplace(Path(logs), java)
+        try:
+            yield workplace
+        finally:
+            workplace.close()
 
 
 def _unused(folder: Path, name: str, suffix: str = "") -> Path:
