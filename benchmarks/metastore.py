@@ -4,7 +4,8 @@ Both keep their tables in one PostgreSQL, whose commits wait for the disk. A mac
 bad minutes, which are a third apart: so both are asked in short turns, one after the other, and a
 ratio of rates is the median of those of each turn, beside the medians of both. Beside each stands
 how much of a processor its server took.
-Hive 4.0.1 as it is shipped logs no events, which this metastore does in every transaction.
+Hive 4.0.1 as it is shipped logs no events, which this metastore does in every transaction. A
+warehouse that is replicated needs them, so rates stand beside a Hive that logs them, too.
 What no server can pass is measured, too: clients of PostgreSQL itself, which insert and commit a
 row for each call, and calls of which our server does nothing, which take what the program and the
 protocol take. HMS_BRIDGE_BENCH_SECONDS (2) is how long a turn takes, HMS_BRIDGE_BENCH_TURNS (7) how
@@ -37,7 +38,7 @@ from benchmarks.metastore_scale import (
 )
 from benchmarks.report import Limit, Ratio, machine
 from integration.referees.hive_schema import HiveSchemas
-from integration.referees.java_metastore import JavaMetastore, flavour_401
+from integration.referees.java_metastore import JavaMetastore, flavour_42, flavour_401
 from integration.referees.ours import OurServer
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import FAST_JAVA, Workplace, temporary_workplace
@@ -91,7 +92,8 @@ def main() -> None:
 def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[Ratio | Limit]:
     """All ratios, of two servers that are made for them."""
     own = postgresql.database("ours")
-    hives = HiveSchemas(postgresql).database("4.0.1", "theirs")
+    schemas = HiveSchemas(postgresql)
+    hives = schemas.database("4.0.1", "theirs")
     ours = OurServer(workplace, own.sqlalchemy_url, store=own)
     theirs = JavaMetastore(workplace, flavour_401(), database=hives, settings=READABLE_LOG)
     make_tables(workplace, ours, theirs)
@@ -102,6 +104,7 @@ def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[R
         if work == "open+commit":
             yield bare.limit_of(clients, rate)
             yield _empty_limit(ours, clients, rate)
+    yield from logging_ratios(workplace, schemas, ours)
     yield partition_ratio(ours, theirs)
     yield from read_ratios(ours, theirs, "", (GET_TABLE, *PARTITION_READS), LITTLE)
     for database in (own, hives):
@@ -183,10 +186,23 @@ def _empty_limit(ours: Server, clients: int, rate: float) -> Limit:
     )
 
 
+def logging_ratios(workplace: Workplace, schemas: HiveSchemas, ours: Server) -> Iterator[Ratio]:
+    """Rates beside a Hive with its notification listener, which no registry has for 4.0.1."""
+    flavour = flavour_42()
+    database = schemas.database(flavour.version, "logging")
+    logging = JavaMetastore(workplace, flavour, database=database)
+    make_tables(workplace, logging)
+    for work, clients, target in RATES:
+        beside = f", Hive {flavour.version} with its event log"
+        ratio, _ = rate_ratio(ours, logging, work, clients, target, beside)
+        yield ratio
+    logging.stop()
+
+
 def rate_ratio(
-    ours: Server, theirs: Server, work: str, clients: int, target: float
+    ours: Server, theirs: Server, work: str, clients: int, target: float, beside: str = ""
 ) -> tuple[Ratio, float]:
-    """With our rate."""
+    """With our rate; `beside` says which Hive it is, if not the one of all other lines."""
     rates: dict[int, list[float]] = {ours.port: [], theirs.port: []}
     costs: dict[int, list[float]] = {ours.port: [], theirs.port: []}
     for _ in range(TURNS):
@@ -202,7 +218,7 @@ def rate_ratio(
     ]
     pairs = zip(rates[ours.port], rates[theirs.port], strict=True)
     ratio = Ratio(
-        what=f"{work}, {clients} client{'s' * (clients > 1)}",
+        what=f"{work}, {clients} client{'s' * (clients > 1)}{beside}",
         ours=texts[0],
         theirs=texts[1],
         ratio=statistics.median(own / other for own, other in pairs),
