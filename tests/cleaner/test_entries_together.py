@@ -67,11 +67,13 @@ def test_the_store_is_asked_once_for_all(tmp_path: Path) -> None:
 @pytest.mark.parametrize("is_source", [False, True])
 @pytest.mark.parametrize("first", [1, 4])
 def test_killed_at_any_step_all_comes_to_an_end(
-    tmp_path: Path, first: int, *, is_source: bool
+    fast_folder: Path, first: int, *, is_source: bool
 ) -> None:
     """Each third step of the pass, by turns."""
+    world = compacted_tables(fast_folder / "world", is_source=is_source)
+    world.save(fast_folder / "before")
     for crash_at in range(first, 1000, 6):
-        world = compacted_tables(tmp_path / str(crash_at), is_source=is_source)
+        world.take(fast_folder / "before")
         faults = FaultPlan()
         faults.crash_at = crash_at
         dying = cleaner_of(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import String, Table, func, or_, select
+from sqlalchemy import String
 from thrift.Thrift import TType
 
 from hms_bridge.backend.schema.all_tables import TABLES
@@ -26,10 +26,12 @@ from hms_bridge.server.answers import Answer
 from hms_bridge.server.serve import answers_of, offered_names
 from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import Struct, hive
+from tests.support.databases import sqlite_connection
 from tests.support.engines import MEMORY
 from tests.support.golden_wire import recorded_calls, request_of
 from tests.support.installation import Installation
 from tests.support.killed_server import commits
+from tests.support.recorded_places import RecordedPlaces
 from tests.support.unrecorded_calls import CASES, prepare
 
 pytestmark = pytest.mark.golden
@@ -64,17 +66,25 @@ class Metastore:
 
     def __init__(self, folder: Path) -> None:
         self.bounded: set[str] = set()
-        self.world = Installation(folder, url=MEMORY)
+        self.world = Installation(folder, url=MEMORY, resolve=RecordedPlaces(folder))
         config = {"hive.metastore.warehouse.dir": str(self.world.warehouse)}
         self._answers: dict[str, Answer] = answers_of(self.world.metastore, config)
         self._columns = {
-            table: {
+            table.name: {
                 column.name: column.type.length
                 for column in table.columns
                 if isinstance(column.type, String) and column.type.length
             }
             for table in TABLES.tables.values()
         }
+        self._statements = {
+            table: " ".join((
+                f'SELECT {", ".join(map(_quoted, bounds))} FROM "{table}" WHERE',
+                " OR ".join(f"instr({_quoted(name)}, :word) > 0" for name in bounds),
+            ))
+            for table, bounds in self._columns.items()
+            if bounds
+        }  # fmt: skip
 
     def call(self, name: str, /, **arguments: Any) -> Any:
         return self._answers[name](method(name).arguments(**arguments))
@@ -90,26 +100,26 @@ class Metastore:
             for name, value in self._values(table, word):
                 if value.count(word) == 1:
                     besides = len(value) - len(word)
-                    yield Column(f"{table.name}.{name}", bounds[name], besides)
+                    yield Column(f"{table}.{name}", bounds[name], besides)
 
-    def _values(self, table: Table, word: str) -> list[tuple[str, str]]:
-        names = list(self._columns[table])
-        if not names:
+    def _values(self, table: str, word: str) -> list[tuple[str, str]]:
+        if table not in self._statements:
             return []
-        wanted = select(*(table.c[name] for name in names)).where(
-            or_(*(func.instr(table.c[name], word) > 0 for name in names))
-        )
-        with self.world.engine.transaction(write=False) as connection:
-            rows = connection.execute(wanted).all()
+        with sqlite_connection(self.world.engine) as raw:
+            rows = raw.execute(self._statements[table], {"word": word}).fetchall()
         return [
             (name, value)
             for row in rows
-            for name, value in zip(names, row, strict=True)
+            for name, value in zip(self._columns[table], row, strict=True)
             if isinstance(value, str) and word in value
         ]
 
     def too_long(self, word: str) -> list[str]:
         return [column.name for column in self.columns_with(word) if column.most < len(word)]
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
 
 
 def texts(value: Any, path: Way = ()) -> Iterator[Way]:

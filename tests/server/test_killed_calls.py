@@ -20,7 +20,7 @@ from hms_bridge.wire.structs import Struct
 from tests.support.faults import CrashError
 from tests.support.filled_requests import DEPTH_MAX, filled
 from tests.support.golden_wire import RecordedCall, recorded_calls, request_of
-from tests.support.killed_server import COMMIT, KilledServer, State
+from tests.support.killed_server import COMMIT, KilledServer, State, hives
 from tests.support.unrecorded_calls import CASES, DATABASE, prepare
 
 pytestmark = pytest.mark.golden
@@ -32,6 +32,11 @@ GOES_ON = {
     "drop_table": _FILES,
 }
 """Methods with more than one transaction, and why: all that Hive's tables say is in the first."""
+NOTES_FIRST = frozenset({
+    "alter_table_with_environment_context", "exchange_partition", "exchange_partitions",
+})  # fmt: skip
+"""They move a directory, which is noted in a transaction of its own: Hive's tables say
+nothing until the second."""
 
 FILE_BY_FILE = {
     "cm_recycle": "it moves files one by one, each of them wholly; asked again, the rest"
@@ -87,14 +92,15 @@ def test_a_call_that_is_killed_is_done_as_a_whole_or_not_at_all(server: KilledSe
             server.save()
             if server.ask(call) > 1:
                 goes_on.add(call.method)
-                whole = server.state().hives
+                whole = server.state()
                 server.restore()
                 with pytest.raises(CrashError):
                     server.ask(call, dies_at=2)
                 server.restart()
-                assert server.state().hives == whole, f"{call}: it was answered by halves"
+                left = before if call.method in NOTES_FIRST else whole.rows
+                assert server.state().hives == hives(left), f"{call}: it was answered by halves"
     assert len(killed) > 60
-    assert goes_on == GOES_ON.keys()
+    assert goes_on == GOES_ON.keys() | NOTES_FIRST
 
 
 def test_a_call_that_is_killed_at_any_step_is_done_as_a_whole_or_not_at_all(
@@ -103,7 +109,7 @@ def test_a_call_that_is_killed_at_any_step_is_done_as_a_whole_or_not_at_all(
     """Of each method that changes something, in the first state of its recording in which it did;
     those that were not recorded with a change have a case of their own."""
     tried: set[str] = set()
-    server = KilledServer(fast_folder, keeps_all=True)
+    server = KilledServer(fast_folder)
     for call in answered_calls():
         try:
             server.ask(call, dies_at=None if call.method in tried else 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,8 +31,8 @@ T = TypeVar("T")
 
 
 class Installation:
-    """Everything is below a folder. ``settings`` are fields of Settings; a metastore in memory
-    (``url``) is of one process."""
+    """Everything is below a folder, where ``resolve`` does not lead elsewhere. ``settings`` are
+    fields of Settings; a metastore in memory (``url``) is of one process."""
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class Installation:
         warehouse: str = "warehouse",
         url: str | None = None,
         clock: Any = None,
+        resolve: Resolver | None = None,
         **settings: Any,
     ) -> None:
         self.folder = folder
@@ -50,7 +52,7 @@ class Installation:
         archive = settings.pop("archive", ArchiveSettings(root=str(self.cmroot)))
         self.settings = Settings(warehouse=str(self.warehouse), archive=archive, **settings)
         self._tokens = 0
-        self.start()
+        self.start(resolve)
 
     def start(
         self,
@@ -96,6 +98,21 @@ class Installation:
     def token(self) -> str:
         self._tokens += 1
         return f"token{self._tokens:05d}"
+
+    # -- all of it, database and files
+
+    def save(self, copy: Path) -> None:
+        """Keep it elsewhere; a new process goes on here."""
+        self.close()
+        shutil.copytree(self.folder, copy)
+        self.start(self.resolve)
+
+    def take(self, copy: Path) -> None:
+        """Be as what was saved, for a new process."""
+        self.close()
+        shutil.rmtree(self.folder)
+        shutil.copytree(copy, self.folder)
+        self.start(self.resolve)
 
     # -- what is in the database, as another program sees it
 

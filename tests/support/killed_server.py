@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
-from changemanager.location import FsspecResolver, Location
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.server.answers import Answer
 from hms_bridge.server.serve import answers_of
@@ -22,6 +21,7 @@ from hms_bridge.wire.structs import Struct
 from tests.support.faults import CrashError, FaultPlan, faulty
 from tests.support.golden_wire import RecordedCall, request_of
 from tests.support.installation import Installation
+from tests.support.recorded_places import RecordedPlaces
 
 
 @dataclass
@@ -65,6 +65,11 @@ def commits(dies_at: int | None = None) -> Iterator[Commits]:
         event.remove(Engine, "commit", counted.on_commit)
 
 
+def hives(rows: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Those of Hive's tables, without tables of our own."""
+    return {table: held for table, held in rows.items() if not table.startswith("HMSB_")}
+
+
 @dataclass(frozen=True)
 class State:
     """All that another program finds: rows by table, files by path, directories."""
@@ -75,8 +80,7 @@ class State:
 
     @property
     def hives(self) -> dict[str, list[str]]:
-        """The rows, without tables of our own."""
-        return {table: held for table, held in self.rows.items() if not table.startswith("HMSB_")}
+        return hives(self.rows)
 
     @property
     def file_work(self) -> list[str]:
@@ -85,16 +89,11 @@ class State:
 
 
 class KilledServer:
-    """A metastore whose process is killed, and started again on the same database and files.
+    """A metastore whose process is killed, and started again on the same database and files."""
 
-    ``keeps_all``: places of recorded calls are below its folder, too, so that they are saved and
-    restored with it; else they are out of its reach.
-    """
-
-    def __init__(self, folder: Path, *, keeps_all: bool = False) -> None:
-        self._keeps_all = keeps_all
+    def __init__(self, folder: Path) -> None:
         self._faults = FaultPlan()
-        self._resolver = FsspecResolver()
+        self._resolve = RecordedPlaces(folder / "site")
         self._world = Installation(folder / "site")
         self._saved = folder / "saved"
         self._world.close()
@@ -105,13 +104,6 @@ class KilledServer:
         self._world.start(resolve=faulty(self._resolve, self._faults))
         config = {"hive.metastore.warehouse.dir": str(self._world.warehouse)}
         return answers_of(self._world.metastore, config)
-
-    def _resolve(self, text: str) -> Location:
-        if not self._keeps_all:
-            return self._resolver(text)
-        inside = text.replace("file:/warehouse/", f"file:{self._world.folder}/elsewhere/")
-        found = self._resolver(inside)
-        return Location(text, found.path, found.volume)
 
     def call(self, name: str, /, **arguments: Any) -> Any:
         """What a method answers."""

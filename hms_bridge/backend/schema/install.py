@@ -96,14 +96,13 @@ def schema_info(database: Database) -> SchemaInfo:
         # MySQL may keep names in lower case, and finds them all the same; so did Hive before 4.0.
         known = {name.upper() for name in existing}
         version = stated_version(connection) if VERSION.name in known else None
-        is_case_kept = connection.dialect.name == "postgresql" and not is_old(
-            version or SCHEMA_VERSION
-        )
+        is_before_ours = is_old(version or SCHEMA_VERSION)
+        is_case_kept = connection.dialect.name == "postgresql" and not is_before_ours
     columns = _missing_columns(columns_of, version, is_case_kept=is_case_kept)
     used = {
         name
         for name, table in TABLES.tables.items()
-        if version is None or is_old(version) or not table.info.get("is_unused")
+        if version is None or is_before_ours or not table.info.get("is_unused")
     }
     present = existing if is_case_kept else known
     return SchemaInfo(
@@ -173,7 +172,7 @@ def _columns_by_table(connection: Connection) -> dict[str, frozenset[str]]:
             for (_, name), columns in described
         }
     columns: defaultdict[str, set[str]] = defaultdict(set)
-    for table, column in connection.execute(_SQLITE_COLUMNS):
+    for table, column in connection.execute(_SQLITE_COLUMNS).all():
         columns[table].add(column)
     return {table: frozenset(names) for table, names in columns.items()}
 

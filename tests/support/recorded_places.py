@@ -1,0 +1,21 @@
+"""Where recorded calls have their files: below a folder, not where the real Hive had them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from changemanager.location import FsspecResolver, Location
+
+_RECORDED = "file:/warehouse/"
+
+
+class RecordedPlaces:
+    """Resolves them; all other places are as they are."""
+
+    def __init__(self, folder: Path) -> None:
+        self._inside = f"file:{folder}/elsewhere/"
+        self._resolve = FsspecResolver()
+
+    def __call__(self, text: str) -> Location:
+        found = self._resolve(text.replace(_RECORDED, self._inside))
+        return Location(text, found.path, found.volume)
