@@ -15,11 +15,22 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, exists, inspect, literal, select, text, union_all
+from sqlalchemy import (
+    CompoundSelect,
+    Connection,
+    exists,
+    inspect,
+    literal,
+    select,
+    text,
+    union_all,
+)
 
 from hms_bridge.backend.engine import Database, open_database
+from hms_bridge.backend.retry import run_in_transaction
 from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.backend.schema.install import install, put_seeds
+from hms_bridge.clock import SystemClock
 from tests.support.engines import MEMORY, open_again, put_back
 
 SERVER_URL = os.environ.get("HMS_BRIDGE_TEST_DATABASE")
@@ -38,7 +49,7 @@ def fresh_database(folder: Path | None = None) -> Iterator[Database]:
     """
     if SERVER_URL:
         database = _server(SERVER_URL)
-        _empty(database)
+        _empty(SERVER_URL)
     else:
         database = memory_database() if folder is None else open_again(sqlite_file(folder))
     try:
@@ -52,9 +63,8 @@ def fresh_url(folder: Path) -> str:
     database, emptied. The schema is there. Only one of them is open at a time."""
     if not SERVER_URL:
         return sqlite_file(folder)
-    database = _server(SERVER_URL)
-    _empty(database)
-    database.close()
+    _server(SERVER_URL).close()
+    _empty(SERVER_URL)
     return SERVER_URL
 
 
@@ -109,16 +119,26 @@ def _server(url: str) -> Database:
     return database
 
 
-def _empty(database: Database) -> None:
-    """DELETE, for TRUNCATE makes new files for every table and index."""
-    with database.transaction(write=True) as connection:
+@cache
+def _sweeper(url: str) -> Database:
+    """Whose connection stays, with what it has prepared; those of tests are as new each time."""
+    return open_database(url, pool_size=1)
+
+
+def _empty(url: str) -> None:
+    """By DELETE, for TRUNCATE makes new files for every table and index."""
+
+    def work(connection: Connection) -> None:
         is_postgresql = connection.dialect.name == "postgresql"
         quote = connection.dialect.identifier_preparer.quote_identifier
         before, after = _POSTGRESQL if is_postgresql else _MARIADB
-        deletes = (f"DELETE FROM {quote(name)}" for name in _filled(connection))
+        filled = {*connection.scalars(_filled()), "TXNS"}
+        deletes = (f"DELETE FROM {quote(name)}" for name in sorted(filled))
         for statement in (*before, *deletes, *after):
             connection.execute(text(statement))
         put_seeds(connection)
+
+    run_in_transaction(_sweeper(url), work, write=True, clock=SystemClock())
 
 
 # What lets rows go in any order, and starts ids again that the database gives.
@@ -140,10 +160,11 @@ _MARIADB = (
 )
 
 
-def _filled(connection: Connection) -> list[str]:
-    """Tables that have rows: emptying all of them takes ten times as long."""
+@cache
+def _filled() -> CompoundSelect[str]:
+    """The names of tables that have rows: emptying all of them takes ten times as long."""
     parts = [
         select(literal(name)).where(exists(select(literal(1)).select_from(table)))
         for name, table in TABLES.tables.items()
     ]
-    return sorted({*connection.scalars(union_all(*parts)), "TXNS"})
+    return union_all(*parts)
