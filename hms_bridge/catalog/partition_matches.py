@@ -53,7 +53,17 @@ def ids_of_names(
     connection: Connection, stored: StoredTable, names: Collection[str]
 ) -> Mapping[str, int]:
     """Keys of those partitions that exist, by name."""
-    return dict(_OF_NAMES.all(connection, list(dict.fromkeys(names)), table_id=stored.id))
+    wanted = frozenset(names)
+    rows = alike(connection, stored, names)
+    return {name: key for name, key in rows if name in wanted}
+
+
+def alike(
+    connection: Connection, stored: StoredTable, names: Collection[str]
+) -> Sequence[tuple[Any, ...]]:
+    """Names and keys of those that the database takes for one of these: on MySQL also one that has
+    other blanks at its end."""
+    return _OF_NAMES.all(connection, list(dict.fromkeys(names)), table_id=stored.id)
 
 
 class Requirement(Narrowing, Protocol):
