@@ -1,5 +1,5 @@
-"""A partition is found by its own name only: MySQL compares texts without the blanks at their ends, so
-who asked for ``a `` got ``a``, and who dropped it lost the other's rows."""
+"""A partition is found by its own name only: MySQL compares texts without the blanks at their ends,
+so who asked for ``a `` got ``a``, and who dropped it lost the other's rows."""
 
 from __future__ import annotations
 
