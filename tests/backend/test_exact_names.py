@@ -14,6 +14,7 @@ from hms_bridge.backend.schema.validation import validate
 from hms_bridge.errors import BackendError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.service.schema import tables_to_make
 from tests.conformance import objects
 from tests.support.databases import SERVER_URL
 from tests.support.world import World
@@ -74,6 +75,7 @@ def test_what_is_cleaned_of_one_stays_of_the_other(fast_folder: Path) -> None:
         with pytest.raises(BackendError, match=r"run 'hms-bridge schema init': .*TC_PARTITION"):
             check_schema(world.engine)
         assert "schema init" in str(schema_info(world.engine).next_step)
+        assert len(tables_to_make(world.engine, None).loose_columns) == len(AS_OF_HIVE)
         assert any("CQ_PARTITION" in problem.what for problem in validate(world.engine))
     finally:
         install(world.engine)

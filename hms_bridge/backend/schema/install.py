@@ -67,8 +67,8 @@ class SchemaInfo:
             )
         if self.missing_tables:
             return (
-                "run 'hms-bridge schema init': it adds the missing tables and leaves all others as "
-                "they are; a Hive metastore on the same database works on"
+                "run 'hms-bridge schema init': it adds the missing tables and leaves the rows of "
+                "all others as they are; a Hive metastore on the same database works on"
             )
         if self.loose_columns:
             return f"run 'hms-bridge schema init': {_why_loose(self)}"
