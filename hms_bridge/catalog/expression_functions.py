@@ -47,7 +47,7 @@ def evaluator_of(expression: Expression, places: Mapping[str, int]) -> Evaluate:
     """The tree as a function of a row. Raises UnknownTypeError for what has no meaning here,
     MetaError for a column that is none."""
     if isinstance(expression, Constant):
-        value = _constant(expression)
+        value = constant_value(expression)
         return lambda _: value
     if isinstance(expression, ColumnReference):
         place = place_of(expression, places)
@@ -57,8 +57,8 @@ def evaluator_of(expression: Expression, places: Mapping[str, int]) -> Evaluate:
     )
 
 
-def _constant(constant: Constant) -> ExpressionValue:
-    # The reader of partition values leaves them out, too.
+def constant_value(constant: Constant) -> ExpressionValue:
+    """What a constant is compared as: blanks at the end of a char do not count."""
     if kind_of(constant.type) == "char" and isinstance(constant.value, str):
         return constant.value.rstrip(" ")
     return constant.value

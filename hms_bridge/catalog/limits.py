@@ -97,6 +97,12 @@ def check_partition(partition: Partition, name: str) -> None:
     """Raises InvalidObjectError for values and texts that cannot be stored."""
     what = f"partition '{_short(name)}' of {partition.database_name}.{partition.table_name}"
     _limit(name, PARTITION_NAME_LENGTH_MAX, f"{what}: its name")
+    # PostgreSQL holds none, MariaDB puts it before the end of a text, and to SQLite it is the end:
+    # a filter that goes through names in their order would pass over others.
+    if "\0" in name:
+        raise InvalidObjectError(
+            f"{what}: its name has a NUL, which not every database holds; leave it out"
+        )
     for value in partition.values:
         _limit(value, PARTITION_VALUE_LENGTH_MAX, f"{what}: partition value")
     _check_parameters(partition.parameters, what)

@@ -27,6 +27,7 @@ from sqlalchemy import (
     cast,
     func,
     literal_column,
+    or_,
     select,
     union_all,
 )
@@ -165,18 +166,8 @@ class NameWalk:
 
     def _read(self, ranges: Sequence[NameRange]) -> Sequence[Sequence[Any]]:
         if len(ranges) > 1 and is_postgresql(self.connection):
-            return self._read_at_once(ranges)
+            return names_at_once(self.connection, self.table_id, ranges)
         return names_in(self.connection, self.table_id, together(ranges, self.limits.ranges))
-
-    def _read_at_once(self, ranges: Sequence[NameRange]) -> Sequence[Sequence[Any]]:
-        bounds = [(r.first, r.behind) for r in ranges if r.behind is not None]
-        last = ranges[-1]
-        firsts, behinds = zip(*bounds, strict=True)
-        values: dict[str, Any] = {"firsts": texts_text(firsts), "behinds": texts_text(behinds)}
-        if last.behind is None:
-            values["first"] = last.first
-        sql = _names_in_ranges(last.behind is None)
-        return sql.all(self.connection, table_id=self.table_id, **values)
 
     def _is_in_order(self) -> bool:
         """Whether an index has names by their bytes. PostgreSQL may lack ours, in a database that
@@ -199,6 +190,24 @@ def names_in(
         for within in ranges
     ]
     return [row for answer in answers for row in answer.rows]
+
+
+def names_at_once(
+    connection: Connection, table_id: int, ranges: Sequence[NameRange]
+) -> Sequence[Sequence[Any]]:
+    """The same of more than one, by one statement: as of one moment wherever it stands. Only the
+    last may have no end, and on PostgreSQL only."""
+    if not is_postgresql(connection):
+        within = [and_(_NAME >= r.first, _NAME < r.behind) for r in ranges]
+        query = NAMED.where(OF_TABLE, or_(*within))
+        return connection.execute(query, {"table_id": table_id}).all()
+    bounds = [(r.first, r.behind) for r in ranges if r.behind is not None]
+    last = ranges[-1]
+    firsts, behinds = zip(*bounds, strict=True)
+    values: dict[str, Any] = {"firsts": texts_text(firsts), "behinds": texts_text(behinds)}
+    if last.behind is None:
+        values["first"] = last.first
+    return _names_in_ranges(last.behind is None).all(connection, table_id=table_id, **values)
 
 
 def _values(table_id: int, within: NameRange) -> Mapping[str, Any]:

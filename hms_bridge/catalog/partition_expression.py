@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hms_bridge.catalog.expression_functions import Row, evaluator_of, place_of
+from hms_bridge.catalog.expression_functions import Row, constant_value, evaluator_of, place_of
 from hms_bridge.catalog.expression_types import require_typed
 from hms_bridge.catalog.partition_filter import MIRRORED
 from hms_bridge.catalog.partition_values import (
@@ -187,7 +187,7 @@ def _required(
                 required[place] = required.get(place, texts) & texts
     elif expression.function in (Function.EQUAL, Function.IN):
         reference, *others = expression.operands
-        constants = [constant.value for constant in others if isinstance(constant, Constant)]
+        constants = [constant_value(other) for other in others if isinstance(other, Constant)]
         if (
             isinstance(reference, ColumnReference)
             and kind_of(columns[places[reference.name]].type) == "string"
@@ -219,7 +219,7 @@ def _bounds(
     elif len(operands) == 2 and isinstance(operands[1], ColumnReference):
         function, operands = MIRRORED.get(function, ""), operands[::-1]
     reference, *others = operands
-    values = [other.value if isinstance(other, Constant) else None for other in others]
+    values = [constant_value(other) if isinstance(other, Constant) else None for other in others]
     texts = [value for value in values if isinstance(value, str)]
     if (
         isinstance(reference, ColumnReference)

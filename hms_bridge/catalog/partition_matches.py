@@ -32,7 +32,7 @@ from hms_bridge.catalog.name_ranges import (
     below,
     values_in,
 )
-from hms_bridge.catalog.name_walk import NAMED, OF_TABLE, NameWalk, names_in
+from hms_bridge.catalog.name_walk import NAMED, OF_TABLE, NameWalk, names_at_once, names_in
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.catalog.text_bounds import Bounds, names_between
@@ -53,7 +53,17 @@ def ids_of_names(
     connection: Connection, stored: StoredTable, names: Collection[str]
 ) -> Mapping[str, int]:
     """Keys of those partitions that exist, by name."""
-    return dict(_OF_NAMES.all(connection, list(dict.fromkeys(names)), table_id=stored.id))
+    wanted = frozenset(names)
+    rows = alike(connection, stored, names)
+    return {name: key for name, key in rows if name in wanted}
+
+
+def alike(
+    connection: Connection, stored: StoredTable, names: Collection[str]
+) -> Sequence[tuple[Any, ...]]:
+    """Names and keys of those that the database takes for one of these: on MySQL also one that has
+    other blanks at its end."""
+    return _OF_NAMES.all(connection, list(dict.fromkeys(names)), table_id=stored.id)
 
 
 class Requirement(Narrowing, Protocol):
@@ -135,7 +145,12 @@ class _Narrowed:
             whole = Stretch(ranges[0], f"{names[0]}/", len(led))
             if (rows := self._walked(whole, has_other_way=False)) is not None:
                 return rows
-        return names_in(self.connection, self.stored.id, ranges)
+        is_one = self._is_of_one_moment() or len(ranges) < 2
+        return (names_in if is_one else names_at_once)(self.connection, self.stored.id, ranges)
+
+    def _is_of_one_moment(self) -> bool:
+        """Whether all statements see the same partitions."""
+        return self.lock is RowLock.NONE or self.connection.dialect.name == "sqlite"
 
     def _texts(self) -> Mapping[int, Sequence[str]]:
         return {
@@ -146,7 +161,7 @@ class _Narrowed:
 
     def _walked(self, whole: Stretch, *, has_other_way: bool) -> Sequence[Sequence[Any]] | None:
         columns = self.stored.table.partition_columns
-        is_of_one_moment = self.lock is RowLock.NONE or self.connection.dialect.name == "sqlite"
+        is_of_one_moment = self._is_of_one_moment()
         ranges: Sequence[NameRange] = ()
         if (bounds := self.required.bounds.get(whole.level)) is not None:
             key = escape(columns[whole.level].name.lower())

@@ -30,7 +30,7 @@ from hms_bridge.catalog import statistics_names
 from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.found_partitions import FoundPartitions, StoredPartition, described
 from hms_bridge.catalog.parameters import insert_parameters
-from hms_bridge.catalog.partition_matches import Matches, ids_of_names, matches
+from hms_bridge.catalog.partition_matches import Matches, alike, ids_of_names, matches
 from hms_bridge.catalog.partition_predicate import BoundFilter
 from hms_bridge.catalog.row_locks import RowLock, hold
 from hms_bridge.catalog.storage import (
@@ -105,8 +105,9 @@ def find_by_names(
 def existing_names(
     connection: Connection, stored: StoredTable, names: Collection[str]
 ) -> frozenset[str]:
-    """Which of these partitions exist."""
-    return frozenset(ids_of_names(connection, stored, names))
+    """Those that exist of these partitions, and those beside which the database takes none of
+    them: on MySQL one with other blanks at its end."""
+    return frozenset(name for name, _ in alike(connection, stored, names))
 
 
 def find_all(connection: Connection, stored: StoredTable, max_parts: int = -1) -> FoundPartitions:

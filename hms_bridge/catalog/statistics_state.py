@@ -49,11 +49,13 @@ def partition_states(
 ) -> dict[str, PartitionState]:
     """Those that exist, by name, sorted."""
     states: dict[str, PartitionState] = {}
-    for piece in batches(sorted(set(names))):
+    names = frozenset(names)
+    for piece in batches(sorted(names)):
         where = and_(PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece))
         hold(connection, PARTITIONS.c.PART_ID, where, lock)
         keys = list(connection.scalars(select(PARTITIONS.c.PART_ID).where(where)))
-        states |= {state.name: state for state in _states(connection, keys)}
+        # MySQL takes names for the same that differ in blanks at their ends.
+        states |= {state.name: state for state in _states(connection, keys) if state.name in names}
     return dict(sorted(states.items()))
 
 

@@ -14,6 +14,10 @@ from hms_bridge.catalog.name_ranges import NameRange
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE
 from hms_bridge.model.partition_name import escape
 
+LETTERS_MAX = 100
+"""So much of a bound is looked at: each letter may take two ranges, and a client may send a text of
+a million."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextBounds:
@@ -61,7 +65,8 @@ def names_between(key: str, bounds: TextBounds) -> Sequence[NameRange]:
 
 
 def _plain(text: str) -> str:
-    """Its beginning up to what may be written otherwise."""
+    """Its beginning up to what may be written otherwise, or as far as it is looked at."""
+    text = text[:LETTERS_MAX]
     end = next((i for i, c in enumerate(text) if not " " <= c < "~" or escape(c) != c), len(text))
     return text[:end]
 

@@ -47,7 +47,8 @@ def schema() -> None:
 @database_option
 @settings_options
 def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run: bool) -> None:
-    """Make the tables that are missing; those that are there stay as they are.
+    """Make the tables that are missing; those that are there stay as they are, but for names of
+    partitions, which MariaDB and MySQL then compare exactly (Hive's script takes p=A for p=a).
 
     A Hive starts on the version that it is of: 3.1 on 3.1.0, 4.0.1 on 4.0.0, 4.2 on 4.2.0.
     hms-bridge works on all from 4.0.0 on; 3.1.0 gets Hive's tables only, and is upgraded before.
@@ -65,6 +66,8 @@ def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run
         with planned_database(metastore_url) as database:
             plan = tables_to_make(database, version)
         print_rows(tuple({"table": table} for table in plan.tables), ("table",), "table")
+        if plan.loose_columns:
+            say(f"would be compared exactly: {', '.join(plan.loose_columns)}")
         say(f"schema {plan.version}: {len(plan.tables)} tables would be made; nothing was changed")
         return
     if version is not None:

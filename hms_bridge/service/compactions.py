@@ -132,7 +132,7 @@ def _put_delta_count(connection: Connection, target: Target, count: DeltaCount, 
 def _require_target(connection: Connection, target: Target) -> None:
     stored = tables.require_table(connection, target.database, target.table)
     name = target.partition
-    if name is not None and not partitions.existing_names(connection, stored, [name]):
+    if name is not None and name not in partitions.existing_names(connection, stored, [name]):
         raise NoSuchObjectError(
             f"partition {name} of {stored.table.full_name} not found; name it as SHOW PARTITIONS "
             "does"

@@ -32,10 +32,12 @@ class SchemaUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class SchemaToMake:
-    """What an installation makes: the version that the database has then, and tables that lack."""
+    """What an installation makes: the version that the database has then, and tables that lack; and
+    columns that it lets be compared exactly."""
 
     version: str
     tables: tuple[str, ...]
+    loose_columns: tuple[str, ...] = ()
 
 
 def is_for_others(version: str) -> bool:
@@ -66,7 +68,7 @@ def tables_to_make(database: Database, version: str | None) -> SchemaToMake:
         return SchemaToMake(made, tables_lacking_of_3_1(database) if present is None else ())
     later = LATER_TABLES.tables.values() if present is None else ()
     tables = (*info.missing_tables, *(t.name for t in later if is_since(made, t.info["since"])))
-    return SchemaToMake(present or made, tuple(sorted(tables)))
+    return SchemaToMake(present or made, tuple(sorted(tables)), info.loose_columns)
 
 
 def upgrade(database: Database, version: str, *, is_dry_run: bool) -> SchemaUpgrade:

@@ -168,6 +168,22 @@ def test_what_is_decided_without_an_odd_value_is_decided() -> None:
     assert not either.rules_out(["b"])
 
 
+def test_a_char_with_blanks_is_looked_for_as_it_is_compared() -> None:
+    """A string column's value has no blanks at its end where the char is given with some."""
+    padded, other = Constant("a  ", "char(3)"), Constant("b", "string")
+    within = (Constant(False, "boolean"), S, padded, other)
+    for call in (
+        Call(Function.EQUAL, (S, padded), "boolean"),
+        Call(Function.IN, (S, padded, other), "boolean"),
+        Call(Function.GREATER_OR_EQUAL, (S, padded), "boolean"),
+        Call(Function.BETWEEN, within, "boolean"),
+    ):
+        bound = bind_expression(call, TWO_COLUMNS)
+        assert bound.verdict(["a", "x"]) is True
+        assert "a" in bound.required_values.get(0, "a")
+        assert bound.bounds.get(0, TextBounds("a")).least == "a"
+
+
 def test_bounds_of_an_expression() -> None:
     def bounds(*operands: Call) -> object:
         both = Call(Function.AND, (*operands, IS_NEW_YEAR), "boolean")

@@ -131,3 +131,5 @@ def test_databases_and_partitions_that_do_not_fit() -> None:
         check_partition(partition("db", "t", "v" * 257), "ds=v")
     with pytest.raises(InvalidObjectError, match="its name"):
         check_partition(partition("db", "t", "v"), "ds=" + "v" * 765)
+    with pytest.raises(InvalidObjectError, match="NUL"):
+        check_partition(partition("db", "t", "a\0b"), "ds=a\0b")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hms_bridge.catalog.name_ranges import values_in
 from hms_bridge.catalog.partition_filter import parse_filter
 from hms_bridge.catalog.partition_predicate import bind_filter
-from hms_bridge.catalog.text_bounds import TextBounds, names_between
+from hms_bridge.catalog.text_bounds import LETTERS_MAX, TextBounds, names_between
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
 from hms_bridge.model.partition_name import escape
 
@@ -54,6 +54,16 @@ def test_what_is_outside_is_not_read() -> None:
     assert is_read("ds=no/hour=1", "ds=", replace(bounds, default_value="no"))
     assert is_read("ds=n%C3%A9/hour=1", "ds=", replace(bounds, default_value="né"))
     assert not is_read("dt=2024-02-29", "ds=", TextBounds())
+
+
+def test_a_bound_of_any_length_gives_few_ranges() -> None:
+    """A filter may have a million letters; a range for each would take terabytes."""
+    bounds = TextBounds("a" * 1_000_000, "a" * 999_999 + "b")
+    assert len(names_between("ds=", bounds)) < 3 * LETTERS_MAX
+    for value in ("a" * 700, "a" * 700 + "b", "a" * LETTERS_MAX, "a" * (LETTERS_MAX - 1) + "-"):
+        for least, most in ((value, None), (None, value), (value[:-1], value + "-x"), (value,) * 2):
+            assert is_read(f"ds={value}", "ds=", TextBounds(least, most))
+            assert is_read(f"ds={value}/n=1", "ds=", TextBounds(least, most))
 
 
 @pytest.mark.parametrize(

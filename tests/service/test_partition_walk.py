@@ -478,3 +478,20 @@ def test_what_comes_together_meanwhile_is_seen_together(
         assert len(new) in (0, len(wanted)), (before, new)
         added_in_time.append(adding.is_done)
     assert any(added_in_time)
+
+
+@ON_A_SERVER
+def test_what_comes_below_several_first_values_is_seen_together(world: World) -> None:
+    keys = (Column(name="k", type="string"), YEARS[0])
+    bound = filtered("k in ('a', 'b', 'c')", keys)
+    added = [(first, "9") for first in ("a", "b", "c")]
+    for before in range(1, 5):
+        stored = new_table(world, keys, [(first, "1") for first in "abcd"])
+        adding = Adding(world, stored, added, before)
+        event.listen(world.engine.engine, "before_cursor_execute", adding)
+        try:
+            walked = found(world, stored, bound, EAGER, RowLock.EXCLUSIVE)
+        finally:
+            event.remove(world.engine.engine, "before_cursor_execute", adding)
+        new = [name for name, _ in walked.selected if name.endswith("y=9")]
+        assert len(new) in (0, 3), (before, new)

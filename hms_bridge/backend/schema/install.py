@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.all_tables import SEEDS, TABLES
 from hms_bridge.backend.schema.data_steps import LOG_SEQUENCE, WRITE_LOG_SEQUENCE, AddSequence
+from hms_bridge.backend.schema.exact_names import compare_exactly, loose_columns
 from hms_bridge.backend.schema.shape import IndexShape
 from hms_bridge.backend.schema.steps import DropIndex
 from hms_bridge.backend.schema.txn_tables import VERSION
@@ -40,11 +41,14 @@ class SchemaInfo:
     missing_columns: tuple[str, ...]
     has_all_tables: bool
     """Those of Hive's that nobody here uses, too."""
+    loose_columns: tuple[str, ...] = ()
+    """Where MySQL takes names of partitions for the same that differ in case (exact_names)."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that we use is there."""
-        return self.version is not None and not self.missing_tables and not self.missing_columns
+        """Whether everything that we use is there, as we need it."""
+        lacking = self.missing_tables or self.missing_columns or self.loose_columns
+        return self.version is not None and not lacking
 
     @property
     def next_step(self) -> str | None:
@@ -63,9 +67,11 @@ class SchemaInfo:
             )
         if self.missing_tables:
             return (
-                "run 'hms-bridge schema init': it adds the missing tables and leaves all others as "
-                "they are; a Hive metastore on the same database works on"
+                "run 'hms-bridge schema init': it adds the missing tables and leaves the rows of "
+                "all others as they are; a Hive metastore on the same database works on"
             )
+        if self.loose_columns:
+            return f"run 'hms-bridge schema init': {_why_loose(self)}"
         return None
 
 
@@ -82,6 +88,7 @@ def install(database: Database) -> SchemaInfo:
         if not schema.has_all_tables:
             TABLES.create_all(connection)
         _add_indices(connection)
+        compare_exactly(connection)
         put_seeds(connection)
     if schema.missing_tables:
         _log.info("%s: made %d tables of the schema", database.name, len(schema.missing_tables))
@@ -96,6 +103,7 @@ def schema_info(database: Database) -> SchemaInfo:
         # MySQL may keep names in lower case, and finds them all the same; so did Hive before 4.0.
         known = {name.upper() for name in existing}
         version = stated_version(connection) if VERSION.name in known else None
+        loose = () if version is None or is_old(version) else loose_columns(connection)
         is_before_ours = is_old(version or SCHEMA_VERSION)
         is_case_kept = connection.dialect.name == "postgresql" and not is_before_ours
     columns = _missing_columns(columns_of, version, is_case_kept=is_case_kept)
@@ -110,6 +118,7 @@ def schema_info(database: Database) -> SchemaInfo:
         missing_tables=tuple(sorted(used - present)),
         missing_columns=columns,
         has_all_tables=TABLES.tables.keys() <= present,
+        loose_columns=tuple(column.name for column in loose),
     )
 
 
@@ -134,6 +143,8 @@ def check_schema(database: Database) -> SchemaInfo:
             "the database is to be ours, too, 'hms-bridge schema init' adds "
             f"{', '.join(schema.missing_tables[:2])} …"
         )
+    if not schema.missing_columns and not schema.missing_tables:
+        raise BackendError(f"{database.name}: run 'hms-bridge schema init': {_why_loose(schema)}")
     raise BackendError(
         f"{database.name}: schema {schema.version} lacks {_shorten(schema)}; 'hms-bridge schema "
         f"init' adds missing tables, 'hms-bridge schema upgrade --to {schema.version}' columns"
@@ -266,6 +277,13 @@ def _is_served(
         return index.name in present or only_in != dialect
     wanted = [column.name for column in index.columns]
     return any(names[: len(wanted)] == wanted for names in present.values())
+
+
+def _why_loose(schema: SchemaInfo) -> str:
+    return (
+        f"{', '.join(schema.loose_columns)} take partitions for the same whose names differ in "
+        "case, and rows of aborted transactions would be seen; it lets them be compared exactly"
+    )
 
 
 def _shorten(schema: SchemaInfo) -> str:

@@ -3,7 +3,7 @@ stops us. Nothing is changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -42,7 +42,7 @@ def validate(database: Database) -> tuple[Problem, ...]:
     with database.transaction(write=False) as connection:
         shape = read_shape(connection)
         of_tables = tuple(_of_tables(shape, info.version, connection.dialect))
-        ours = tuple(_of_ours(shape))
+        ours = tuple(_of_ours(shape, info.loose_columns))
         rows = () if of_tables else tuple(_of_rows(connection, info.version))
     return (*of_tables, *ours, *rows)
 
@@ -77,13 +77,17 @@ def _of_tables(shape: SchemaShape, version: str, dialect: Dialect) -> Iterator[P
             )
 
 
-def _of_ours(shape: SchemaShape) -> Iterator[Problem]:
+def _of_ours(shape: SchemaShape, loose_columns: Sequence[str]) -> Iterator[Problem]:
     """A Hive's database needs none of our tables; once one is there, all must be."""
     present = {name.upper() for name in shape}
     wanted = {name for name in TABLES.tables if name.startswith(OURS)}
     missing = sorted(wanted - present)
     if missing and len(missing) < len(wanted):
         yield Problem(f"tables of ours are missing: {', '.join(missing)}", "hms-bridge schema init")
+    if loose_columns and len(missing) < len(wanted):
+        columns = ", ".join(loose_columns)
+        what = f"names of partitions that differ in case are the same in {columns}"
+        yield Problem(what, "hms-bridge schema init")
 
 
 def _of_rows(connection: Connection, version: str) -> Iterator[Problem]:
