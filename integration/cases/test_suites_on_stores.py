@@ -31,6 +31,7 @@ SUITES = {
         "tests/service/test_partition_conditions.py",
     ),
     "service": (
+        "tests/service/test_blanks_at_ends_of_names.py",
         "tests/service/test_crowds_of_writers.py",
         "tests/service/test_deadlocks.py",
         "tests/service/test_drops.py",
