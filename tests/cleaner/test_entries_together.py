@@ -74,6 +74,7 @@ def test_killed_at_any_step_all_comes_to_an_end(
     world.save(fast_folder / "before")
     for crash_at in range(first, 1000, 6):
         world.take(fast_folder / "before")
+        world.start()
         faults = FaultPlan()
         faults.crash_at = crash_at
         dying = cleaner_of(

@@ -99,20 +99,19 @@ class Installation:
         self._tokens += 1
         return f"token{self._tokens:05d}"
 
-    # -- all of it, database and files
+    # -- all of it, database and files: a process ends, another one is to be started
 
     def save(self, copy: Path) -> None:
-        """Keep it elsewhere; a new process goes on here."""
+        """Keep it elsewhere, in place of what was kept there."""
         self.close()
+        shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.folder, copy)
-        self.start(self.resolve)
 
     def take(self, copy: Path) -> None:
-        """Be as what was saved, for a new process."""
+        """Be as what was saved."""
         self.close()
         shutil.rmtree(self.folder)
         shutil.copytree(copy, self.folder)
-        self.start(self.resolve)
 
     # -- what is in the database, as another program sees it
 

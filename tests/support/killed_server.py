@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -159,16 +158,12 @@ class KilledServer:
 
     def save(self) -> None:
         """The database and all files."""
-        self._world.close()
-        shutil.rmtree(self._saved, ignore_errors=True)
-        shutil.copytree(self._world.folder, self._saved)
-        self.restart()
+        self._world.save(self._saved)
+        self._answers = self._start()
 
     def restore(self) -> None:
-        self._world.close()
-        shutil.rmtree(self._world.folder)
-        shutil.copytree(self._saved, self._world.folder)
-        self.restart()
+        self._world.take(self._saved)
+        self._answers = self._start()
 
     def close(self) -> None:
         self._world.close()
