@@ -252,7 +252,6 @@ class PipelinedConnection(psycopg.Connection[Row]):
         else:
             self._is_in_doubt = True
             super().commit()
-        self._is_in_doubt = False
 
     def _begin(self) -> None:
         """What goes before the first statement of a transaction."""
