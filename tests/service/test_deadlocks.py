@@ -31,16 +31,11 @@ from tests.conformance.objects import (
     write_id,
 )
 from tests.support.crowd import LONG_SECONDS, Crowd, wait_until
-from tests.support.databases import SERVER_URL, fresh_url
+from tests.support.databases import SERVER_URL, WHO_WAIT, fresh_url
 
 pytestmark = pytest.mark.skipif(SERVER_URL is None, reason="SQLite has one writer at a time")
 
 _IS_POSTGRESQL = (SERVER_URL or "").startswith("postgresql")
-_WAITING = text(
-    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    if _IS_POSTGRESQL
-    else "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
-)
 _NOTHING_CHANGES = {NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID: NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID}
 _MANY_ROWS = [{"MT_KEY1": "heavy", "MT_KEY2": number} for number in range(1000)]
 
@@ -94,7 +89,7 @@ def in_a_deadlock(verb: Callable[[], object], rows: Callable[[Connection], objec
 def _is_somebody_waiting(watcher: Connection) -> bool:
     # InnoDB's tables of locks stay as they were read until nobody has read them for 0.1 s.
     time.sleep(0.2)
-    return bool(watcher.scalar(_WAITING))
+    return bool(watcher.scalar(WHO_WAIT))
 
 
 def row_of(txn_id: TxnId) -> Callable[[Connection], object]:

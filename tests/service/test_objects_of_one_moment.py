@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, event, text
+from sqlalchemy import Connection, event
 
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import Column, Partition, Table
@@ -21,15 +21,10 @@ from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from tests.conformance.objects import DS, events_after, new_database, new_table, partition
 from tests.support.crowd import wait_until
-from tests.support.databases import SERVER_URL, fresh_url
+from tests.support.databases import SERVER_URL, WHO_WAIT, fresh_url
 from tests.support.event_messages import read_message
 
 ONE_WRITER = pytest.mark.skipif(SERVER_URL is None, reason="SQLite has one writer at a time")
-WAITING = text(
-    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    if (SERVER_URL or "").startswith("postgresql")
-    else "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
-)
 MORE = (Column(name="id", type="int"), Column(name="name", type="string"))
 
 
@@ -77,7 +72,7 @@ class Pair:
 
 
 def somebody_waits(metastore: MetastoreService) -> bool:
-    return bool(metastore._transactions.read(lambda connection: connection.scalar(WAITING)))
+    return bool(metastore._transactions.read(lambda connection: connection.scalar(WHO_WAIT)))
 
 
 @pytest.fixture

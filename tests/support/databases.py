@@ -38,6 +38,14 @@ ON_POSTGRESQL = pytest.mark.skipif(
     not (SERVER_URL or "").startswith("postgresql"), reason="of PostgreSQL"
 )
 ON_A_SERVER = pytest.mark.skipif(SERVER_URL is None, reason="of servers")
+WHO_WAIT = text(
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    if (SERVER_URL or "").startswith("postgresql")
+    # INNODB_TRX is as it was when it was first looked at, to whoever looks each tenth of a second.
+    else "SELECT CAST(VARIABLE_VALUE AS SIGNED) FROM information_schema.GLOBAL_STATUS "
+    "WHERE VARIABLE_NAME = 'INNODB_ROW_LOCK_CURRENT_WAITS'"
+)
+"""How many transactions of the server wait for rows that others hold."""
 OTHER_URLS = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 
 
