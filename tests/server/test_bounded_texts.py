@@ -7,7 +7,7 @@ says the schema. So no field has a line here, and a new one is tried as soon as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import String
+from sqlalchemy import String, Table
 from thrift.Thrift import TType
 
 from hms_bridge.backend.schema.all_tables import TABLES
@@ -70,21 +70,11 @@ class Metastore:
         config = {"hive.metastore.warehouse.dir": str(self.world.warehouse)}
         self._answers: dict[str, Answer] = answers_of(self.world.metastore, config)
         self._columns = {
-            table.name: {
-                column.name: column.type.length
-                for column in table.columns
-                if isinstance(column.type, String) and column.type.length
-            }
-            for table in TABLES.tables.values()
+            table.name: bounds for table in TABLES.tables.values() if (bounds := _bounds(table))
         }
         self._statements = {
-            table: " ".join((
-                f'SELECT {", ".join(map(_quoted, bounds))} FROM "{table}" WHERE',
-                " OR ".join(f"instr({_quoted(name)}, :word) > 0" for name in bounds),
-            ))
-            for table, bounds in self._columns.items()
-            if bounds
-        }  # fmt: skip
+            table: _with_a_word(table, bounds) for table, bounds in self._columns.items()
+        }
 
     def call(self, name: str, /, **arguments: Any) -> Any:
         return self._answers[name](method(name).arguments(**arguments))
@@ -103,8 +93,6 @@ class Metastore:
                     yield Column(f"{table}.{name}", bounds[name], besides)
 
     def _values(self, table: str, word: str) -> list[tuple[str, str]]:
-        if table not in self._statements:
-            return []
         with sqlite_connection(self.world.engine) as raw:
             rows = raw.execute(self._statements[table], {"word": word}).fetchall()
         return [
@@ -118,8 +106,20 @@ class Metastore:
         return [column.name for column in self.columns_with(word) if column.most < len(word)]
 
 
-def _quoted(name: str) -> str:
-    return f'"{name}"'
+def _bounds(table: Table) -> dict[str, int]:
+    """How long the texts of its columns may be."""
+    return {
+        column.name: column.type.length
+        for column in table.columns
+        if isinstance(column.type, String) and column.type.length
+    }
+
+
+def _with_a_word(table: str, columns: Iterable[str]) -> str:
+    """The statement for rows in which a word stands; Core would make it thousands of times."""
+    quoted = [f'"{name}"' for name in columns]
+    where = " OR ".join(f"instr({name}, :word) > 0" for name in quoted)
+    return f'SELECT {", ".join(quoted)} FROM "{table}" WHERE {where}'
 
 
 def texts(value: Any, path: Way = ()) -> Iterator[Way]:

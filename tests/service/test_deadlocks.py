@@ -3,7 +3,6 @@ database, done again from its start, and once."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -78,18 +77,12 @@ def in_a_deadlock(verb: Callable[[], object], rows: Callable[[Connection], objec
             connection.execute(update(NOTIFICATION_SEQUENCE).values(_NOTHING_CHANGES))
             asked = thread.submit(verb)
             with other.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as watcher:
-                wait_until(lambda: _is_somebody_waiting(watcher))
+                wait_until(lambda: bool(watcher.scalar(WHO_WAIT)))
             rows(connection)
             connection.rollback()
             return asked.result(LONG_SECONDS)
     finally:
         other.close()
-
-
-def _is_somebody_waiting(watcher: Connection) -> bool:
-    # InnoDB's tables of locks stay as they were read until nobody has read them for 0.1 s.
-    time.sleep(0.2)
-    return bool(watcher.scalar(WHO_WAIT))
 
 
 def row_of(txn_id: TxnId) -> Callable[[Connection], object]:

@@ -103,8 +103,8 @@ def schema_info(database: Database) -> SchemaInfo:
         # MySQL may keep names in lower case, and finds them all the same; so did Hive before 4.0.
         known = {name.upper() for name in existing}
         version = stated_version(connection) if VERSION.name in known else None
-        loose = () if version is None or is_old(version) else loose_columns(connection)
         is_before_ours = is_old(version or SCHEMA_VERSION)
+        loose = () if version is None or is_before_ours else loose_columns(connection)
         is_case_kept = connection.dialect.name == "postgresql" and not is_before_ours
     columns = _missing_columns(columns_of, version, is_case_kept=is_case_kept)
     used = {
