@@ -7,10 +7,10 @@ how much of a processor its server took.
 Hive 4.0.1 as it is shipped logs no events, which this metastore does in every transaction. A
 warehouse that is replicated needs them, so rates stand beside a Hive that logs them, too.
 What no server can pass is measured, too: clients of PostgreSQL itself, which insert and commit a
-row for each call, and calls of which our server does nothing, which take what the program and the
-protocol take. HMS_BRIDGE_BENCH_SECONDS (2) is how long a turn takes, HMS_BRIDGE_BENCH_TURNS (7) how
-many there are,
-HMS_BRIDGE_BENCH_COUNT (10000) how many transactions and locks are there at once,
+row for each call, or send the statements of our own verbs; and calls of which our server does
+nothing, which take what the program and the protocol take.
+HMS_BRIDGE_BENCH_SECONDS (2) is how long a turn takes, HMS_BRIDGE_BENCH_TURNS (7) how many there
+are, HMS_BRIDGE_BENCH_COUNT (10000) how many transactions and locks are there at once,
 HMS_BRIDGE_BENCH_EVENTS (1000000) how many events, HMS_BRIDGE_BENCH_PARTITIONS (100000) how many
 partitions.
 """
@@ -21,11 +21,11 @@ import os
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from hive_metastore import ttypes
 
 from benchmarks import metastore_program as program
+from benchmarks.metastore_limits import Limits
 from benchmarks.metastore_scale import (
     PARTITION_READS,
     TXN_READS,
@@ -36,6 +36,7 @@ from benchmarks.metastore_scale import (
     write_events,
     write_partitions,
 )
+from benchmarks.own_statements import own_statements
 from benchmarks.report import Limit, Ratio, machine
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore, flavour_42, flavour_401
@@ -97,13 +98,20 @@ def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[R
     ours = OurServer(workplace, own.sqlalchemy_url, store=own)
     theirs = JavaMetastore(workplace, flavour_401(), database=hives, settings=READABLE_LOG)
     make_tables(workplace, ours, theirs)
-    bare = BarePairs(postgresql, workplace.folder("bare"))
+    limits = Limits(
+        postgresql,
+        own,
+        own_statements(own, ours.warehouse),
+        port=ours.port,
+        folder=workplace.folder("limits"),
+        turns=TURNS,
+        seconds=SECONDS,
+    )
     for work, clients, target in RATES:
         ratio, rate = rate_ratio(ours, theirs, work, clients, target)
         yield ratio
         if work == "open+commit":
-            yield bare.limit_of(clients, rate)
-            yield _empty_limit(ours, clients, rate)
+            yield from limits.of_open_and_commit(clients, rate)
     yield from logging_ratios(workplace, schemas, ours)
     yield partition_ratio(ours, theirs)
     yield from read_ratios(ours, theirs, "", (GET_TABLE, *PARTITION_READS), LITTLE)
@@ -113,7 +121,7 @@ def metastore_ratios(workplace: Workplace, postgresql: PostgreSql) -> Iterator[R
     sizes = (ours.port, MUCH), (little.port, LITTLE)
     ratio, seconds = lock_ratio(ours, theirs, 10.0)
     yield ratio
-    yield _bare_locks(seconds, bare)
+    yield limits.of_locks(COUNT, LOCKING_CLIENTS, seconds)
     yield from read_ratios(ours, theirs, f", {COUNT} transactions and locks", TXN_READS, MUCH)
     # Before transactions that nobody keeps alive are timed out.
     yield from linear_ratios(*sizes, TXN_READS)
@@ -137,53 +145,6 @@ def make_tables(workplace: Workplace, *servers: Server) -> None:
 def _memory_ratio(ours: Server, theirs: Server, state: str) -> Ratio:
     memory = [server.memory_peak_mib for server in (ours, theirs)]
     return _ratio(f"memory of the server at its peak{state}", memory, "MiB", 1.0)
-
-
-class BarePairs:
-    """Pairs of commits of a row each, by clients that do nothing else."""
-
-    def __init__(self, postgresql: PostgreSql, folder: Path) -> None:
-        self._postgresql = postgresql
-        self._database = postgresql.database("bare")
-        self._database.execute(
-            "create table bare (id bigint primary key generated always as identity)"
-        )
-        self._script = folder / "pair.sql"
-        self._script.write_text("insert into bare default values;\n" * 2)
-        self._rates: dict[int, float] = {}
-
-    def rate(self, clients: int) -> float:
-        """Pairs a second, the median of as many turns as all else; measured once."""
-        if clients not in self._rates:
-            self._rates[clients] = statistics.median(
-                self._postgresql.scripts_per_second(
-                    self._database, self._script, clients=clients, seconds=SECONDS
-                )
-                for _ in range(TURNS)
-            )
-        return self._rates[clients]
-
-    def limit_of(self, clients: int, ours: float) -> Limit:
-        """Beside our rate of open+commit."""
-        return Limit(
-            what=f"two bare inserts and commits, {clients} client{'s' * (clients > 1)}",
-            ours=f"{ours:.0f}/s",
-            bare=f"{self.rate(clients):.0f}/s",
-            reached=ours / self.rate(clients),
-        )
-
-
-def _empty_limit(ours: Server, clients: int, rate: float) -> Limit:
-    """What program and protocol leave of a machine, beside our rate of open+commit."""
-    empty = statistics.median(
-        program.rate(ours.port, "two empty calls", clients, SECONDS)[0] for _ in range(TURNS)
-    )
-    return Limit(
-        what=f"two calls of which our server does nothing, {clients} client{'s' * (clients > 1)}",
-        ours=f"{rate:.0f}/s",
-        bare=f"{empty:.0f}/s",
-        reached=rate / empty,
-    )
 
 
 def logging_ratios(workplace: Workplace, schemas: HiveSchemas, ours: Server) -> Iterator[Ratio]:
@@ -258,16 +219,6 @@ def lock_ratio(ours: Server, theirs: Server, target: float) -> tuple[Ratio, floa
             seconds[at] += program.lock_seconds(server.port, some, LOCKING_CLIENTS)
     what = f"{COUNT} locks on one table, {LOCKING_CLIENTS} clients"
     return _ratio(what, seconds, "s", target), seconds[0]
-
-
-def _bare_locks(seconds: float, bare: BarePairs) -> Limit:
-    bare_seconds = COUNT / (2 * bare.rate(LOCKING_CLIENTS))
-    return Limit(
-        what=f"{COUNT} bare inserts and commits, {LOCKING_CLIENTS} clients",
-        ours=f"{seconds:.1f} s",
-        bare=f"{bare_seconds:.1f} s",
-        reached=bare_seconds / seconds,
-    )
 
 
 def read_ratios(

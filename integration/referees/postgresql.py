@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -99,14 +100,24 @@ class PostgreSql:
         )  # fmt: skip
 
     def scripts_per_second(
-        self, database: Database, script: Path, *, clients: int, seconds: float
+        self,
+        database: Database,
+        script: Path,
+        *,
+        clients: int,
+        seconds: float,
+        variables: Mapping[str, str] | None = None,
     ) -> float:
-        """How often clients run a script together, by PostgreSQL's own measure (pgbench)."""
+        """How often clients run a script together, by PostgreSQL's own measure (pgbench). It stops
+        at the first statement that fails, and RefereeError is raised."""
         threads = min(clients, os.cpu_count() or 1)
+        given = [
+            word for key, value in (variables or {}).items() for word in ("-D", f"{key}={value}")
+        ]
         text = self._workplace.run(
             f"pgbench-{clients}",
             [self._programs / "pgbench", "-n", "-M", "prepared", "-f", script,
-             "-c", str(clients), "-j", str(threads), "-T", str(max(1, round(seconds))),
+             "-c", str(clients), "-j", str(threads), "-T", str(max(1, round(seconds))), *given,
              "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, database.name],
             cwd=script.parent,
         )  # fmt: skip
