@@ -12,6 +12,9 @@ from hms_bridge.model.lock import LockRequest
 from hms_bridge.model.target import Scope, Target
 
 _C, _L, _Q = TXN_COMPONENTS.c, HIVE_LOCKS.c, COMPACTION_QUEUE.c
+# Looked up once: to ask a table for a column takes longer than to look at a text.
+_DATABASE, _TABLE, _PARTITION = _C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION
+_USER, _HOST, _AGENT = _L.HL_USER, _L.HL_HOST, _L.HL_AGENT_INFO
 
 
 def lower_partition(name: str | None) -> str | None:
@@ -31,9 +34,9 @@ def lower_target(target: Target) -> Target:
 def require_fitting(given: Scope | Target) -> None:
     """Raises MetaError for a name that Hive's columns do not hold."""
     require_texts_fit(
-        ("database name", given.database, _C.TC_DATABASE),
-        ("table name", given.table, _C.TC_TABLE),
-        ("partition name", given.partition, _C.TC_PARTITION),
+        ("database name", given.database, _DATABASE),
+        ("table name", given.table, _TABLE),
+        ("partition name", given.partition, _PARTITION),
     )
 
 
@@ -42,9 +45,9 @@ def require_lock_fits(request: LockRequest) -> None:
     for component in request.components:
         require_fitting(component.scope)
     require_texts_fit(
-        ("user", request.user, _L.HL_USER),
-        ("hostname", request.host, _L.HL_HOST),
-        ("agentInfo", request.agent, _L.HL_AGENT_INFO),
+        ("user", request.user, _USER),
+        ("hostname", request.host, _HOST),
+        ("agentInfo", request.agent, _AGENT),
     )
 
 
@@ -61,9 +64,11 @@ def require_texts_fit(*texts: tuple[str, str | None, Column[Any]]) -> None:
     """Raises MetaError for a text (what it is, the text, its column) that is longer than its
     column: SQLite would keep it, and others say so in words of their own."""
     for what, text, column in texts:
+        if text is None:
+            continue
         assert isinstance(column.type, String)
         length_max = column.type.length
-        if text is not None and length_max is not None and len(text) > length_max:
+        if length_max is not None and len(text) > length_max:
             raise MetaError(
                 f"{what} '{text[:60]}…' has {len(text)} characters; at most {length_max} fit"
             )
