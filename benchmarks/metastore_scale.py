@@ -70,9 +70,7 @@ def write_events(database: Database, count: int) -> None:
         f"'COMMIT_TXN', 'hive', '{_DATABASE}', '{_TABLE}', repeat('m', 300), "
         f"'json-0.2' from generate_series(1, {count}) as n"
     )
-    # Else the server tidies up after it, and writes it to the disk, while others are measured.
-    database.execute('vacuum analyze "NOTIFICATION_LOG"')
-    database.execute("checkpoint")
+    _tidy(database)
 
 
 def write_partitions(database: Database, count: int) -> None:
@@ -110,7 +108,14 @@ def write_partitions(database: Database, count: int) -> None:
         ),
     ):
         database.execute(f'insert into "{table}" ({columns}) select {values} from ({like}) as rows')
-    database.execute("analyze")
+    _tidy(database)
+
+
+def _tidy(database: Database) -> None:
+    """After many rows: else the server does it, and writes them to the disk, while calls are
+    measured."""
+    database.execute("vacuum analyze")
+    database.execute("checkpoint")
 
 
 def _snapshot(client: Any) -> str:

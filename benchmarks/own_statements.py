@@ -13,14 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
+from benchmarks.transactions import commit, open_one
 from hms_bridge.backend.pipeline import PipelineAnswer, PipelinedConnection
 from hms_bridge.config.settings import Settings
-from hms_bridge.connect import open_local
-from hms_bridge.metastore import Metastore
-from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest
+from hms_bridge.connect import connected
+from hms_bridge.model.ids import TxnId
+from hms_bridge.model.txn import OpenTxnsRequest
 from integration.referees.postgresql import Database, PostgreSql
 
 _WARM_UPS = 20
@@ -30,14 +30,6 @@ _IDS_BEFORE = 1000
 """So many transactions go before: the id of one is then no other number of its statements."""
 
 _TXN = "txn"
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A statement with ``$1``, ``$2`` for its values."""
-
-    sql: str
-    values: Sequence[Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,46 +68,37 @@ def own_statements(database: Database, warehouse: Path) -> OwnStatements:
     return OwnStatements(script=script, variables=variables)
 
 
-def _recorded(database: Database, warehouse: Path) -> tuple[list[_Asked], list[_Asked], int]:
-    metastore = open_local(
-        database.sqlalchemy_url, Settings(warehouse=f"file://{warehouse}")
-    ).metastore
-    before = metastore.open_txns(OpenTxnsRequest(user="bench", host="here", count=_IDS_BEFORE))
-    metastore.abort_txns(before)
-    for _ in range(_WARM_UPS):
-        _commit(metastore, _open(metastore))
-    with _recording() as opens:
-        txn_id = _open(metastore)
-    with _recording() as commits:
-        _commit(metastore, txn_id)
-    metastore.close()
+def _recorded(
+    database: Database, warehouse: Path
+) -> tuple[list[PipelineAnswer], list[PipelineAnswer], TxnId]:
+    settings = Settings(warehouse=f"file://{warehouse}")
+    with connected(database.sqlalchemy_url, settings) as metastore:
+        before = metastore.open_txns(OpenTxnsRequest(user="bench", host="here", count=_IDS_BEFORE))
+        metastore.abort_txns(before)
+        for _ in range(_WARM_UPS):
+            commit(metastore, open_one(metastore))
+        with _recording() as opens:
+            txn_id = open_one(metastore)
+        with _recording() as commits:
+            commit(metastore, txn_id)
     return opens, commits, txn_id
 
 
-def _open(metastore: Metastore) -> int:
-    (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="bench", host="here"))
-    return txn_id
-
-
-def _commit(metastore: Metastore, txn_id: Any) -> None:
-    metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
-
-
 @contextmanager
-def _recording() -> Iterator[list[_Asked]]:
+def _recording() -> Iterator[list[PipelineAnswer]]:
     """All that is sent meanwhile, in its order."""
-    recorded: list[_Asked] = []
+    recorded: list[PipelineAnswer] = []
     send = PipelinedConnection._send
 
     def remember(connection: PipelinedConnection, held: Sequence[PipelineAnswer]) -> None:
-        recorded.extend(_Asked(answer.text.sql.decode(), answer.values) for answer in held)
+        recorded.extend(held)
         send(connection, held)
 
     with mock.patch.object(PipelinedConnection, "_send", remember):
         yield recorded
 
 
-def _line(asked: _Asked, txn_id: int, variables: dict[str, str]) -> str:
+def _line(asked: PipelineAnswer, txn_id: TxnId, variables: dict[str, str]) -> str:
     """Each value as a variable, as it was a parameter: its plan is made as the verb's is."""
 
     def named(found: re.Match[str]) -> str:
@@ -129,4 +112,4 @@ def _line(asked: _Asked, txn_id: int, variables: dict[str, str]) -> str:
         variables[name] = text
         return f":{name}"
 
-    return " ".join(re.sub(r"\$(\d+)", named, asked.sql).split()) + ";\n"
+    return " ".join(re.sub(r"\$(\d+)", named, asked.text.sql.decode()).split()) + ";\n"

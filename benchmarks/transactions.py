@@ -16,6 +16,7 @@ from benchmarks.report import Ratio
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import open_local, open_metastore
 from hms_bridge.metastore import Metastore
+from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import CommitTxnRequest, OpenTxnsRequest
 from hms_bridge.server.serve import MetastoreServer
 
@@ -59,12 +60,19 @@ def _rate(work: Callable[[], None]) -> float:
     return count / passed
 
 
-def _open_and_commit(metastore: Metastore) -> Callable[[], None]:
-    def once() -> None:
-        (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="bench", host="here"))
-        metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
+def open_one(metastore: Metastore) -> TxnId:
+    """A transaction."""
+    (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="bench", host="here"))
+    return txn_id
 
-    return once
+
+def commit(metastore: Metastore, txn_id: TxnId) -> None:
+    """The end of one, whatever it did."""
+    metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
+
+
+def _open_and_commit(metastore: Metastore) -> Callable[[], None]:
+    return lambda: commit(metastore, open_one(metastore))
 
 
 def _raw_commits(path: Path) -> Callable[[], None]:
