@@ -91,6 +91,10 @@ class MariaDb:
         """How many there were since the server started."""
         return int(self._admin.query("show global status like 'Innodb_deadlocks'")[0]["Value"])
 
+    @property
+    def is_running(self) -> bool:
+        return self._server.is_running
+
     def stop(self) -> None:
         self._server.stop()
 

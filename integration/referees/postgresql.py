@@ -126,6 +126,10 @@ class PostgreSql:
             raise RefereeError(f"pgbench told no rate: {text}")
         return float(found[1])
 
+    @property
+    def is_running(self) -> bool:
+        return self._server.is_running
+
     def stop(self) -> None:
         self._server.stop()
 
