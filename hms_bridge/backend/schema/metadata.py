@@ -31,6 +31,10 @@ ID = BigInteger()
 GENERATED_ID = BigInteger().with_variant(Integer(), "sqlite")
 """A number the database generates (SQLite generates only for INTEGER)."""
 
+ROW_ID = GENERATED_ID
+"""A number in the primary key. SQLite finds rows by a key that is one INTEGER, and by nothing else
+without an index of its own, which is a page more that each transaction writes."""
+
 LETTER = CHAR(1)
 """A state or kind, stored as one character."""
 
@@ -75,9 +79,9 @@ def table(name: str, *parts: Any, **options: Any) -> Table:
 
 def key(name: str) -> Column[int]:
     """A number that the application gives, in the primary key."""
-    return Column(name, ID, primary_key=True, autoincrement=False)
+    return Column(name, ROW_ID, primary_key=True, autoincrement=False)
 
 
 def owner(name: str, table_name: str) -> Column[int]:
     """The key of the row in another table that this one belongs to, in the primary key."""
-    return Column(name, ID, ForeignKey(f"{table_name}.{name}"), primary_key=True)
+    return Column(name, ROW_ID, ForeignKey(f"{table_name}.{name}"), primary_key=True)
