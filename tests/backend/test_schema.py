@@ -11,14 +11,16 @@ from sqlalchemy.dialects import postgresql
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.schema import txn_tables
 from hms_bridge.backend.schema.all_tables import TABLES
+from hms_bridge.backend.schema.catalog_tables import CDS, SDS, SERDES
 from hms_bridge.backend.schema.install import (
     check_schema,
     install,
     schema_info,
 )
+from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.backend.schema.shape import IndexShape
 from hms_bridge.backend.schema.steps import AddIndex
-from hms_bridge.backend.schema.txn_tables import TXNS, VERSION
+from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS, VERSION
 from hms_bridge.backend.schema.versions import version_number
 from hms_bridge.errors import BackendError
 from tests.support.added_indexes import added_indexes
@@ -112,6 +114,22 @@ def test_indexes_of_hive_are_there(table: Table) -> None:
         is_covered = frozenset(columns) in have or frozenset(columns) in unique
         is_key_prefix = columns <= {column.name for column in table.primary_key.columns}
         assert is_covered or is_key_prefix, f"{table.name}: index {index} on {columns}"
+
+
+def test_a_number_that_is_the_key_needs_no_index_in_a_file() -> None:
+    """SQLite finds rows by it as they lie; else each transaction writes a page of the index more."""
+    database = open_database("sqlite://")
+    with database.transaction(write=True) as connection:
+        install(connection)
+    numbers = (TXNS, NOTIFICATION_LOG, MIN_HISTORY_LEVEL, SDS, SERDES, CDS)
+    with database.transaction(write=False) as connection:
+        for table in numbers:
+            # One that is the row's own number is no key of an index, not even of an automatic one.
+            indexes = connection.execute(
+                text("SELECT origin FROM pragma_index_list(:name)"), {"name": table.name}
+            )
+            assert "pk" not in set(indexes.scalars()), table.name
+    database.close()
 
 
 def test_installing_twice_changes_nothing(database: Database) -> None:
