@@ -117,10 +117,9 @@ def test_indexes_of_hive_are_there(table: Table) -> None:
 
 
 def test_a_number_that_is_the_key_needs_no_index_in_a_file() -> None:
-    """SQLite finds rows by it as they lie; else each transaction writes a page of the index more."""
+    """SQLite finds rows by it as they lie; else each transaction writes a page more."""
     database = open_database("sqlite://")
-    with database.transaction(write=True) as connection:
-        install(connection)
+    install(database)
     numbers = (TXNS, NOTIFICATION_LOG, MIN_HISTORY_LEVEL, SDS, SERDES, CDS)
     with database.transaction(write=False) as connection:
         for table in numbers:
