@@ -111,7 +111,8 @@ def unpacked(workplace: Workplace, package: Path) -> dict[str, str]:
     """Settings for hosts that have the packages in one place: executors unpack nothing."""
     folder = workplace.folder("packages-of-hosts")
     with tarfile.open(package.parent / "environment.tar.gz") as archive:
-        archive.extractall(folder, filter="fully_trusted")
+        archive.extraction_filter = getattr(tarfile, "fully_trusted_filter", None)  # not in 3.11.2
+        archive.extractall(folder)
     return {
         "spark.submit.pyFiles": read_properties(package)["spark.submit.pyFiles"],
         "spark.pyspark.python": f"{folder}/bin/python",

@@ -11,8 +11,9 @@ from tests.support.program import process_environment
 
 LOOK = """
 import json, sys
+before = set(sys.modules)  # what some systems bring into each Python: sitecustomize
 import hms_bridge.spark.tasks, hms_bridge.compaction.kernel, hms_bridge.compaction.executor
-tops = {name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names)
+tops = {name.partition(".")[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)
 print(json.dumps(sorted(top for top in tops if not top.startswith("_"))))
 """
 BROUGHT_ALONG = {"google", "cython_runtime", "certifi", "charset_normalizer", "idna", "urllib3"}
