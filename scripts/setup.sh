@@ -42,19 +42,19 @@ is_faster() {
     [ $((second * 5)) -le $((first * 4)) ]
 }
 
-# The first that there is; or the system's own if that is faster. Many a Python that was compiled on the
-# spot lacks a compiler's optimisations, and takes one and a half times as long for all that we do.
+# PYTHON, or else the first that there is; or the system's own if that is faster. Many a Python that was
+# compiled on the spot lacks a compiler's optimisations, and takes up to 1.6 times as long for what we do.
 find_python() {
-    local candidate found="" own=/usr/bin/python3
-    for candidate in "${PYTHON:-}" python3 python3.13 python3.12 python3.11; do
-        [ -n "$candidate" ] || continue
+    local candidate found="" own=/usr/bin/python3 candidates=("${PYTHON:-}")
+    [ -n "${PYTHON:-}" ] || candidates=(python3 python3.13 python3.12 python3.11)
+    for candidate in "${candidates[@]}"; do
         if speed_of "$candidate" >/dev/null; then
             found=$candidate
             break
         fi
     done
     if [ -z "$found" ]; then
-        echo "hms-bridge needs Python 3.11 or newer with its venv module." >&2
+        echo "hms-bridge needs Python 3.11 or newer with its venv module; none here: ${candidates[*]}" >&2
         echo "Debian, Ubuntu: apt-get install python3 python3-venv; or set PYTHON=/path/to/python" >&2
         return 1
     fi
@@ -64,9 +64,15 @@ find_python() {
     echo "$found"
 }
 
+# Whether .venv was made with another one than PYTHON.
+is_anothers() {
+    local base='import sys; print(sys.base_prefix, sys.version_info)'
+    [ -n "${PYTHON:-}" ] && [ "$("$PYTHON" -c "$base")" != "$(.venv/bin/python -c "$base")" ]
+}
+
 stamp=.venv/installed.sha256
 wanted=$(cat requirements.lock pyproject.toml | sha256sum)
-if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ]; then
+if [ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || is_anothers; then
     python=$(find_python)
     echo "setting up .venv with $("$python" --version) ($python): a minute or two"
     rm -rf .venv
