@@ -3,13 +3,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Microseconds that a Python needs for a little of everything; fails if it is not to be had or too old.
-speed_of() {
-    "$1" - 2>/dev/null <<'EOF'
-import sys, time, venv, ensurepip
+is_usable() {
+    "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
 
-if sys.version_info < (3, 11):
-    sys.exit(1)
+# Microseconds that a Python needs for a little of everything.
+speed_of() {
+    "$1" - <<'EOF'
+import time
 
 class Row:
     __slots__ = ("key",)
@@ -48,7 +49,7 @@ find_python() {
     local candidate found="" own=/usr/bin/python3 candidates=("${PYTHON:-}")
     [ -n "${PYTHON:-}" ] || candidates=(python3 python3.13 python3.12 python3.11)
     for candidate in "${candidates[@]}"; do
-        if speed_of "$candidate" >/dev/null; then
+        if is_usable "$candidate"; then
             found=$candidate
             break
         fi
@@ -58,7 +59,8 @@ find_python() {
         echo "Debian, Ubuntu: apt-get install python3 python3-venv; or set PYTHON=/path/to/python" >&2
         return 1
     fi
-    if [ -z "${PYTHON:-}" ] && speed_of "$own" >/dev/null && is_faster "$found" "$own"; then
+    if [ -z "${PYTHON:-}" ] && [ "$(command -v "$found")" != "$own" ] &&
+        is_usable "$own" && is_faster "$found" "$own"; then
         found=$own
     fi
     echo "$found"

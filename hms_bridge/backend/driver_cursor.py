@@ -36,8 +36,7 @@ def is_heard(connection: Connection) -> bool:
 
 def execute(connection: Connection, sql: str, arguments: Any) -> Come:
     """The rows, if it returns any, and how many it changed. Raises SQLAlchemyError."""
-    # A call less for each statement than `is_heard` alone.
-    if (connection._has_events or connection.engine._has_events) and is_heard(connection):
+    if is_heard(connection):
         options = {"no_parameters": arguments is None}
         result = connection.exec_driver_sql(sql, arguments, options)
         rows = result.fetchall() if result.returns_rows else ()

@@ -471,7 +471,7 @@ def _send(
             connection._handle_dbapi_exception(error, text.plain()[0], None, None, None)
             raise
         return _Awaited(connection, text, answer)
-    sql, order = text._plain or text.plain()
+    sql, order = text.plain()
     named = {**text.given, **values}
     return execute(connection, sql, named if order is None else order(named))
 

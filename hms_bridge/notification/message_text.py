@@ -28,10 +28,6 @@ Message = Mapping[str, Any]
 
 _GZIP = 16
 """Added to zlib's window bits: with gzip's header, in which no time stands, and its checksum."""
-_USUAL_MEMORY = zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL
-"""zlib's window bits and memory level."""
-_SHORT_MEMORY = ((200, (9, 3)), (1 << 12, (12, 5)))
-"""Up to how many bytes of content there is less of it, and how much."""
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -47,10 +43,11 @@ def _zipped(content: bytes) -> bytes:
     """As gzip does, but without the time, which would make the same message differ from one writing
     to the next. For a hundred bytes, to clear the memory that zlib takes takes ten times as long as
     all the rest: what is short gets less, with the same outcome."""
-    window_bits, memory_level = _USUAL_MEMORY
-    for bytes_max, memory in _SHORT_MEMORY:
-        if len(content) <= bytes_max:
-            window_bits, memory_level = memory
-            break
+    if len(content) <= 200:
+        window_bits, memory_level = 9, 3
+    elif len(content) <= 1 << 12:
+        window_bits, memory_level = 12, 5
+    else:
+        window_bits, memory_level = zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL
     zipper = zlib.compressobj(wbits=_GZIP + window_bits, memLevel=memory_level)
     return zipper.compress(content) + zipper.flush()

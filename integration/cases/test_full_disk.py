@@ -163,7 +163,11 @@ def test_what_fails_on_a_full_disk_leaves_nothing(
             if not has_ended():
                 _is_read(ours, has_ended)
             disk.empty()
-            is_started_again = _goes_on(load, server)
+            load.wait_for(load.done, has_ended)
+            is_started_again = has_ended()  # by then, or by its last try to take something back
+            if server is not None and is_started_again:
+                server.start_again()
+                load.wait_for(load.done)
         finally:
             load.is_over.set()
         for client in running:
@@ -186,20 +190,6 @@ def _is_read(ours: OurServer, has_ended: Callable[[], bool]) -> None:
             assert "default" in names
             return
     assert has_ended(), refusal
-
-
-def _goes_on(load: Load, server: MariaDb | PostgreSql | None) -> bool:
-    """Calls are done again, now that there is room. Returns whether the server had ended itself and
-    was started again for it: at once, or by its last try to take a transaction back."""
-    if server is None:
-        load.wait_for(load.done)
-        return False
-    load.wait_for(load.done, lambda: not server.is_running)
-    if server.is_running:
-        return False
-    server.start_again()
-    load.wait_for(load.done)
-    return True
 
 
 def _is_whole(url: str, load: Load) -> None:

@@ -28,12 +28,9 @@ METADATA = MetaData()
 ID = BigInteger()
 """A number given by the application: ids, write ids, milliseconds."""
 
-GENERATED_ID = BigInteger().with_variant(Integer(), "sqlite")
-"""A number the database generates (SQLite generates only for INTEGER)."""
-
-ROW_ID = GENERATED_ID
-"""A number in the primary key. SQLite finds rows by a key that is one INTEGER, and by nothing else
-without an index of its own, which is a page more that each transaction writes."""
+ROW_ID = BigInteger().with_variant(Integer(), "sqlite")
+"""A number in the primary key. Only INTEGER does SQLite take for the row's own number, which it
+generates, and finds without an index: a page less that each transaction writes."""
 
 LETTER = CHAR(1)
 """A state or kind, stored as one character."""

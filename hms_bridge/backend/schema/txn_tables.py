@@ -12,9 +12,9 @@ from sqlalchemy.dialects import mysql
 from hms_bridge.backend.schema.metadata import (
     ADDED,
     BINARY,
-    GENERATED_ID,
     ID,
     LETTER,
+    ROW_ID,
     key,
     table,
 )
@@ -28,7 +28,7 @@ _ERROR_TEXT = Text().with_variant(mysql.MEDIUMTEXT(), "mysql", "mariadb")
 
 TXNS = table(
     "TXNS",
-    Column("TXN_ID", GENERATED_ID, primary_key=True, autoincrement=True),
+    Column("TXN_ID", ROW_ID, primary_key=True, autoincrement=True),
     Column("TXN_STATE", LETTER, nullable=False),
     Column("TXN_STARTED", ID, nullable=False),
     Column("TXN_LAST_HEARTBEAT", ID, nullable=False),
@@ -52,7 +52,7 @@ TXN_LOCK_TBL = table(
 
 TXN_COMPONENTS = table(
     "TXN_COMPONENTS",
-    Column("TC_TXNID", GENERATED_ID, ForeignKey(TXNS.c.TXN_ID), nullable=False),
+    Column("TC_TXNID", ROW_ID, ForeignKey(TXNS.c.TXN_ID), nullable=False),
     Column("TC_DATABASE", _DATABASE, nullable=False),
     Column("TC_TABLE", _TABLE),
     Column("TC_PARTITION", _PARTITION),
@@ -206,7 +206,7 @@ MIN_HISTORY_LEVEL = table(
 
 MIN_HISTORY_WRITE_ID = table(
     "MIN_HISTORY_WRITE_ID",
-    Column("MH_TXNID", GENERATED_ID, ForeignKey(TXNS.c.TXN_ID), nullable=False),
+    Column("MH_TXNID", ROW_ID, ForeignKey(TXNS.c.TXN_ID), nullable=False),
     Column("MH_DATABASE", _DATABASE, nullable=False),
     Column("MH_TABLE", _TABLE, nullable=False),
     Column("MH_WRITEID", ID, nullable=False),
