@@ -95,9 +95,15 @@ class PipelineAnswer:
 _BEGIN = PreparedText("BEGIN ISOLATION LEVEL READ COMMITTED")
 _BEGIN_OF_ONE_MOMENT = PreparedText("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _COMMIT = PreparedText("COMMIT")
-_SCANS = {
-    True: PreparedText("SET enable_seqscan TO off"),
-    False: PreparedText("SET enable_seqscan TO DEFAULT"),
+_PLANS = {
+    True: (
+        PreparedText("SET enable_seqscan TO off"),
+        PreparedText("SET plan_cache_mode TO force_generic_plan"),
+    ),
+    False: (
+        PreparedText("SET enable_seqscan TO DEFAULT"),
+        PreparedText("SET plan_cache_mode TO DEFAULT"),
+    ),
 }
 
 
@@ -148,10 +154,13 @@ class PipelinedConnection(psycopg.Connection[Row]):
         return self._is_in_doubt
 
     def go_by_indexes(self, *, is_wanted: bool) -> None:
-        """From the next transaction on: whether plans are to read rows by indexes alone.
+        """From the next transaction on: whether plans are to read rows by indexes alone, and each
+        is made once.
 
         A prepared text keeps its plan. One that was made while a table was empty goes through all
-        of its rows, also when these are ten thousand; by an index it does well at any time.
+        of its rows, also when these are ten thousand; by an index it does well at any time. Left
+        to itself PostgreSQL makes the plan each time where it knows a table as empty: that takes
+        it longer than what it then does.
         """
         self._wants_indexes = is_wanted and self.prepare_threshold is not None
 
@@ -262,7 +271,8 @@ class PipelinedConnection(psycopg.Connection[Row]):
             begin = _BEGIN_OF_ONE_MOMENT if is_of_one_moment else _BEGIN
             self._held_back.append(PipelineAnswer(self, begin, ()))
         if self._goes_by_indexes is not self._wants_indexes:
-            self._held_back.append(PipelineAnswer(self, _SCANS[self._wants_indexes], ()))
+            plans = _PLANS[self._wants_indexes]
+            self._held_back += (PipelineAnswer(self, text, ()) for text in plans)
             self._goes_by_indexes = self._wants_indexes
 
     def _commit_held(self) -> None:

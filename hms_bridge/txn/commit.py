@@ -77,6 +77,7 @@ from hms_bridge.txn.plain_commits import (
 from hms_bridge.txn.replication import forget_source_txn, is_of_load, target_txn
 from hms_bridge.txn.stepped_commits import SteppedEnd
 from hms_bridge.txn.txn_state import (
+    IN_ANY_STATE,
     TxnRow,
     ended_error,
     high_watermark,
@@ -117,13 +118,17 @@ _TRACE_COLUMNS = (
 )
 _TRACES = FixedSql(select(*_TRACE_COLUMNS))
 _ROW_AND_TRACES = FixedSql(
-    select(TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE, *_TRACE_COLUMNS).where(TXNS.c.TXN_ID == _TXN_ID)
+    select(TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE, *_TRACE_COLUMNS).where(
+        TXNS.c.TXN_ID == _TXN_ID, IN_ANY_STATE
+    )
 )
 _WRITTEN = completed_rows(_C.TC_TXNID == _TXN_ID, bindparam("has_changes", type_=LETTER))
 _COMPLETE_ROWS = insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, _WRITTEN)
 _FORGET_COMPONENT_ROWS = delete(TXN_COMPONENTS).where(_C.TC_TXNID == _TXN_ID)
 _COMMIT_ROW = (
-    update(TXNS).where(TXNS.c.TXN_ID == _TXN_ID).values(TXN_STATE=TxnState.COMMITTED.value)
+    update(TXNS)
+    .where(TXNS.c.TXN_ID == _TXN_ID, IN_ANY_STATE)
+    .values(TXN_STATE=TxnState.COMMITTED.value)
 )
 _COMPLETE, _FORGET_COMPONENTS = FixedSql(_COMPLETE_ROWS), FixedSql(_FORGET_COMPONENT_ROWS)
 _COMMIT = FixedSql(_COMMIT_ROW)

@@ -44,7 +44,7 @@ from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import DynamicPartitions, TxnState
 from hms_bridge.txn.named_target import is_named, is_of_table, values_of
 from hms_bridge.txn.names import require_fitting
-from hms_bridge.txn.txn_state import lock_open_txn
+from hms_bridge.txn.txn_state import IN_ANY_STATE, OPEN, lock_open_txn
 
 _T = TXN_COMPONENTS.c
 _W = TXN_TO_WRITE_ID.c
@@ -107,8 +107,8 @@ def _track_all() -> Insert:
     write_id = _write_id_of(given.TC_TXNID, given.TC_DATABASE, given.TC_TABLE)
     # Looked up by its id, not joined: PostgreSQL, which does not know how few rows are given,
     # would go through all that are open.
-    state = select(TXNS.c.TXN_STATE).where(TXNS.c.TXN_ID == given.TC_TXNID).scalar_subquery()
-    rows = select(*given, write_id).where(state == TxnState.OPEN.value)
+    state = select(TXNS.c.TXN_STATE).where(TXNS.c.TXN_ID == given.TC_TXNID, IN_ANY_STATE)
+    rows = select(*given, write_id).where(state.scalar_subquery() == OPEN)
     return insert(TXN_COMPONENTS).from_select(_COMPONENT, rows)
 
 

@@ -43,7 +43,7 @@ from hms_bridge.model.lock import CHANGES, DataOperation
 from hms_bridge.model.txn import TxnState, TxnType
 from hms_bridge.txn.abort import OPEN_ONLY
 from hms_bridge.txn.foresight import KINDS, ExpectedWrites
-from hms_bridge.txn.txn_state import LockedTxns, TxnRow
+from hms_bridge.txn.txn_state import OPEN, LockedTxns, TxnRow
 from hms_bridge.txn.write_ids import WrittenTable, WrittenTables
 
 _C = TXN_COMPONENTS.c
@@ -115,13 +115,13 @@ def _ended(
     is_plain = (
         select(func.count())
         .select_from(TXNS)
-        .where(is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == TxnState.OPEN.value, is_of_kind)
+        .where(is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == OPEN, is_of_kind)
         .correlate(None)
         .scalar_subquery()
     )
     ended = (
         update(TXNS)
-        .where(is_mine(TXNS.c.TXN_ID), ~changes, is_plain == count)
+        .where(is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == OPEN, ~changes, is_plain == count)
         .values(TXN_STATE=TxnState.COMMITTED.value)
         .returning(TXNS.c.TXN_ID, _KIND.label("kind"))
         .cte("ended")

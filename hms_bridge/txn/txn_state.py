@@ -13,7 +13,16 @@ from hms_bridge.errors import MetastoreError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import TxnState, TxnType
 
-_LOCK = locking(TXNS.c.TXN_ID, select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE).where)
+IN_ANY_STATE: ColumnElement[bool] = TXNS.c.TXN_STATE.in_(
+    [literal_column(f"'{state.value}'") for state in TxnState]
+)
+"""Of a row that is looked up by its id. Without a state PostgreSQL, where it knows the table as
+empty, takes the index by state and id for it as soon as the one by id, and reads all of that: of
+ten thousand open transactions, for each."""
+_LOCK = locking(
+    TXNS.c.TXN_ID,
+    select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE).where(IN_ANY_STATE).where,
+)
 _HIGHEST = FixedSql(select(func.max(TXNS.c.TXN_ID)))
 
 

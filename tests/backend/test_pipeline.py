@@ -475,8 +475,11 @@ def test_a_plan_made_while_a_table_was_empty_goes_through_no_row_later(database:
         assert connection.execute(read).scalar_one() == 0
 
 
-def test_only_transactions_that_ask_for_it_go_by_indexes_alone(database: Database) -> None:
+def test_only_transactions_that_ask_for_it_go_by_indexes_alone_and_keep_each_plan(
+    database: Database,
+) -> None:
     show = FixedSql(text("SHOW enable_seqscan"))
+    kept = FixedSql(text("SHOW plan_cache_mode"))
 
     def is_seen(*, write: bool = True, by_indexes: bool = False) -> list[object]:
         with database.transaction(write=write, by_indexes=by_indexes) as connection:
@@ -499,8 +502,10 @@ def test_only_transactions_that_ask_for_it_go_by_indexes_alone(database: Databas
         assert is_seen() == ["on", "on"]
     with database.transaction(write=True, by_indexes=True) as connection:
         assert connection.execute(text("SHOW enable_seqscan")).scalar_one() == "off"
+        assert kept.first(connection) == ("force_generic_plan",)
     with database.transaction(write=False) as connection:
         assert connection.execute(text("SHOW enable_seqscan")).scalar_one() == "on"
+        assert kept.first(connection) == ("auto",)
 
 
 def test_keys_are_locked_in_their_order_and_seen_as_the_last_holder_left_them(

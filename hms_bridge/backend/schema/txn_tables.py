@@ -42,8 +42,16 @@ TXNS = table(
     sqlite_autoincrement=True,
 )
 # Not by the name of Hive's since 4.1: its upgrade would find that taken. And not unique as that one
-# is, which on InnoDB only makes openers wait for each other.
-Index("HMSB_TXN_STATE", TXNS.c.TXN_STATE, TXNS.c.TXN_ID, info=ADDED)
+# is, which on InnoDB only makes openers wait for each other. PostgreSQL takes it only for what asks
+# for a state: where it knows the table as empty, it would also look up an id by it, through all of
+# it. Foreign keys do that for each row.
+Index(
+    "HMSB_TXN_STATE",
+    TXNS.c.TXN_STATE,
+    TXNS.c.TXN_ID,
+    postgresql_where=TXNS.c.TXN_STATE.is_not(None),
+    info=ADDED,
+)
 
 TXN_LOCK_TBL = table(
     "TXN_LOCK_TBL",
