@@ -44,7 +44,7 @@ from hms_bridge.model.target import Scope, Target
 from hms_bridge.model.txn import DynamicPartitions, TxnState
 from hms_bridge.txn.named_target import is_named, is_of_table, values_of
 from hms_bridge.txn.names import require_fitting
-from hms_bridge.txn.txn_state import IN_ANY_STATE, OPEN, lock_open_txn
+from hms_bridge.txn.txn_state import is_open, lock_open_txn
 
 _T = TXN_COMPONENTS.c
 _W = TXN_TO_WRITE_ID.c
@@ -105,10 +105,7 @@ def _track_all() -> Insert:
     """Of rows in a JSON text."""
     given = json_rows("rows", TXN_COMPONENTS, _COMPONENT[:-1]).c
     write_id = _write_id_of(given.TC_TXNID, given.TC_DATABASE, given.TC_TABLE)
-    # Looked up by its id, not joined: PostgreSQL, which does not know how few rows are given,
-    # would go through all that are open.
-    state = select(TXNS.c.TXN_STATE).where(TXNS.c.TXN_ID == given.TC_TXNID, IN_ANY_STATE)
-    rows = select(*given, write_id).where(state.scalar_subquery() == OPEN)
+    rows = select(*given, write_id).where(is_open(given.TC_TXNID))
     return insert(TXN_COMPONENTS).from_select(_COMPONENT, rows)
 
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from hms_bridge.backend.dialect import or_fault
 from hms_bridge.backend.fixed_sql import TimedSql, json_rows
-from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS, NEXT_LOCK_ID, TXNS
+from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS, NEXT_LOCK_ID
 from hms_bridge.backend.sequences import ask_lock_ids
 from hms_bridge.backend.work import Work
 from hms_bridge.model.ids import LockId
@@ -37,7 +37,7 @@ from hms_bridge.txn.foresight import SHARING, Foresight
 from hms_bridge.txn.lock_rules import BLOCKERS
 from hms_bridge.txn.locks import lowered
 from hms_bridge.txn.names import require_lock_fits
-from hms_bridge.txn.txn_state import IN_ANY_STATE, OPEN, LockedTxns
+from hms_bridge.txn.txn_state import LockedTxns, is_open
 
 _L = HIVE_LOCKS.c
 _GIVEN = (
@@ -119,7 +119,6 @@ def _grant(kinds: tuple[str, ...], *, is_single: bool) -> TimedSql:
 
     def make(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
         given = _one() if is_single else json_rows("rows", HIVE_LOCKS, _GIVEN, _PLACE)
-        state = select(TXNS.c.TXN_STATE).where(TXNS.c.TXN_ID == given.c.HL_TXNID, IN_ANY_STATE)
         rows = {
             "HL_LOCK_EXT_ID": NEXT_LOCK_ID.c.NL_NEXT - _COUNT + given.c.place,
             "HL_LOCK_INT_ID": literal(1, Integer),
@@ -137,7 +136,7 @@ def _grant(kinds: tuple[str, ...], *, is_single: bool) -> TimedSql:
                 .select_from(given)
                 .join(NEXT_LOCK_ID, literal_column("true"))
                 .where(
-                    state.scalar_subquery() == OPEN,
+                    is_open(given.c.HL_TXNID),
                     *(~_is_there(kind, given) for kind in kinds),
                 ),
             )

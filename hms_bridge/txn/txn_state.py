@@ -17,8 +17,8 @@ IN_ANY_STATE: ColumnElement[bool] = TXNS.c.TXN_STATE.in_(
     [literal_column(f"'{state.value}'") for state in TxnState]
 )
 """Of a row that is looked up by its id. Without a state PostgreSQL, where it knows the table as
-empty, takes the index by state and id for it as soon as the one by id, and reads all of that: of
-ten thousand open transactions, for each."""
+empty, takes an index by state and id for it as soon as the one by id (Hive's since 4.1, or ours in
+an older database), and reads all of that: of ten thousand open transactions, for each."""
 _LOCK = locking(
     TXNS.c.TXN_ID,
     select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE, TXNS.c.TXN_TYPE).where(IN_ANY_STATE).where,
@@ -48,6 +48,13 @@ class TxnRow(NamedTuple):
     def is_open(self) -> bool:
         """Whether it may go on."""
         return self.state is TxnState.OPEN
+
+
+def is_open(txn_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Of a row of what is given, whether its transaction is open. Looked up by its id, not joined:
+    PostgreSQL, which does not know how few rows are given, would go through all that are open."""
+    state = select(TXNS.c.TXN_STATE).where(TXNS.c.TXN_ID == txn_id, IN_ANY_STATE)
+    return state.scalar_subquery() == OPEN
 
 
 def lock_txn(connection: Connection, txn_id: TxnId) -> TxnRow | None:

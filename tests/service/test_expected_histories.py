@@ -72,7 +72,8 @@ RECORDED = (
 # Times, and how far back history is kept, which is looked up now and then.
 TIMES = re.compile(r"_(STARTED|HEARTBEAT|TIME|TIMESTAMP|START|ACQUIRED_AT|MIN_OPEN_TXNID)$")
 NUMBERS_OF_TIMES = re.compile(r"\b1[5-9]\d{8}(\d{3})?\b")
-INNERMOST = re.compile(r"\{([^{}]+)\}")
+# As thrift's JSON has a map: after how many there are in it.
+MAPS = re.compile(r"(?<=\d,)\{([^{}]+)\}")
 KINDS = (
     *[TxnType.DEFAULT] * 12,
     *[TxnType.READ_ONLY] * 3,
@@ -254,12 +255,12 @@ def _text(row: Mapping[Any, Any]) -> str:
     if str(row.get("MESSAGE_FORMAT", "")).startswith("gzip"):
         shown["MESSAGE"] = gzip.decompress(base64.b64decode(row["MESSAGE"])).decode()
     timeless = NUMBERS_OF_TIMES.sub("some time", json.dumps(shown, default=str))
-    return INNERMOST.sub(_in_order, timeless)
+    return MAPS.sub(_in_order, timeless)
 
 
-def _in_order(thing: re.Match[str]) -> str:
-    """A map of parameters is told in the order in which the database came upon them."""
-    return f"{{{','.join(sorted(thing[1].split(',')))}}}"
+def _in_order(parameters: re.Match[str]) -> str:
+    """They are told in the order in which the database came upon them."""
+    return f"{{{','.join(sorted(parameters[1].split(',')))}}}"
 
 
 @pytest.fixture(autouse=True)
