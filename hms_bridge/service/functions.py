@@ -56,10 +56,7 @@ def _alter_function(
     unit.points.append(changes.function_altered(old.function, wanted))
 
 
-def _drop_function(
-    unit: UnitOfWork, database: str, name: str, catalog: str = DEFAULT_CATALOG
-) -> None:
-    key = _key(catalog, database, name)
+def _drop_function(unit: UnitOfWork, key: tuple[str, str, str]) -> None:
     stored = functions.find_function(unit.connection, *key)
     if stored is None:
         raise NoSuchObjectError(f"Function {key[2]} does not exist")
@@ -113,7 +110,7 @@ class FunctionVerbs(VerbFamily):
         # Before it is dropped: whoever may remove its files then finds earlier dumps served.
         for uri in self._transactions.read(lambda c: _named_by_dumps(c, key)):
             self._file_work.archive_copy(uri, context)
-        self._transactions.write(lambda unit: _drop_function(unit, database, name, catalog))
+        self._transactions.write(lambda unit: _drop_function(unit, key))
 
 
 def _key(catalog: str, database: str, name: str) -> tuple[str, str, str]:
