@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -40,6 +41,16 @@ TOLD = {
 def hook(name: str, **given: str) -> Any:
     keys = {f"hms.bridge.hooks.{key.replace('_', '.')}": text for key, text in given.items()}
     return load_hook(name, HookKind.EVENT, settings_from(keys))
+
+
+def test_a_json_line_is_on_the_disk_before_it_counts_as_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, synced = tmp_path / "events.jsonl", []
+    monkeypatch.setattr(os, "fsync", lambda _: synced.append(file.read_bytes()))
+    hook("json-lines", json_lines_file=str(file)).on_event(EVENT)
+    assert synced == [file.read_bytes()]
+    assert json.loads(synced[0]) == TOLD
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))

@@ -193,6 +193,13 @@ MUTATIONS = (
         test=f"{_READERS}test_a_reader_from_before_the_commit_is_waited_for",
     ),
     Mutation(
+        name="the gate waits for no lock that is waited for itself",
+        file="hms_bridge/txn/readers.py",
+        old="(lock.HL_ACQUIRED_AT is None or lock",
+        new="(lock.HL_ACQUIRED_AT is not None and lock",
+        test=f"{_READERS}test_a_lock_that_is_waited_for_blocks_whenever_it_was_asked_for",
+    ),
+    Mutation(
         name="the gate lets a compaction pass that is not committed",
         file="hms_bridge/txn/cleaning.py",
         old=", ~of_txn.where(TXNS.c.TXN_STATE != TxnState.COMMITTED.value)",
