@@ -193,6 +193,14 @@ MUTATIONS = (
         test=f"{_READERS}test_a_reader_from_before_the_commit_is_waited_for",
     ),
     Mutation(
+        name="a worker that lost its entry ends what another has compacted",
+        file="hms_bridge/txn/compaction_history.py",
+        old="    return is_worker and (is_other_txn or queued.next_txn_id is not None)\n",
+        new="    return is_worker and queued.next_txn_id is not None\n",
+        test="tests/txn/test_compaction_queue.py::TestLostLease::"
+        "test_the_loser_ends_nothing_that_another_has_compacted",
+    ),
+    Mutation(
         name="the gate waits for no lock that is waited for itself",
         file="hms_bridge/txn/readers.py",
         old="(lock.HL_ACQUIRED_AT is None or lock",
