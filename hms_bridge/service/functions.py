@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from changemanager.manifest import ArchiveCause, ArchiveContext
@@ -10,7 +9,7 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, functions
 from hms_bridge.catalog.functions import StoredFunction
-from hms_bridge.catalog.limits import check_function
+from hms_bridge.catalog.limits import check_function, is_plain
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import AlreadyExistsError, InvalidObjectError, MetaError, NoSuchObjectError
 from hms_bridge.hooks import changes
@@ -19,9 +18,6 @@ from hms_bridge.model.function import Function
 from hms_bridge.notification import object_events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole, writes
-
-_NAME = re.compile(r"\w+", re.ASCII)
-"""MetaStoreUtils.validateName: a function's name stands in statements without quotes."""
 
 
 def _create_function(unit: UnitOfWork, function: Function) -> None:
@@ -125,7 +121,7 @@ def _find(unit: UnitOfWork, function: Function) -> StoredFunction | None:
 
 def _checked(function: Function) -> Function:
     """With names in lower case. Raises InvalidObjectError for what cannot be stored."""
-    if not _NAME.fullmatch(function.name):
+    if not is_plain(function.name):
         raise InvalidObjectError(f"{function.name} is not a valid object name")
     lowered = replace(
         function,
