@@ -193,6 +193,14 @@ MUTATIONS = (
         test=f"{_READERS}test_a_reader_from_before_the_commit_is_waited_for",
     ),
     Mutation(
+        name="a clock that was set back keeps a claim on files unrenewed",
+        file="hms_bridge/service/task_leases.py",
+        old="beaten_ms is not None and 0 <= self",
+        new="beaten_ms is not None and -(10**12) <= self",
+        test="tests/service/test_task_leases.py::"
+        "test_a_clock_that_is_set_back_keeps_no_claim_unrenewed",
+    ),
+    Mutation(
         name="a worker that lost its entry ends what another has compacted",
         file="hms_bridge/txn/compaction_history.py",
         old="    return is_worker and (is_other_txn or queued.next_txn_id is not None)\n",
