@@ -193,6 +193,14 @@ MUTATIONS = (
         test=f"{_READERS}test_a_reader_from_before_the_commit_is_waited_for",
     ),
     Mutation(
+        name="a rename takes along the files of a table that came after its first look",
+        file="hms_bridge/service/rename_partitions.py",
+        old="            self._files.rule.require_alone(unit.connection, owner, move.location)\n",
+        new="",
+        test="tests/service/test_shared_places.py::"
+        "test_one_that_comes_after_the_first_look_stops_the_move_too",
+    ),
+    Mutation(
         name="a partition is exchanged whose directory was not moved",
         file="hms_bridge/service/exchange_partitions.py",
         old="        if not is_same or not all(",
