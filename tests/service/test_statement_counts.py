@@ -89,6 +89,7 @@ TABLE = (
     ),
     Sent("mark_compacted", 1, 1, "the entry"),
     Sent("target_marks", 1, 1, "the table, with its directory and whether a rename moves it"),
+    Sent("are_listed", 1, 1, "since when tables of the database are read by those who may list"),
     Sent(
         "cleaning_views", 7, 7,
         "the watermark in two; one snapshot; highest, rows; entries; aborted ones (if there are "
