@@ -18,7 +18,7 @@ from hms_bridge.cli.serve_parts import (
     ServeRequest,
     counted_calls,
     make_server,
-    prepare_archive,
+    prepare_store,
     say_ready,
 )
 from hms_bridge.cli.spark_options import spark_options
@@ -112,7 +112,7 @@ def _serve_alone(request: ServeRequest) -> None:
 
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(request.metastore_url, request.settings))
-        prepare_archive(store)
+        prepare_store(store)
         calls = counted_calls(request)
         server = make_server(request, store, None if calls is None else calls.counter())
         # Whatever a second signal cuts off can be gone on with, as after a kill.

@@ -69,11 +69,14 @@ def counted_calls(request: ServeRequest, processes: int = 1) -> CallTimes | None
     return CallTimes(offered_names(), processes)
 
 
-def prepare_archive(store: LocalStore) -> None:
-    """As Hive's metastore does at its start. Raises ChangeManagerError, ConfigError."""
+def prepare_store(store: LocalStore) -> None:
+    """What Hive's metastore does at each start: administrators that the settings name, and the
+    archive. Raises ChangeManagerError, ConfigError."""
     from hms_bridge.connect import absolute_location
 
     settings = store.settings
+    if settings.admins:
+        store.metastore.add_admins()
     if not settings.archive.is_enabled:
         return
     archive = store.archive()
