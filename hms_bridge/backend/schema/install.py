@@ -17,7 +17,7 @@ from hms_bridge.backend.schema.exact_names import compare_exactly, loose_columns
 from hms_bridge.backend.schema.shape import IndexShape
 from hms_bridge.backend.schema.steps import DropIndex
 from hms_bridge.backend.schema.txn_tables import VERSION
-from hms_bridge.backend.schema.versions import OURS, is_old, version_number
+from hms_bridge.backend.schema.versions import OURS, TARGETS, is_newer, is_old, version_number
 from hms_bridge.errors import BackendError
 
 _log = logging.getLogger(__name__)
@@ -55,11 +55,9 @@ class SchemaInfo:
         """What makes the database usable; None if it is."""
         if self.version is None:
             return "it holds no metastore schema; run 'hms-bridge schema init'"
-        if is_old(self.version):
-            return (
-                f"{SCHEMA_VERSION} or later is needed: run 'hms-bridge schema upgrade --to "
-                f"{SCHEMA_VERSION}' (or a later one), then 'hms-bridge schema init'"
-            )
+        unusable = _why_unusable(self.version)
+        if unusable is not None:
+            return unusable
         if self.missing_columns:
             return (
                 f"columns of Hive's are missing: run 'hms-bridge schema upgrade --to "
@@ -79,11 +77,12 @@ def install(database: Database) -> SchemaInfo:
     """Create what is missing of the schema, our indices on Hive's tables among it, its seed rows
     and its version; idempotent.
 
-    Raises BackendError for a database that holds a schema which is too old.
+    Raises BackendError for a database that holds a schema which is too old, or newer than this
+    program.
     """
     schema = schema_info(database)
     if schema.version is not None:
-        _refuse_old(schema.version, database.name)
+        refuse_unusable(schema.version, database.name)
     with database.transaction(write=True) as connection:
         if not schema.has_all_tables:
             TABLES.create_all(connection)
@@ -125,14 +124,14 @@ def schema_info(database: Database) -> SchemaInfo:
 def check_schema(database: Database) -> SchemaInfo:
     """The schema, if it can be worked with.
 
-    Raises BackendError if it is not there, too old, or incomplete.
+    Raises BackendError if it is not there, too old, newer than this program, or incomplete.
     """
     schema = schema_info(database)
     if schema.version is None:
         raise BackendError(
             f"{database.name} holds no metastore schema; run 'hms-bridge schema init'"
         )
-    _refuse_old(schema.version, database.name)
+    refuse_unusable(schema.version, database.name)
     if schema.is_complete:
         return schema
     ours = {name for name in TABLES.tables if name.startswith(OURS)}
@@ -164,13 +163,28 @@ def stated_version(connection: Connection) -> str | None:
         ) from error
 
 
-def _refuse_old(version: str, name: str) -> None:
-    if is_old(version):
+def refuse_unusable(version: str, name: str) -> None:
+    """Raises BackendError for a version that hms-bridge does not work on."""
+    unusable = _why_unusable(version)
+    if unusable is not None:
         raise BackendError(
-            f"{name} holds Hive's schema {version}; {SCHEMA_VERSION} or later is needed: run "
-            f"'hms-bridge schema upgrade --to {SCHEMA_VERSION}' (or a later one), then 'hms-bridge "
-            "schema init'; or use an empty database"
+            f"{name} holds Hive's schema {version}; {unusable}; or use an empty database"
         )
+
+
+def _why_unusable(version: str) -> str | None:
+    """Whoever does not know what a later Hive keeps where would write what it takes for wrong."""
+    if is_old(version):
+        return (
+            f"{SCHEMA_VERSION} or later is needed: run 'hms-bridge schema upgrade --to "
+            f"{SCHEMA_VERSION}' (or a later one), then 'hms-bridge schema init'"
+        )
+    if is_newer(version):
+        return (
+            f"it is newer than this program, which knows up to {TARGETS[-1]}: take a release of "
+            "hms-bridge that knows it"
+        )
+    return None
 
 
 def _columns_by_table(connection: Connection) -> dict[str, frozenset[str]]:
