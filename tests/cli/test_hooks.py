@@ -125,7 +125,8 @@ def test_test_calls_a_hook_and_changes_nothing(program: Program) -> None:
         {"hook": "json-lines", "kind": "event", "outcome": "heard", "message": None}
     ]
     (line,) = (program.folder / "events.jsonl").read_text().splitlines()
-    assert json.loads(line)["type"] == "TEST"
+    told = json.loads(line)
+    assert (told["type"], told["message"]) == ("TEST", {"newest": "0"})
     assert named.ok("hooks", "lag", "--format", "json").json == []
     failed = named.run("hooks", "test", "my_hooks.Guard", "--format", "json")
     assert failed.exit_code == 1
@@ -140,6 +141,19 @@ def test_test_calls_a_hook_and_changes_nothing(program: Program) -> None:
     nothing = program.run("hooks", "test", "my_hooks.Nothing")
     assert nothing.exit_code == 1
     assert "my_hooks has no 'Nothing'; it was read from /" in nothing.err
+
+
+def test_a_test_has_a_key_that_no_event_has(program: Program) -> None:
+    """A receiver that remembers keys passed over the newest event, which it had not heard yet."""
+    make_databases(program, "a", "b")
+    named = with_hooks(program)
+    heard = set(keys(program))
+    for _ in range(2):
+        named.ok("hooks", "test", "json-lines")
+    first, second = keys(program)[-2:]
+    assert first != second
+    assert not {first, second} & heard
+    assert max(float(first), float(second)) < 1, "nor may it look like one that is still to come"
 
 
 def test_replay_tells_a_hook_again_and_never_moves_it_on(program: Program) -> None:

@@ -44,8 +44,8 @@ OF_HOOKS = (
     Mutation(
         name="events are committed although a transactional hook failed",
         file="hms_bridge/hooks/inside.py",
-        old='                raise _refused("transactional", name, _types_of(events), error) from error\n',
-        new='                _LOG.error("%s", error)\n',
+        old='raise _refused("transactional", name, _types_of(events), error) from error\n',
+        new='_LOG.error("%s", error)\n',
         test=f"{_INSIDE}test_what_a_transactional_hook_writes_is_there_with_the_events_or_neither_is",
     ),
     Mutation(
