@@ -137,6 +137,36 @@ def replay(
 
 @hooks.command()
 @click.argument("name")
+@click.option(
+    "--event", "key", metavar="KEY", required=True, help="Its key, as in the server's log."
+)
+@dry_run_option
+@database_option
+@settings_options
+def skip(name: str, key: str, is_dry_run: bool, metastore_url: str, settings: Settings) -> None:
+    """Pass over the one event that a hook hears next, for it fails on that again and again.
+
+    It never hears of it, but by "replay". A server tries at most once more, and goes on with the
+    next one within a minute. Exit code 1 if another event is next.
+
+    \b
+    Examples:
+      hms-bridge hooks skip webhook --event 1200 --dry-run
+      hms-bridge hooks skip webhook --event 1200.7
+    """
+    with _positions(metastore_url, settings) as positions:
+        newest = _lag_of(positions.lags(), name).newest
+        event = positions.next_unheard(name, key)
+        what = f"{event.key} ({_described(event)})"
+        if is_dry_run:
+            say(f"{name} would pass over {what}; nothing was changed")
+            return
+        passed = positions.skip(name, key)
+    say(f"{name} passes over {what}: {max(0, newest.total - passed.total)} to hear")
+
+
+@hooks.command()
+@click.argument("name")
 @dry_run_option
 @database_option
 @settings_options
@@ -189,6 +219,11 @@ def lag(metastore_url: str, output_format: str, settings: Settings) -> None:
         for lag in lags
     ]
     print_rows(rows, LAG_COLUMNS, output_format)
+
+
+def _described(event: HookEvent) -> str:
+    names = ".".join(part for part in (event.database_name, event.table_name) if part)
+    return f"{event.type} {names}".rstrip()
 
 
 @contextmanager

@@ -176,6 +176,20 @@ def test_replay_tells_a_hook_again_and_never_moves_it_on(program: Program) -> No
     assert "no hook 'webhook' has a position here, only: json-lines" in unknown.err
 
 
+def test_skip_passes_over_the_one_event_that_is_next(program: Program) -> None:
+    make_databases(program, "a", "b", "c")
+    program.ok("hooks", "replay", "json-lines", "--from", "2")
+    other = program.run("hooks", "skip", "json-lines", "--event", "3", "--dry-run")
+    assert other.exit_code == 1
+    assert "what it hears next, and can pass over, is 2 (CREATE_DATABASE), not 3" in other.err
+    planned = program.ok("hooks", "skip", "json-lines", "--event", "2", "--dry-run")
+    assert "json-lines would pass over 2 (CREATE_DATABASE b); nothing was changed" in planned.err
+    done = program.ok("hooks", "skip", "json-lines", "--event", "2")
+    assert "json-lines passes over 2 (CREATE_DATABASE b): 1 to hear" in done.err
+    make_databases(program, "d")
+    assert keys(program) == ["1", "2", "3", "3", "4"]
+
+
 def test_forget_ends_the_wait_for_a_hook(program: Program) -> None:
     make_databases(program, "a")
     assert "would forget json-lines" in program.ok("hooks", "forget", "json-lines", "--dry-run").err
@@ -210,6 +224,16 @@ def test_a_server_takes_a_replay_and_tells_its_lag(program: Program) -> None:
         assert "a server tells json-lines now" in refused.err
         named.ok("hooks", "replay", "json-lines", "--from", "2")
         wait_until(lambda: keys(program) == ["1", "2", "3", "2", "3"])
+        file.unlink()
+        file.mkdir()  # which no line can be appended to
+        with ThriftMetastoreClient(server.wait_until_ready()) as client:
+            client.create_database(Database(name="d"))
+            client.create_database(Database(name="e"))
+        wait_until(lambda: any("has not heard event 4" in line for line in server.lines))
+        named.ok("hooks", "skip", "json-lines", "--event", "4")
+        wait_until(lambda: any("has not heard event 5" in line for line in server.lines))
+        file.rmdir()
+        wait_until(lambda: file.exists() and keys(program) == ["5"])
         (line,) = [line for line in server.lines if line.startswith("metrics at ")]
         url = line.removeprefix("metrics at ")
         wait_until(lambda: scrape(url).one("hms_bridge_hook_behind_events", "json-lines") == 0)

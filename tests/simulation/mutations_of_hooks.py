@@ -17,6 +17,14 @@ _REPLICATION = "tests/service/test_points_of_replication.py::"
 
 OF_HOOKS = (
     Mutation(
+        name="a hook passes over another event than the one that is named",
+        file="hms_bridge/notification/hook_positions.py",
+        old="    if event.key != key:\n",
+        new="    if False:\n",
+        test="tests/service/test_hook_positions.py::"
+        "test_a_hook_passes_over_what_it_hears_next_and_nothing_else",
+    ),
+    Mutation(
         name="a change goes on although a hook refuses it",
         file="hms_bridge/hooks/inside.py",
         old='raise _refused("pre-event", name, change.described, error) from error\n',
