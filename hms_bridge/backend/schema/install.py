@@ -7,7 +7,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Index, exists, insert, inspect, literal, select, text, union_all
+from sqlalchemy import (
+    Connection,
+    Index,
+    Inspector,
+    Table,
+    exists,
+    insert,
+    inspect,
+    literal,
+    select,
+    text,
+    union_all,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_bridge.backend.engine import Database
@@ -24,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = "4.0.0"
 """The version of Hive's schema that :func:`install` makes; :mod:`upgrade` makes others of it."""
+
+Present = Mapping[str | None, Sequence[str | None]]
 
 _SQLITE_COLUMNS = text(
     "SELECT held.name, described.name "
@@ -261,20 +275,31 @@ def put_seeds(connection: Connection) -> None:
             connection.execute(text(statement))
 
 
+def lacking_indices(database: Database) -> tuple[str, ...]:
+    """Indices of ours that an installation adds to tables which are there, as ``INDEX of TABLE``:
+    who writes to such a table waits meanwhile."""
+    with database.transaction(write=False) as connection:
+        inspector = inspect(connection)
+        present = {name.upper() for name in inspector.get_table_names()}
+        return tuple(
+            f"{index.name} of {table.name}"
+            for table in TABLES.sorted_tables
+            if table.name in present and not table.name.startswith(OURS)
+            for index in _lacking(table, _indices_of(table, inspector), connection.dialect.name)
+        )
+
+
 def _add_indices(connection: Connection) -> None:
     """Make those of our indices that tables in use lack; nothing where another serves as well. One
     that an earlier version made, and none describes any more, goes."""
     inspector = inspect(connection)
     for table in TABLES.sorted_tables:
-        added = {index.name: index for index in table.indexes if index.info.get("is_added")}
+        added = {index.name for index in table.indexes if index.info.get("is_added")}
         if not added:
             continue
-        present = {
-            index["name"]: index["column_names"] for index in inspector.get_indexes(table.name)
-        }
-        for index in added.values():
-            if not _is_served(index, present, connection.dialect.name):
-                index.create(connection)
+        present = _indices_of(table, inspector)
+        for index in _lacking(table, present, connection.dialect.name):
+            index.create(connection)
         for name, names in present.items():
             if (name or "").startswith(OURS) and name not in added:
                 shape = IndexShape(name=str(name), columns=tuple(map(str, names)))
@@ -282,9 +307,17 @@ def _add_indices(connection: Connection) -> None:
                     connection.execute(text(statement))
 
 
-def _is_served(
-    index: Index, present: Mapping[str | None, Sequence[str | None]], dialect: str
-) -> bool:
+def _indices_of(table: Table, inspector: Inspector) -> Present:
+    """What each index is over, by name."""
+    return {index["name"]: index["column_names"] for index in inspector.get_indexes(table.name)}
+
+
+def _lacking(table: Table, present: Present, dialect: str) -> list[Index]:
+    ours = (index for index in table.indexes if index.info.get("is_added"))
+    return [index for index in ours if not _is_served(index, present, dialect)]
+
+
+def _is_served(index: Index, present: Present, dialect: str) -> bool:
     """Whether one of the indices that are there is this one, or serves as well."""
     only_in = index.info.get("dialect")
     if only_in is not None:
