@@ -28,8 +28,17 @@ from hms_bridge.spark.request import SparkRequest
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), help="0 picks a free one.  [default: 9083]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="0 picks a free one.  [default: setting metastore.thrift.port, 9083]",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; 0.0.0.0 for all. No setting of Hive's says it.",
+)
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),

@@ -94,10 +94,9 @@ def say_ready(request: ServeRequest, port: int) -> None:
     settings = request.settings
     warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
     archive = archive_root(settings) if settings.archive.is_enabled else "off"
+    host = f"[{request.host}]" if ":" in request.host else request.host
     say(f"warehouse {warehouse}, archive {archive}")
-    say(
-        f"serving thrift://{request.host}:{port} over {url_without_password(request.metastore_url)}"
-    )
+    say(f"serving thrift://{host}:{port} over {url_without_password(request.metastore_url)}")
 
 
 def _client_config(settings: Settings) -> dict[str, str]:
