@@ -46,7 +46,7 @@ class Command:
         try:
             done = subprocess.run(
                 self._words,
-                input=told_json(event).encode(),
+                input=told_json(event).encode() + b"\n",  # which read of a shell waits for
                 env={**os.environ, **names},
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,

@@ -72,6 +72,14 @@ def test_a_line_that_cannot_be_written_is_not_heard(tmp_path: Path) -> None:
         hook("json-lines", json_lines_file=str(tmp_path / "no" / "events")).on_event(EVENT)
 
 
+def test_a_relative_file_is_told_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(JsonLinesError, match=f"{tmp_path}/no/events cannot be written"):
+        hook("json-lines", json_lines_file="no/events").on_event(EVENT)
+
+
 def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text('#!/bin/sh\necho "$#-$1-$HMS_BRIDGE_EVENT_KEY" > seen; cat >> seen\n')
@@ -79,8 +87,8 @@ def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         hook("command", command=f"{program} 'a b'").on_event(EVENT)
-    first, told = (tmp_path / "seen").read_text().split("\n", 1)
-    assert first == "1-a b-17.4"
+    first, told, rest = (tmp_path / "seen").read_text().split("\n")
+    assert (first, rest) == ("1-a b-17.4", ""), "a whole line, as read of a shell wants it"
     assert json.loads(told) == TOLD
 
 

@@ -199,15 +199,19 @@ def test_a_failure_that_a_transactional_hook_catches_undoes_all_the_same(
     assert len(events_after(metastore, 0)) == 1
 
 
-def test_another_failure_of_its_statements_is_one_of_the_database(
-    metastore: MetastoreService, url: str
+def test_another_failure_of_its_statements_names_the_hook_and_not_the_database(
+    metastore: MetastoreService, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = open_database(url)
     with database.transaction(write=True) as connection:
         AUDIT.drop(connection)
     database.close()
-    with pytest.raises(BackendError, match="AUDIT"):
+    failed = f"transactional hook {HERE}:Audit: a statement of it failed"
+    with pytest.raises(MetaError, match="AUDIT.*nothing was changed") as refused:
         new_database(metastore)
+    assert str(refused.value).startswith(f"{failed}, so CREATE_DATABASE is refused: the database: ")
+    assert "://" not in str(refused.value), "where the database is concerns no client"
+    assert f"{failed} on CREATE_DATABASE" in caplog.text
     assert metastore.get_databases() == ("default",)
 
 
