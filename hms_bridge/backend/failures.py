@@ -47,7 +47,7 @@ _NO_TEXT_WORDS = ("NUL (0x00)",)
 _NOT_COMPARED_CODES = frozenset({1267, 1270})
 _NOT_COMPARED_WITH_SEVERAL = 1271
 _OF_A_VALUE = "COERCIBLE"
-"""What MySQL calls a value of a statement where it tells why it cannot compare it with a column; of
+"""What MySQL calls a value of a statement where it says why it cannot compare it with a column; of
 several values (1271) it says no more than that. Of two columns it would be a fault of ours."""
 _NO_TEXT = "a text has a character that the metastore's database does not hold; leave it out"
 _CUT_OFF = "8s2b"

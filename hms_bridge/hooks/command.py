@@ -50,9 +50,9 @@ class Command:
     def on_event(self, event: HookEvent) -> None:
         """Run it. Raises CommandError."""
         names = {"HMS_BRIDGE_EVENT_KEY": event.key, "HMS_BRIDGE_EVENT_TYPE": event.type}
-        told = told_json(event).encode()
+        text = told_json(event).encode()
         try:
-            code, end = _run(self._words, told, {**os.environ, **names}, self._timeout_seconds)
+            code, end = _run(self._words, text, {**os.environ, **names}, self._timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise CommandError(
                 f"{self._words[0]} did not end within {self._timeout_seconds:g} s; it was killed"
@@ -70,7 +70,7 @@ class Command:
 
 
 def _run(
-    words: Sequence[str], told: bytes, environment: Mapping[str, str], timeout_seconds: float
+    words: Sequence[str], text: bytes, environment: Mapping[str, str], timeout_seconds: float
 ) -> tuple[int, bytes]:
     """A program's exit code, and the end of what it wrote to its standard error.
 
@@ -89,7 +89,7 @@ def _run(
         start_new_session=True,
     ) as process:
         try:
-            end = _talk(process, told, deadline)
+            end = _talk(process, text, deadline)
             return process.wait(max(0.0, deadline - time.monotonic())), end
         except BaseException:
             # It was not waited for, so the number is still its own.
@@ -98,12 +98,12 @@ def _run(
             raise
 
 
-def _talk(process: subprocess.Popen[bytes], told: bytes, deadline: float) -> bytes:
-    """Tell it, and hear it, until it ends, closes both pipes, or the time is over; the end of what
-    it said, as it may say more than there is memory for."""
+def _talk(process: subprocess.Popen[bytes], text: bytes, deadline: float) -> bytes:
+    """Write to it, and read from it, until it ends, closes both pipes, or the time is over; the end
+    of what it said, as it may say more than there is memory for."""
     assert process.stdin is not None
     assert process.stderr is not None
-    rest, end = memoryview(told), b""
+    rest, end = memoryview(text), b""
     with selectors.DefaultSelector() as pipes:
         for pipe, what in (
             (process.stdin, selectors.EVENT_WRITE),
@@ -122,15 +122,15 @@ def _talk(process: subprocess.Popen[bytes], told: bytes, deadline: float) -> byt
                 if not piece:
                     pipes.unregister(process.stderr)
             if process.stdin in came:
-                rest = _tell(process.stdin, rest)
+                rest = _write(process.stdin, rest)
                 if not rest:
                     pipes.unregister(process.stdin)
                     process.stdin.close()
     return end
 
 
-def _tell(pipe: IO[bytes], rest: memoryview) -> memoryview:
-    """What is left to tell; nothing to who does not listen any more."""
+def _write(pipe: IO[bytes], rest: memoryview) -> memoryview:
+    """What is left to write; nothing to who does not read any more."""
     try:
         return rest[os.write(pipe.fileno(), rest) :]
     except BrokenPipeError:
