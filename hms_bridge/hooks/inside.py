@@ -51,7 +51,9 @@ class InnerHooks:
                     continue
                 try:
                     hook.before_change(change)
-                except Exception as error:
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:
                     raise _refused("pre-event", name, change.described, error) from error
 
     def tell(self, events: Sequence[HookEvent], connection: Connection) -> None:
@@ -63,10 +65,12 @@ class InnerHooks:
                 hook.in_transaction(events, statements)
                 if statements.failure is not None:
                     raise statements.failure
+            except KeyboardInterrupt:
+                raise
             except (BackendError, DatabaseFailure) as error:
                 _refuse_statement(name, _types_of(events), error)
                 raise
-            except Exception as error:
+            except BaseException as error:
                 raise _refused("transactional", name, _types_of(events), error) from error
 
 
@@ -91,8 +95,10 @@ def _refuse_statement(name: str, what: str, error: Exception) -> None:
     ) from error
 
 
-def _refused(kind: str, name: str, what: str, error: Exception) -> MetaError:
-    """One that did not mean to refuse has refused all the same: nobody knows what it would say."""
+def _refused(kind: str, name: str, what: str, error: BaseException) -> MetaError:
+    """One that did not mean to refuse has refused all the same: nobody knows what it would say. So
+    has one that asks for an end (``sys.exit``): the thread that it would end is a client's, or does
+    the housekeeping of all."""
     if isinstance(error, VetoError):
         return MetaError(f"{kind} hook {name} refuses {what}: {error}")
     _LOG.error("%s hook %s failed on %s", kind, name, what, exc_info=error)

@@ -60,6 +60,7 @@ class Audit:
     """Writes beside the events, and fails after that where it is told to."""
 
     failing: frozenset[str] = frozenset()
+    fault: type[BaseException] = ValueError
     deadlocks: list[str] = []
     swallowed: frozenset[str] = frozenset()
 
@@ -70,7 +71,7 @@ class Audit:
                 with suppress(SQLAlchemyError):
                     statements.execute(insert(AUDIT).values(KEY=told.key, TYPE="once more"))
             if told.type in self.failing:
-                raise ValueError("no ink")
+                raise self.fault("no ink")
             if told.type in self.deadlocks:
                 self.deadlocks.remove(told.type)
                 raise OperationalError("x", {}, Exception("database is locked"))
@@ -262,8 +263,13 @@ def test_points_are_told_inside_of_their_transaction_too(
     assert "START_COMPACTION" in types
 
 
+@pytest.mark.parametrize("fault", [ValueError, SystemExit])
 def test_a_hook_that_fails_for_ever_does_not_stop_the_housekeeping(
-    metastore: MetastoreService, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    metastore: MetastoreService,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: type[BaseException],
 ) -> None:
     """That a transaction times out is not done, as the hook refuses it; all else is."""
     impatient = Settings(
@@ -282,6 +288,7 @@ def test_a_hook_that_fails_for_ever_does_not_stop_the_housekeeping(
     request = LockRequest(components=(component,), user="u", host="h")
     metastore.lock(request)
     monkeypatch.setattr(Audit, "failing", frozenset({"ABORT_TXN"}))
+    monkeypatch.setattr(Audit, "fault", fault)
     housekeeper = open_local_metastore(url, settings=impatient)
     time.sleep(1.1)  # events have the time in seconds
     with pytest.raises(MetaError, match="no ink"):
