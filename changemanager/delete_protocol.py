@@ -3,7 +3,8 @@
 1. PLANNED: the victim is listed and read; the row names every file with length and checksum. Where
    nothing is to be archived, the row begins as ARCHIVED.
 2. ARCHIVED: every file that must be kept is in the cmroot, verified and on the disk.
-3. DELETED: the files of the row are removed one by one, then the directories, which must be empty.
+3. DELETED: the files of the row are removed one by one, then the directories, which must be empty:
+   when nobody lists them, as whoever called has it.
 4. DONE: whoever asked has recorded it.
 
 Where a file is, is always looked up, never concluded from what an earlier call returned. A name
@@ -53,7 +54,7 @@ from changemanager.removal import (
     log_deletion,
     unplanned_changes,
 )
-from changemanager.removed_directories import remove_directories, settle_removals
+from changemanager.removed_directories import remove_directories, settle_removals, while_quiet
 from changemanager.seen import archived_before, files_as_seen, names_only
 
 _OPEN = tuple(state for state in IntentState if state.is_open)
@@ -165,6 +166,7 @@ class DeleteProtocol:
         begun: Sequence[ArchiveIntent] | None = None,
         require_lease: Callable[[], None] = never_lost,
         require_same: SameCheck = always_same,
+        require_quiet: SameCheck = always_same,
     ) -> tuple[DeletionReport | ChangeManagerError | OSError, ...]:
         """Archive and delete victims that, as the caller knows now, may go: of each, in their
         order, what became of it, or why it failed, which stops no other.
@@ -174,8 +176,9 @@ class DeleteProtocol:
         was not seen, is abandoned and a new one is made. Afterwards the rows are DELETED.
         `require_lease` is called before each step, and raises if the caller may not go on.
         `require_same` is asked before each victim is archived, and before victims of a few files
-        are deleted together (FILES_AT_ONCE), after they were looked at; the rows of those that it
-        names stay open. Besides the errors of `plan`: ArchiveBusyError, ArchiveUnwritableError,
+        are deleted together (FILES_AT_ONCE), after they were looked at; `require_quiet` when their
+        files are gone, before their directories follow. The rows of those that they name stay open.
+        Besides the errors of `plan`: ArchiveBusyError, ArchiveUnwritableError,
         ArchiveCollisionError, ChecksumMismatchError (the row stays, call again later);
         DirectoryChangedError, ArchivedFileLostError (the row is ABANDONED, calling again plans
         anew).
@@ -196,7 +199,12 @@ class DeleteProtocol:
             for work in works:
                 if work.intent and not work.is_resumed:
                     work.intent = stored[work.intent.victim]
-        self._drive(works, require_lease=require_lease, require_same=require_same)
+        self._drive(
+            works,
+            require_lease=require_lease,
+            require_same=require_same,
+            require_quiet=require_quiet,
+        )
         return tuple(work.outcome for work in works)
 
     def _begin(
@@ -295,6 +303,7 @@ class DeleteProtocol:
         *,
         require_lease: Callable[[], None] = never_lost,
         require_same: SameCheck = always_same,
+        require_quiet: SameCheck = always_same,
     ) -> None:
         """Bring rows from the state in which they are to DELETED."""
         require_lease()
@@ -315,7 +324,11 @@ class DeleteProtocol:
                 fail_changed(in_state(group, IntentState.ARCHIVED), require_same)
                 for work in in_state(group, IntentState.ARCHIVED):
                     with work.failing(), self._abandoning(work):
-                        self._delete(work, require_lease)
+                        self._delete_files(work, require_lease)
+                emptied = in_state(group, IntentState.ARCHIVED)
+                for work in while_quiet(emptied, self._clock, require_quiet):
+                    with work.failing(), self._abandoning(work):
+                        self._delete_directories(work, require_lease)
         except LeaseLostError:
             raise  # whoever lost it changes nothing more
         except Exception:
@@ -416,31 +429,41 @@ class DeleteProtocol:
                 self._require_archived(intent, place, file)
         work.listing = listing
 
-    def _delete(self, work: RemovalWork, require_lease: Callable[[], None]) -> None:
-        intent, place, seen, listing = work.row, work.place, work.removal.seen, work.listing
-        present = [file for file in intent.files if file.path in listing]
-        try:
+    def _delete_files(self, work: RemovalWork, require_lease: Callable[[], None]) -> None:
+        place = work.place
+        present = [file for file in work.row.files if file.path in work.listing]
+        with self._staying_whole(work):
             for file in present:
                 require_lease()
                 with suppress(FileNotFoundError):
                     place.volume.remove_file(place.child(file.path).path)
+        work.deleted_count = len(present)
+
+    def _delete_directories(self, work: RemovalWork, require_lease: Callable[[], None]) -> None:
+        listing = work.listing
+        with self._staying_whole(work):
             require_lease()
-            remove_directories(place, list(listing.values()), seen)
-        except OSError as error:
-            # Names that came meanwhile are the one thing that abandons; the rest is tried again.
-            self._require_unchanged(work, is_time_compared=False)
-            raise ChangeManagerError(
-                f"cannot delete {place.uri}: {error}; what must be kept is in the archive, the "
-                "rest is deleted when this runs again"
-            ) from error
-        planned = {file.path for file in intent.files}
-        work.deleted_count, work.is_deleted_now = len(present), True
+            remove_directories(work.place, list(listing.values()), work.removal.seen)
+        planned = {file.path for file in work.row.files}
+        work.is_deleted_now = True
         work.gone = (*listing, *planned)
         work.left = tuple(
             path
             for path, file in listing.items()
             if file.kind is not FileKind.DIRECTORY and path not in planned
         )
+
+    @contextmanager
+    def _staying_whole(self, work: RemovalWork) -> Iterator[None]:
+        """Names that came meanwhile are the one thing that abandons; the rest is tried again."""
+        try:
+            yield
+        except OSError as error:
+            self._require_unchanged(work, is_time_compared=False)
+            raise ChangeManagerError(
+                f"cannot delete {work.place.uri}: {error}; what must be kept is in the archive, "
+                "the rest is deleted when this runs again"
+            ) from error
 
     def _require_archived(self, intent: ArchiveIntent, place: Location, file: IntentFile) -> None:
         copy = self._keeper(intent).cmroot.child(file.archive_name or "")

@@ -1,14 +1,45 @@
-"""Directories of removed victims: those that are empty go, and stay away after a loss of power."""
+"""Directories of removed victims: those that are empty go while nobody lists them, and stay away
+after a loss of power."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from changemanager.clock import Clock
 from changemanager.durable import settle_names
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import ListedFile, Location, list_tree
-from changemanager.removal import RemovalWork
+from changemanager.removal import RemovalWork, SameCheck, fail_changed
+
+QUIET_MS = 3
+"""Who begins to read after the question does not list directories before that."""
+_ASKED_MAX = 2
+"""So often before a victim, where each answer comes later than that."""
+
+
+def while_quiet(
+    works: Sequence[RemovalWork], clock: Clock, require_quiet: SameCheck
+) -> Iterator[RemovalWork]:
+    """Those whose directories may go at this moment, one after the other; the others have failed.
+    It is asked again as soon as the last answer is no longer fresh."""
+    asked_ms = -QUIET_MS
+    for place, work in enumerate(works):
+        if work.error is not None:
+            continue
+        for _ in range(_ASKED_MAX):
+            if 0 <= clock.now_ms() - asked_ms < QUIET_MS:
+                break
+            asked_ms = clock.now_ms()
+            left = [later for later in works[place:] if later.error is None]
+            fail_changed([later for later in left if _is_listed(later.place)], require_quiet)
+        if work.error is None:
+            yield work
+
+
+def _is_listed(place: Location) -> bool:
+    """Whether there is a directory that can be missing."""
+    return place.volume.capabilities.has_directories
 
 
 def remove_directories(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from changemanager.errors import ChangeManagerError, LeaseLostError
 from changemanager.journal import log_deed
 from cleaner.entry_work import CleaningError
-from cleaner.errors import CleaningRefusedError, TargetChangedError
+from cleaner.errors import CleaningRefusedError, TargetChangedError, TargetListedError
 from cleaner.handlers.aborted import AbortedHandler
 from cleaner.handlers.compacted import CompactedHandler
 from cleaner.handlers.dropped import DroppedHandler
@@ -123,7 +123,7 @@ class EntryCleaner:
         """What is noted of its end."""
         if isinstance(result, CleaningOutcome):
             outcome = result
-        elif isinstance(result, TargetChangedError):
+        elif isinstance(result, (TargetChangedError, TargetListedError)):
             outcome = CleaningOutcome(entry=entry, state=CleaningState.WAITING, message=str(result))
         else:
             _LOG.warning("cleaning of %s failed: %s", entry.target, result)

@@ -5,7 +5,8 @@
     HmsBridgeError
     └─ CleanerError                 an entry cannot be cleaned now; nothing that is needed was lost
        ├─ CleaningRefusedError      the table says that nobody may clean it
-       └─ TargetChangedError        the table was dropped or replaced while it was being cleaned
+       ├─ TargetChangedError        the table was dropped or replaced while it was being cleaned
+       └─ TargetListedError         a reader may be listing its directories just now
 
 Errors of the archive (changemanager.errors) and of the metastore (hms_bridge.errors) pass through.
 """
@@ -25,3 +26,7 @@ class CleaningRefusedError(CleanerError):
 
 class TargetChangedError(CleanerError):
     """The table was dropped, moved or made anew while it was being cleaned."""
+
+
+class TargetListedError(CleanerError):
+    """A reader may be listing its directories: files are gone, the directories go later."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 
 from changemanager.delete_protocol import DeleteProtocol
@@ -50,8 +51,8 @@ class RemovalReport:
     failures: tuple[tuple[str, str], ...]
 
 
-StillSame = Callable[[Sequence[EntryPlan]], Sequence[CleanerError | None]]
-"""Of each plan why its table is not what it was when it was planned."""
+Question = Callable[[Sequence[EntryPlan]], Sequence[CleanerError | None]]
+"""Of each plan why nothing more of it may go now."""
 
 
 @dataclass(eq=False, slots=True)
@@ -64,9 +65,9 @@ class _Carried:
     error: CleanerError | None = None
 
 
-def _ask_once_for_each(works: Sequence[_Carried], still_same: StillSame) -> None:
+def _ask_once_for_each(works: Sequence[_Carried], question: Question) -> None:
     asked = [work for work in dict.fromkeys(works) if work.error is None]
-    errors = still_same([work.plan for work in asked]) if asked else ()
+    errors = question([work.plan for work in asked]) if asked else ()
     for work, error in zip(asked, errors, strict=True):
         work.error = error
 
@@ -88,11 +89,12 @@ class Remover:
         self._recorded: set[str] = set()
 
     def remove_all(
-        self, plans: Sequence[EntryPlan], still_same: StillSame
+        self, plans: Sequence[EntryPlan], still_same: Question, quiet: Question
     ) -> list[RemovalReport | CleanerError]:
         """Carry plans out, of each the first root first. Before victims are touched it is asked
-        whether their plans' tables are `still_same`; of a plan whose table is not, nothing more
-        goes, and the error is the answer.
+        whether their plans' tables are `still_same`, and before emptied directories are removed
+        whether they are `quiet`; of a plan whose table is not, nothing more goes, and the error is
+        the answer.
 
         Rows of an interrupted run that a plan no longer names are brought to an end first.
         """
@@ -114,10 +116,10 @@ class Remover:
                 for victim in self._going(work, root, still_same)
             ]
             for start in range(0, len(going), VICTIMS_AT_ONCE):
-                self._remove(going[start : start + VICTIMS_AT_ONCE], begun, still_same)
+                self._remove(going[start : start + VICTIMS_AT_ONCE], begun, still_same, quiet)
         return [work.error or _summed(work.reports, work.failures) for work in works]
 
-    def _going(self, work: _Carried, root: RootPlan, still_same: StillSame) -> Sequence[Victim]:
+    def _going(self, work: _Carried, root: RootPlan, still_same: Question) -> Sequence[Victim]:
         if work.error is not None:
             return ()
         going = self._with_replacements(work.plan, root, work.failures)
@@ -130,7 +132,8 @@ class Remover:
         self,
         piece: Sequence[tuple[_Carried, RootPlan, Victim]],
         begun: Sequence[ArchiveIntent],
-        still_same: StillSame,
+        still_same: Question,
+        quiet: Question,
     ) -> None:
         going = [entry for entry in piece if entry[0].error is None]
         removals = [self._removal(work.plan, root, victim) for work, root, victim in going]
@@ -138,16 +141,20 @@ class Remover:
             id(removal): work for removal, (work, _, _) in zip(removals, going, strict=True)
         }
 
-        def require_same(asked: Sequence[Removal]) -> list[ChangeManagerError | None]:
+        def asking(question: Question, asked: Sequence[Removal]) -> list[ChangeManagerError | None]:
             works = [of_removal[id(removal)] for removal in asked]
-            _ask_once_for_each(works, still_same)
+            _ask_once_for_each(works, question)
             return [
                 None if work.error is None else ChangeManagerError(str(work.error))
                 for work in works
             ]
 
         outcomes = self._protocol.remove_all(
-            removals, begun=begun, require_lease=self.lease.require, require_same=require_same
+            removals,
+            begun=begun,
+            require_lease=self.lease.require,
+            require_same=partial(asking, still_same),
+            require_quiet=partial(asking, quiet),
         )
         for (work, _, victim), outcome in zip(going, outcomes, strict=True):
             if isinstance(outcome, DeletionReport):

@@ -51,6 +51,10 @@ class CleaningStore(Protocol):
         """By what tables or partitions are known again. Cheap: asked before each deletion. None for
         one that is gone, or has no directory."""
 
+    def are_listed(self, entries: Sequence[Compaction]) -> tuple[bool, ...]:
+        """Of each entry whether it gives way to a reader who may be listing its table just now. Of
+        one that was compacted a while ago, never."""
+
     def mark_cleanings_started(self, compaction_ids: Sequence[CompactionId]) -> None:
         """Record the start of entries."""
 

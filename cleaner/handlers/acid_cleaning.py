@@ -8,7 +8,12 @@ from dataclasses import replace
 
 from changemanager.errors import ChangeManagerError, LeaseLostError
 from cleaner.entry_work import CleaningError, EntryWork, going_on
-from cleaner.errors import CleanerError, CleaningRefusedError, TargetChangedError
+from cleaner.errors import (
+    CleanerError,
+    CleaningRefusedError,
+    TargetChangedError,
+    TargetListedError,
+)
 from cleaner.plan import CleaningOutcome, CleaningState, CleaningTarget, EntryPlan
 from cleaner.planner import CleaningPlanner
 from cleaner.remover import RemovalReport, Remover
@@ -161,7 +166,10 @@ class AcidCleaning:
         def still_same(plans: Sequence[EntryPlan]) -> Sequence[CleanerError | None]:
             return self._changes([of_plan[id(plan)] for plan in plans])
 
-        reports = self._remover.remove_all([work.plan for work in works], still_same)
+        def quiet(plans: Sequence[EntryPlan]) -> Sequence[CleanerError | None]:
+            return self._readers([of_plan[id(plan)].entry for plan in plans])
+
+        reports = self._remover.remove_all([work.plan for work in works], still_same, quiet)
         for work, report in zip(works, reports, strict=True):
             if isinstance(report, CleanerError):
                 work.result = report
@@ -186,6 +194,18 @@ class AcidCleaning:
         marks = self._planner.marks([work.entry for work in works]) if works else ()
         return [
             _change(work.entry, work.target, mark) for work, mark in zip(works, marks, strict=True)
+        ]
+
+    def _readers(self, entries: Sequence[Compaction]) -> Sequence[TargetListedError | None]:
+        """Of each whether its directories stay for the moment: readers may be listing them."""
+        return [
+            TargetListedError(
+                f"{entry.target} is being read since a moment ago: its emptied directories go in a "
+                "later pass, so that none goes while it is listed"
+            )
+            if is_listed
+            else None
+            for entry, is_listed in zip(entries, self._metastore.are_listed(entries), strict=True)
         ]
 
     def _record(self, works: Sequence[EntryWork]) -> None:

@@ -24,6 +24,7 @@ from sqlalchemy.pool import QueuePool
 from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
+from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.errors import BackendError, ConfigError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
@@ -266,7 +267,8 @@ def _parse(url: str) -> URL:
         backend = parsed.get_backend_name()
     except (ArgumentError, NoSuchModuleError, ValueError) as error:
         raise ConfigError(_bad_url(url)) from error
-    if backend not in _DRIVERS:
+    # An @ in a host is one of a password that was not written %40: as a host it would be shown.
+    if backend not in _DRIVERS or "@" in (parsed.host or ""):
         raise ConfigError(_bad_url(url))
     if "+" not in parsed.drivername:
         parsed = parsed.set(drivername=f"{backend}+{_DRIVERS[backend]}")
@@ -274,6 +276,12 @@ def _parse(url: str) -> URL:
 
 
 def _bad_url(url: str) -> str:
+    if url.startswith("jdbc:"):
+        return (
+            f"'{url_without_password(url)}' is a URL for Java: leave it in the hive-site.xml of "
+            "--config, or give it by --set javax.jdo.option.ConnectionURL=…; or write it as "
+            "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE"
+        )
     scheme, _, rest = url.partition("://")
     shown = f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else url
     return (

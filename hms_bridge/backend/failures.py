@@ -44,6 +44,12 @@ _TOO_LONG_CODES = frozenset({1406})
 _NO_TEXT_STATES = frozenset({"22021", "22P05"})
 _NO_TEXT_CODES = frozenset({1366})
 _NO_TEXT_WORDS = ("NUL (0x00)",)
+_NOT_COMPARED_CODES = frozenset({1267, 1270})
+_NOT_COMPARED_WITH_SEVERAL = 1271
+_OF_A_VALUE = "COERCIBLE"
+"""What MySQL calls a value of a statement where it says why it cannot compare it with a column; of
+several values (1271) it says no more than that. Of two columns it would be a fault of ours."""
+_NO_TEXT = "a text has a character that the metastore's database does not hold; leave it out"
 _CUT_OFF = "8s2b"
 """SQLAlchemy's code for a statement of a transaction whose connection is gone."""
 
@@ -60,7 +66,7 @@ def translate(
     """
     cause = error.orig if isinstance(error, StatementError) and error.orig else error
     reason = " ".join(str(cause).split())
-    if isinstance(error, DataError) and (why := _unfit(error)):
+    if isinstance(error, DBAPIError) and (why := _unfit(error)):
         return InvalidObjectError(f"{why}: {reason}")
     if isinstance(error, IntegrityError):
         return _broken_rule(error, f"{database}: {reason}")
@@ -99,13 +105,26 @@ def has_stale_plan(cause: BaseException) -> bool:
     return getattr(getattr(cause, "diag", None), "source_function", None) == _STALE_PLAN
 
 
-def _unfit(error: DataError) -> str:
-    """What is wrong with a text that a column does not take; empty for what is no text."""
+def _unfit(error: DBAPIError) -> str:
+    """What is wrong with a text that a column does not take, or that cannot be looked for in one;
+    empty for what is no text."""
+    if _is_not_compared(error):
+        return _NO_TEXT
+    if not isinstance(error, DataError):
+        return ""
     if _is(error, _TOO_LONG_STATES, _TOO_LONG_CODES, ()):
         return "a text is longer than its column in the metastore's database; send a shorter one"
     if _is(error, _NO_TEXT_STATES, _NO_TEXT_CODES, _NO_TEXT_WORDS):
-        return "a text has a character that the metastore's database does not hold; leave it out"
+        return _NO_TEXT
     return ""
+
+
+def _is_not_compared(error: DBAPIError) -> bool:
+    """Whether MySQL refuses to look for a text in a column that cannot hold it: it is not there."""
+    number, *said = getattr(error.orig, "args", ()) or (None,)
+    if number == _NOT_COMPARED_WITH_SEVERAL:
+        return True
+    return number in _NOT_COMPARED_CODES and _OF_A_VALUE in str(said)
 
 
 def _is_refusal(cause: BaseException) -> bool:

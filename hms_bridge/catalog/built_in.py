@@ -55,7 +55,7 @@ def install_default(connection: Connection, location: str, now_seconds: int) -> 
 
 def add_admins(connection: Connection, users: Sequence[str], now_seconds: int) -> None:
     """Give users the role of administrators, if they lack it (HMSHandler.addAdminUsers;
-    docs/hive/metastore.md §41)."""
+    docs/hive/metastore.md §41). Each start of a server does, whoever made the tables."""
     if not users:
         return
     roles.hold_roles(connection)

@@ -66,6 +66,8 @@ def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run
         with planned_database(metastore_url) as database:
             plan = tables_to_make(database, version)
         print_rows(tuple({"table": table} for table in plan.tables), ("table",), "table")
+        if plan.indices:
+            say(f"indices would be added to Hive's tables: {', '.join(plan.indices)}")
         if plan.loose_columns:
             say(f"would be compared exactly: {', '.join(plan.loose_columns)}")
         say(f"schema {plan.version}: {len(plan.tables)} tables would be made; nothing was changed")

@@ -18,7 +18,7 @@ from hms_bridge.cli.serve_parts import (
     ServeRequest,
     counted_calls,
     make_server,
-    prepare_archive,
+    prepare_store,
     say_ready,
 )
 from hms_bridge.cli.spark_options import spark_options
@@ -28,8 +28,17 @@ from hms_bridge.spark.request import SparkRequest
 
 
 @click.command()
-@click.option("--port", type=click.IntRange(0, 65535), help="0 picks a free one.  [default: 9083]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="0 picks a free one.  [default: setting metastore.thrift.port, 9083]",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address to listen on; 0.0.0.0 for all. No setting of Hive's says it.",
+)
 @click.option(
     "--metrics-port",
     type=click.IntRange(0, 65535),
@@ -112,7 +121,7 @@ def _serve_alone(request: ServeRequest) -> None:
 
     with ExitStack() as stack:
         store = stack.enter_context(connected_locally(request.metastore_url, request.settings))
-        prepare_archive(store)
+        prepare_store(store)
         calls = counted_calls(request)
         server = make_server(request, store, None if calls is None else calls.counter())
         # Whatever a second signal cuts off can be gone on with, as after a kill.

@@ -69,11 +69,14 @@ def counted_calls(request: ServeRequest, processes: int = 1) -> CallTimes | None
     return CallTimes(offered_names(), processes)
 
 
-def prepare_archive(store: LocalStore) -> None:
-    """As Hive's metastore does at its start. Raises ChangeManagerError, ConfigError."""
+def prepare_store(store: LocalStore) -> None:
+    """What Hive's metastore does at each start: administrators that the settings name, and the
+    archive. Raises ChangeManagerError, ConfigError."""
     from hms_bridge.connect import absolute_location
 
     settings = store.settings
+    if settings.admins:
+        store.metastore.add_admins()
     if not settings.archive.is_enabled:
         return
     archive = store.archive()
@@ -91,10 +94,9 @@ def say_ready(request: ServeRequest, port: int) -> None:
     settings = request.settings
     warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
     archive = archive_root(settings) if settings.archive.is_enabled else "off"
+    host = f"[{request.host}]" if ":" in request.host else request.host
     say(f"warehouse {warehouse}, archive {archive}")
-    say(
-        f"serving thrift://{request.host}:{port} over {url_without_password(request.metastore_url)}"
-    )
+    say(f"serving thrift://{host}:{port} over {url_without_password(request.metastore_url)}")
 
 
 def _client_config(settings: Settings) -> dict[str, str]:

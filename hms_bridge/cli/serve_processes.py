@@ -25,7 +25,7 @@ from hms_bridge.cli.serve_parts import (
     ServeRequest,
     counted_calls,
     make_server,
-    prepare_archive,
+    prepare_store,
     say_ready,
 )
 from hms_bridge.clock import SystemClock
@@ -134,7 +134,7 @@ def _work_in_background(shared: _Shared, life: Life) -> None:
         store = stack.enter_context(
             connected_locally(request.metastore_url, shared.settings, place=place)
         )
-        prepare_archive(store)
+        prepare_store(store)
         start_daemons(store, stack, request.daemons, request.spark)
         stack.enter_context(metrics_served(store, shared.metrics))
         life.listen()  # Spark's session takes Ctrl-C for itself

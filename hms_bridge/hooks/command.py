@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import selectors
 import shlex
+import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO
 
 from hms_bridge.config.settings import HOOK_COMMAND, Settings
 from hms_bridge.errors import ConfigError
@@ -14,6 +18,9 @@ from hms_bridge.hooks.told_json import told_json
 from hms_bridge.model.hook import HookEvent
 
 _SHOWN_MAX = 500
+_PIECE_BYTES = 64 * 1024
+_STEP_SECONDS = 0.05
+"""How soon the end of a program is seen whose standard error something else keeps open."""
 
 
 class CommandError(NotHeardError):
@@ -43,16 +50,9 @@ class Command:
     def on_event(self, event: HookEvent) -> None:
         """Run it. Raises CommandError."""
         names = {"HMS_BRIDGE_EVENT_KEY": event.key, "HMS_BRIDGE_EVENT_TYPE": event.type}
+        text = told_json(event).encode() + b"\n"  # which read of a shell waits for
         try:
-            done = subprocess.run(
-                self._words,
-                input=told_json(event).encode(),
-                env={**os.environ, **names},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                timeout=self._timeout_seconds,
-                check=False,
-            )
+            code, end = _run(self._words, text, {**os.environ, **names}, self._timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise CommandError(
                 f"{self._words[0]} did not end within {self._timeout_seconds:g} s; it was killed"
@@ -62,8 +62,76 @@ class Command:
                 f"{self._words[0]} cannot be run: {error.strerror or error}; "
                 f"see {HOOK_COMMAND.name}"
             ) from error
-        if done.returncode != 0:
-            said = done.stderr.decode(errors="replace").strip()[-_SHOWN_MAX:]
+        if code != 0:
+            said = end.decode(errors="replace").strip()[-_SHOWN_MAX:]
             raise CommandError(
-                f"{self._words[0]} ended with {done.returncode}" + (f": {said}" if said else "")
+                f"{self._words[0]} ended with {code}" + (f": {said}" if said else "")
             )
+
+
+def _run(
+    words: Sequence[str], text: bytes, environment: Mapping[str, str], timeout_seconds: float
+) -> tuple[int, bytes]:
+    """A program's exit code, and the end of what it wrote to its standard error.
+
+    It is over when it ends itself: what it leaves behind may have its pipes for as long as it
+    likes. Who does not end in time is killed with all that it started, else each try would leave
+    some of that. Raises TimeoutExpired, and OSError if it cannot be started.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    with subprocess.Popen(
+        words,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        try:
+            end = _talk(process, text, deadline)
+            return process.wait(max(0.0, deadline - time.monotonic())), end
+        except BaseException:
+            # It was not waited for, so the number is still its own.
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def _talk(process: subprocess.Popen[bytes], text: bytes, deadline: float) -> bytes:
+    """Write to it, and read from it, until it ends, closes both pipes, or the time is over; the end
+    of what it said, as it may say more than there is memory for."""
+    assert process.stdin is not None
+    assert process.stderr is not None
+    rest, end = memoryview(text), b""
+    with selectors.DefaultSelector() as pipes:
+        for pipe, what in (
+            (process.stdin, selectors.EVENT_WRITE),
+            (process.stderr, selectors.EVENT_READ),
+        ):
+            os.set_blocking(pipe.fileno(), False)
+            pipes.register(pipe, what)
+        has_ended = False
+        while pipes.get_map() and not has_ended and time.monotonic() < deadline:
+            # Asked before its pipes: what it said is there by then, and a piece is a pipe full.
+            has_ended = process.poll() is not None
+            came = [key.fileobj for key, _ in pipes.select(0 if has_ended else _STEP_SECONDS)]
+            if process.stderr in came:
+                piece = os.read(process.stderr.fileno(), _PIECE_BYTES)
+                end = (end + piece)[-_SHOWN_MAX:]
+                if not piece:
+                    pipes.unregister(process.stderr)
+            if process.stdin in came:
+                rest = _write(process.stdin, rest)
+                if not rest:
+                    pipes.unregister(process.stdin)
+                    process.stdin.close()
+    return end
+
+
+def _write(pipe: IO[bytes], rest: memoryview) -> memoryview:
+    """What is left to write; nothing to who does not read any more."""
+    try:
+        return rest[os.write(pipe.fileno(), rest) :]
+    except BrokenPipeError:
+        return rest[:0]

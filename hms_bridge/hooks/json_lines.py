@@ -37,7 +37,7 @@ class JsonLines:
             self._append(told_json(event).encode() + b"\n")
         except OSError as error:
             raise JsonLinesError(
-                f"{self._path} cannot be written: {error.strerror or error}; "
+                f"{self._path.absolute()} cannot be written: {error.strerror or error}; "
                 f"see {JSON_LINES_FILE.name}"
             ) from error
 

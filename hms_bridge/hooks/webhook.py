@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import socket
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from io import BufferedReader, RawIOBase
+from typing import Any
 from urllib.parse import urlsplit
 
 from hms_bridge.clock import SystemClock
@@ -136,12 +140,50 @@ class Webhook:
             ) from error
 
     def _post(self, body: bytes, headers: Mapping[str, str]) -> None:
+        deadline = time.monotonic() + self._timeout_seconds
         with closing(self._receiver.connection(self._timeout_seconds)) as connection:
+            connection.connect()
+            connection.sock.settimeout(_left(deadline))
             connection.request("POST", self._receiver.target, body, dict(headers))
-            answer = connection.getresponse()
+            answer = _Answer(connection.sock, deadline)
+            answer.begin()
             if not 200 <= answer.status < 300:
                 said = answer.read(_SHOWN_MAX).decode(errors="replace").strip()
                 raise WebhookError(
                     f"{self._receiver.address} answered {answer.status} {answer.reason}"
                     + (f": {said}" if said else "")
                 )
+
+
+def _left(deadline: float) -> float:
+    """In seconds. Raises TimeoutError if none is left."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left
+
+
+class _Answer(HTTPResponse):
+    """An answer that must be there by a deadline. A socket's own limit of time begins anew with
+    each byte, and a receiver may send one from time to time, for ever."""
+
+    def __init__(self, answered: socket.socket, deadline: float) -> None:
+        super().__init__(answered, method="POST")
+        self.fp.close()
+        self.fp = BufferedReader(_InTime(answered, deadline))
+
+
+class _InTime(RawIOBase):
+    """What comes from a socket until a deadline."""
+
+    def __init__(self, answered: socket.socket, deadline: float) -> None:
+        super().__init__()
+        self._answered = answered
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        self._answered.settimeout(_left(self._deadline))
+        return self._answered.recv_into(into)

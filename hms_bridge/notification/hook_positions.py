@@ -8,7 +8,7 @@ from hms_bridge.backend.dialect import insert_if_missing
 from hms_bridge.backend.schema.notification_tables import HMSB_EVENT_HOOK, HMSB_HOOK_HEARD
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import InvalidOperationError, NoSuchObjectError
-from hms_bridge.model.hook import HookLag, HookPosition
+from hms_bridge.model.hook import HookEvent, HookLag, HookPosition, after, just_before
 from hms_bridge.model.ids import EventId
 from hms_bridge.notification import hook_points
 
@@ -102,15 +102,7 @@ def rewind(connection: Connection, name: str, event_id: EventId) -> HookPosition
     Raises NoSuchObjectError for a hook that is not registered, InvalidOperationError for an event
     that it has yet to hear: what is between would never be told.
     """
-    # First, so that whoever stores a position comes before or after all of this.
-    connection.execute(
-        update(HMSB_EVENT_HOOK).where(_ROW.NAME == name).values(OWNER=None, HELD_AT_MS=None)
-    )
-    heard = _position(connection, name)
-    if heard is None:
-        raise NoSuchObjectError(
-            f"no hook '{name}' is registered here; hms-bridge hooks list shows those that are"
-        )
+    heard = _taken_away(connection, name)
     if not 0 < event_id <= heard.event_id:
         raise InvalidOperationError(
             f"hook {name} has heard up to event {heard.event_id}: it can be told again from one "
@@ -119,11 +111,61 @@ def rewind(connection: Connection, name: str, event_id: EventId) -> HookPosition
     before = HookPosition(
         EventId(event_id - 1), hook_points.last_point_before(connection, event_id)
     )
-    connection.execute(
-        update(HMSB_EVENT_HOOK).where(_ROW.NAME == name).values(LAST_EVENT_ID=before.event_id)
-    )
-    _note_point(connection, name, before.point_id)
+    _put(connection, name, before)
     return before
+
+
+def next_unheard(connection: Connection, name: str, key: str) -> HookEvent:
+    """The event or point that a hook hears next, if that is the one with this key. Raises
+    NoSuchObjectError for a hook that is not registered, InvalidOperationError for another key."""
+    heard = _position(connection, name)
+    if heard is None:
+        raise _unknown(name)
+    _newest, events = hook_points.following(connection, heard, 1)
+    if not events:
+        raise InvalidOperationError(f"hook {name} has heard all that there is, up to {heard}")
+    (event,) = events
+    if event.key != key:
+        raise InvalidOperationError(
+            f"hook {name} has heard up to {heard}: what it hears next, and can pass over, is "
+            f"{event.key} ({event.type}), not {key}"
+        )
+    return event
+
+
+def skip(connection: Connection, name: str, key: str) -> HookPosition:
+    """A hook never hears what it would hear next; its new position. Whichever process has the hook
+    loses it, as by :func:`rewind`. Raises as :func:`next_unheard`."""
+    heard = _taken_away(connection, name)
+    event = next_unheard(connection, name, key)
+    passed = after(just_before(heard, event), event)
+    _put(connection, name, passed)
+    return passed
+
+
+def _taken_away(connection: Connection, name: str) -> HookPosition:
+    """Where a hook is, which no process has any more. This comes first, so that whoever stores a
+    position comes before or after all that follows. Raises NoSuchObjectError."""
+    connection.execute(
+        update(HMSB_EVENT_HOOK).where(_ROW.NAME == name).values(OWNER=None, HELD_AT_MS=None)
+    )
+    heard = _position(connection, name)
+    if heard is None:
+        raise _unknown(name)
+    return heard
+
+
+def _unknown(name: str) -> NoSuchObjectError:
+    return NoSuchObjectError(
+        f"no hook '{name}' is registered here; hms-bridge hooks list shows those that are"
+    )
+
+
+def _put(connection: Connection, name: str, position: HookPosition) -> None:
+    connection.execute(
+        update(HMSB_EVENT_HOOK).where(_ROW.NAME == name).values(LAST_EVENT_ID=position.event_id)
+    )
+    _note_point(connection, name, position.point_id)
 
 
 def forget(connection: Connection, name: str) -> bool:

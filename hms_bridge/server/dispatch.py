@@ -19,6 +19,7 @@ from hms_bridge.errors import HmsBridgeError, MetastoreError, MetastoreUnavailab
 from hms_bridge.model.call import AnsweredCall, CallOutcome
 from hms_bridge.server.answers import Answer, is_gathered
 from hms_bridge.server.crowd import Answering, Crowd, Guest
+from hms_bridge.server.door import address_text
 from hms_bridge.server.turns import Turns
 from hms_bridge.wire.exceptions import exception_for
 from hms_bridge.wire.message_memory import MessageMemory
@@ -78,6 +79,7 @@ class Dispatcher:
             memory=self._memory,
         )
         guest = Guest(client, stream, turns)
+        name = _client_name(client)
         try:
             is_open = True
             while is_open:
@@ -92,9 +94,9 @@ class Dispatcher:
                 is_open = self._serve_one(guest)
                 stream.release()
         except TProtocolException as error:
-            _log.warning("connection closed: %s", error)
+            _log.warning("connection closed: %s: %s", name, error)
         except TimeoutError:
-            _log.warning("connection closed: a message did not move on in time")
+            _log.warning("connection closed: %s: a message did not move on in time", name)
         except (TTransportException, OSError) as error:
             _log.debug("connection ended: %s", error)
         finally:
@@ -170,6 +172,13 @@ class Dispatcher:
         except Exception as error:
             _log.exception("connection closed: an answer could not be made to its end")
             raise TTransportException(TTransportException.UNKNOWN, "a half answer") from error
+
+
+def _client_name(client: socket.socket) -> str:
+    try:
+        return address_text(client.getpeername())
+    except OSError:  # it is gone already
+        return address_text(None)
 
 
 def _read_arguments(stream: MessageStream, name: str, sequence: int, arguments: Struct) -> None:

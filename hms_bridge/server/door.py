@@ -86,6 +86,14 @@ class Door:
             time.sleep(_STEP_SECONDS)
 
 
+def address_text(address: Any) -> str:
+    """Where a client comes from, as ``HOST:PORT``, for the log."""
+    match address:
+        case (str(host), int(port), *_):
+            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return "a client"
+
+
 def listen(host: str, port: int) -> socket.socket:
     """Raises ConfigError for an address that cannot be used."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

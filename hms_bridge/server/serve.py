@@ -21,7 +21,7 @@ from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.crowd import Crowd
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import CallWatch, Dispatcher
-from hms_bridge.server.door import Door, Entrance, listen
+from hms_bridge.server.door import Door, Entrance, address_text, listen
 from hms_bridge.server.function_calls import FunctionCalls
 from hms_bridge.server.mark_calls import MarkCalls
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
@@ -271,7 +271,11 @@ class MetastoreServer:
     def _admit(self, door: Door, client: socket.socket, address: object) -> None:
         with self._lock:
             if self._stopped.is_set() or not self._has_room():
-                _log.warning("refused %s: %d connections are open", address, len(self._connections))
+                _log.warning(
+                    "refused %s: %d connections are open, see metastore.server.max.threads",
+                    address_text(address),
+                    len(self._connections),
+                )
                 client.close()
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -283,7 +287,7 @@ class MetastoreServer:
             try:
                 thread.start()
             except RuntimeError as error:  # no more threads: those who are here are served on
-                _log.warning("refused %s: %s", address, error)
+                _log.warning("refused %s: %s", address_text(address), error)
                 client.close()
                 return
             self._connections[client] = _Connection(thread, turns)

@@ -41,6 +41,7 @@ from hms_bridge.txn import (
     valid_write_ids,
 )
 from hms_bridge.txn.history_purge import HistoryPurge
+from hms_bridge.txn.readers import are_listed
 
 ROUNDS_MAX = 1000
 """How often a step of housekeeping that has a limit is repeated in one run."""
@@ -116,6 +117,7 @@ class CleaningVerbs(VerbFamily):
     forget_aborted_components = writes(aborted_writes.forget_aborted_components)
     cleaning_views = reads(_cleaning_views)
     target_marks = reads(sql(_target_marks))
+    are_listed = reads(are_listed)
     min_open_txn_watermark = reads(open_txns.min_open_txn_watermark)
     revoke_timed_out_workers = writes(compaction_queue.revoke_timed_out_workers)
 

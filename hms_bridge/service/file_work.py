@@ -29,7 +29,9 @@ from changemanager.manifest import ArchiveContext
 from changemanager.recycle import RecycleKind
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
+from hms_bridge.backend.connection import Connection
 from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.model.target import TableName
 from hms_bridge.service import moves
 from hms_bridge.service.directories import Directories, visible_children
 from hms_bridge.service.locations import parent
@@ -183,6 +185,18 @@ class FileWork:
             ):
                 return task
         return None
+
+    def require_unmoved(
+        self, connection: Connection, name: TableName, locations: Sequence[str]
+    ) -> None:
+        """For who has made directories of a table, and stores now that they are there: a move that
+        began after they were settled may have left them at the old place. One that is written down
+        later takes them along. Raises MetaError."""
+        if not file_tasks.move_locations(connection, name.database, name.table):
+            return
+        for task in file_tasks.find_moves(connection, name.database, name.table):
+            if any(map(task.touches, locations)):
+                raise self._busy(task)
 
     def keep(self, location: str) -> None:
         """What was dropped at a place shall stay after all: nothing is deleted there any more.

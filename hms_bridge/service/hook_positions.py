@@ -17,5 +17,7 @@ class StoredPositions(Verbs):
     following = reads(sql(hook_points.following))
     newest = reads(sql(hook_points.newest))
     rewind = writes(sql(hook_positions.rewind))
+    next_unheard = reads(sql(hook_positions.next_unheard))
+    skip = writes(sql(hook_positions.skip))
     forget = writes(sql(hook_positions.forget))
     lags = reads(hook_positions.lags)

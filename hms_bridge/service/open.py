@@ -10,7 +10,7 @@ from changemanager.location import Resolver
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.retry import RetrySettings
 from hms_bridge.backend.schema.install import check_schema, install
-from hms_bridge.catalog.built_in import add_admins, install_default
+from hms_bridge.catalog.built_in import install_default
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import Settings
@@ -29,7 +29,7 @@ from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.known_file_systems import KnownFileSystems
 from hms_bridge.service.locations import WarehouseRoots, warehouse_uri
 from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
+from hms_bridge.service.unit_of_work import Transactions
 from hms_bridge.service.warehouse_files import WarehouseFiles
 
 
@@ -167,12 +167,7 @@ def _prepare(
         check_schema(database)
         return
     install(database)
-
-    def work(unit: UnitOfWork) -> None:
-        install_default(unit.connection, root, unit.now_seconds)
-        add_admins(unit.connection, unit.settings.admins, unit.now_seconds)
-
-    transactions.write(work)
+    transactions.write(lambda unit: install_default(unit.connection, root, unit.now_seconds))
 
 
 def _file_systems_of(settings: Settings, roots: WarehouseRoots) -> list[str]:

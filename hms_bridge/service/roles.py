@@ -7,6 +7,7 @@ from dataclasses import replace
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import privileges, roles
+from hms_bridge.catalog.built_in import add_admins
 from hms_bridge.catalog.limits import check_role, check_role_grant
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import MetaError
@@ -99,8 +100,12 @@ def _roles_of(connection: Connection, principal: Principal) -> tuple[RoleGrant, 
     )
 
 
+def _add_admins(unit: UnitOfWork) -> None:
+    add_admins(unit.connection, unit.settings.admins, unit.now_seconds)
+
+
 class RoleVerbs(VerbFamily):
-    """The ServedRoles."""
+    """The ServedRoles, and what a server does when it starts."""
 
     create_role = writes(_create_role)
     drop_role = writes(_drop_role)
@@ -109,3 +114,4 @@ class RoleVerbs(VerbFamily):
     get_role_names = reads(sql(roles.role_names))
     get_roles_of = reads(sql(_roles_of))
     get_members_of_role = reads(sql(roles.members_of))
+    add_admins = writes(_add_admins)

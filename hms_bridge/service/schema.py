@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.all_tables import TABLES
-from hms_bridge.backend.schema.install import SCHEMA_VERSION, install, schema_info
+from hms_bridge.backend.schema.install import (
+    SCHEMA_VERSION,
+    install,
+    lacking_indices,
+    refuse_unusable,
+    schema_info,
+)
 from hms_bridge.backend.schema.install_3_1 import install_3_1, tables_lacking_of_3_1
 from hms_bridge.backend.schema.upgrade import (
     connections_of_others,
@@ -32,11 +38,12 @@ class SchemaUpgrade:
 
 @dataclass(frozen=True, slots=True)
 class SchemaToMake:
-    """What an installation makes: the version that the database has then, and tables that lack; and
-    columns that it lets be compared exactly."""
+    """What an installation makes: the version that the database has then, tables that lack, and our
+    indices that tables of Hive's lack; and columns that it lets be compared exactly."""
 
     version: str
     tables: tuple[str, ...]
+    indices: tuple[str, ...] = ()
     loose_columns: tuple[str, ...] = ()
 
 
@@ -60,15 +67,19 @@ def make_version(database: Database, version: str) -> None:
 
 
 def tables_to_make(database: Database, version: str | None) -> SchemaToMake:
-    """What :func:`make_version` and an installation would make. Raises as the former."""
+    """What :func:`make_version` and an installation would make. Raises as they do."""
     info = schema_info(database)
     present = info.version if version is None else _version_beside(database, version)
     made = version or SCHEMA_VERSION
+    if present is not None and not is_old(made):
+        refuse_unusable(present, database.name)
     if is_old(made):
         return SchemaToMake(made, tables_lacking_of_3_1(database) if present is None else ())
     later = LATER_TABLES.tables.values() if present is None else ()
     tables = (*info.missing_tables, *(t.name for t in later if is_since(made, t.info["since"])))
-    return SchemaToMake(present or made, tuple(sorted(tables)), info.loose_columns)
+    return SchemaToMake(
+        present or made, tuple(sorted(tables)), lacking_indices(database), info.loose_columns
+    )
 
 
 def upgrade(database: Database, version: str, *, is_dry_run: bool) -> SchemaUpgrade:

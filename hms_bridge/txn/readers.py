@@ -13,10 +13,24 @@ Whoever takes write ids, locks or compacts something of the database counts for 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    CompoundSelect,
+    Connection,
+    and_,
+    bindparam,
+    exists,
+    func,
+    null,
+    or_,
+    select,
+    union_all,
+)
 
+from hms_bridge.backend.fixed_sql import TimedSql
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     HIVE_LOCKS,
@@ -24,13 +38,21 @@ from hms_bridge.backend.schema.txn_tables import (
     TXN_COMPONENTS,
     TXNS,
 )
+from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction
 from hms_bridge.model.ids import NO_TXN, TxnId
-from hms_bridge.model.lock import LockType
+from hms_bridge.model.lock import LockState, LockType
 from hms_bridge.model.txn import TxnState, TxnType
 
 LOCK_AFTER_SNAPSHOT_MS = 300_000
 """A reader without a transaction may take its lock so long after its snapshot."""
+PLANNING_MS = 10_000
+"""A reader asks for its lock within such a time after its transaction began."""
+LISTING_MS = 30_000
+"""It lists the directories of its table within such a time after it has its lock."""
+GIVING_WAY_MS = 300_000
+"""So long after a compaction its cleaning gives way to those who list: on a table that is always
+read it must come to its end, too."""
 
 _T = TXNS.c
 _L = HIVE_LOCKS.c
@@ -105,3 +127,64 @@ def locked_without_txn(
         if mine:
             by_entry[entry.id] = tuple(dict.fromkeys(mine))
     return by_entry
+
+
+def _listing(now: ColumnElement[int], _row_time: ColumnElement[int]) -> CompoundSelect[Any]:
+    with_lock = (
+        select(_L.HL_TABLE, func.min(_L.HL_ACQUIRED_AT))
+        .where(
+            _L.HL_DB == bindparam("database"),
+            _L.HL_LOCK_TYPE == LockType.SHARED_READ.stored,
+            _L.HL_LOCK_STATE == LockState.ACQUIRED.stored,
+            _L.HL_ACQUIRED_AT > now - LISTING_MS,
+            _L.HL_TABLE.is_not(None),
+            # An INSERT has such a lock, too.
+            ~exists().where(_C.TC_TXNID == _L.HL_TXNID),
+        )
+        .group_by(_L.HL_TABLE)
+    )
+    planning = select(null(), func.min(_T.TXN_STARTED)).where(
+        _T.TXN_STATE == TxnState.OPEN.value,
+        _T.TXN_TYPE == int(TxnType.READ_ONLY),
+        _T.TXN_STARTED > now - PLANNING_MS,
+        ~exists().where(_L.HL_TXNID == _T.TXN_ID),
+        ~exists().where(_H.MH_TXNID == _T.TXN_ID),
+    )
+    return union_all(with_lock, planning)
+
+
+_LISTING = TimedSql(_listing)
+
+
+def are_listed(work: Work, entries: Sequence[Compaction]) -> tuple[bool, ...]:
+    """Of each entry whether a reader may be listing its table in a moment: one that writes nothing
+    has had its lock for a short time, or began a short time ago and has none yet, so that whoever
+    is not among them has a plan to make first. Not of an entry that has given way for long enough.
+
+    A SELECT of Hive's that meets a directory which goes at that moment finds no rows, and says
+    nothing (FetchOperator.getNextSplits takes what is not there for an empty table). What writes is
+    a job, and fails.
+    """
+    databases = sorted({entry.target.database for entry in entries})
+    asked = [(database, _LISTING.later(work, database=database)) for database in databases]
+    since: dict[tuple[str, str | None], int] = {
+        (database, table): since_ms
+        for database, answer in asked
+        for table, since_ms in answer.rows
+        if since_ms is not None
+    }
+    return tuple(
+        any(
+            _gives_way(entry, since[place])
+            for place in ((target.database, target.table), (target.database, None))
+            if place in since
+        )
+        for entry, target in ((entry, entry.target) for entry in entries)
+    )
+
+
+def _gives_way(entry: Compaction, since_ms: int) -> bool:
+    """To who reads since then. One that was never queued always does: nobody knows how old it is,
+    and it is queued when it is put off."""
+    began_ms = entry.committed_ms or entry.enqueued_ms
+    return began_ms is None or since_ms <= began_ms + GIVING_WAY_MS

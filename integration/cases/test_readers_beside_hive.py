@@ -1,13 +1,16 @@
-"""Hive 4.2's Cleaner removes nothing that a reader of ours may still read.
+"""Hive 4.2's Cleaner removes nothing that a reader of ours may still read; ours removes nothing
+that a reader of Hive's looks at.
 
-It trusts MIN_HISTORY_WRITE_ID alone by default (metastore.txn.use.minhistorywriteid).
+Hive's Cleaner trusts MIN_HISTORY_WRITE_ID alone by default (metastore.txn.use.minhistorywriteid).
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +18,10 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.clock import SystemClock
+from hms_bridge.config.settings import CompactorSettings, Settings
 from hms_bridge.connect import connected, open_local
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.ids import TxnId
+from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import (
@@ -31,7 +35,8 @@ from hms_bridge.session.locked_transaction import locked_transaction
 from hms_bridge.session.transaction import Client
 from integration.comparison.cases import ACID
 from integration.referees.beside import Beside
-from integration.referees.hive42 import table_folder
+from integration.referees.errors import StatementError
+from integration.referees.hive42 import HiveSession, table_folder
 from integration.referees.java_metastore import JavaMetastore
 
 NUMBERS = itertools.count(1)
@@ -189,3 +194,111 @@ def test_our_cleaner_waits_for_a_reader_of_hives(table: Compacted) -> None:
     cleaner.run_once()
     store.metastore.close()
     assert not table.names() & DELTAS
+
+
+MANY = 300
+ROUNDS = 3
+SECONDS_OF_LOOKS = 60
+
+
+def _write_ids(table: Compacted) -> list[WriteId]:
+    """Of transactions that have committed."""
+    database, _, name = table.name.partition(".")
+    with connected(table.beside.store.sqlalchemy_url) as metastore:
+        txns = metastore.open_txns(OpenTxnsRequest(user="x", host="127.0.0.1", count=MANY))
+        given = metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(database_name=database, table_name=name, txn_ids=txns)
+        )
+        for txn_id in txns:
+            metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
+    return [pair.write_id for pair in given]
+
+
+def _compacted_again(table: Compacted, write_ids: Sequence[WriteId]) -> list[Path]:
+    """A new base, and directories that it covers for every reader there is."""
+    hive = table.beside.hive.main
+    hive.sql(f"update {table.name} set v = 'new' where id = 0")
+    hive.sql(f"alter table {table.name} compact 'major'")
+    hive.run("Worker")
+    covered = [table.folder / f"delta_{number:07d}_{number:07d}_0000" for number in write_ids]
+    for directory in covered:
+        directory.mkdir()
+        (directory / "bucket_00000").write_bytes(b"in the base")
+    return covered
+
+
+class _Looks:
+    """A Hive session that counts a table's rows, again and again, as a person's SELECT would."""
+
+    def __init__(self, session: HiveSession, name: str) -> None:
+        self._session, self._name = session, name
+        self.found: Counter[int] = Counter()
+        self.errors: list[StatementError] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> _Looks:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+        self._session.close()
+
+    def _look(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.found[len(self._session.sql(f"select id, v from {self._name}"))] += 1
+            except StatementError as error:
+                self.errors.append(error)
+
+
+@pytest.mark.parametrize("is_on_ours", [True, False])
+def test_our_cleaner_takes_no_directory_from_under_a_listing(
+    table: Compacted, is_on_ours: bool
+) -> None:
+    """But for one look in twenty: on a machine that stands still for a moment between the question
+    who lists and the deletion. Without the question, every third finds no rows."""
+    from cleaner.daemon import make_cleaner
+
+    write_ids = _write_ids(table)
+    table.end_writer()
+    hive, url = table.beside.hive, table.beside.store.sqlalchemy_url
+    found: Counter[int] = Counter()
+    errors: list[StatementError] = []
+    store = open_local(url, Settings(compactor=CompactorSettings(cleaner_interval_ms=10)))
+    cleaner = make_cleaner(store)
+    for _ in range(ROUNDS):
+        covered = _compacted_again(table, write_ids)
+        session = hive.session_at(table.beside.ours.uri) if is_on_ours else hive.session()
+        with _Looks(session, table.name) as looks:
+            end = time.monotonic() + SECONDS_OF_LOOKS
+            while any(map(Path.exists, covered)) and time.monotonic() < end:
+                cleaner.run_once()
+                time.sleep(0.02)
+        assert not any(map(Path.exists, covered))
+        found += looks.found
+        errors += looks.errors
+    store.metastore.close()
+    assert set(found) <= {0, 3}
+    assert found[0] + len(errors) <= 1 + found[3] // 20, (found, errors)
+    assert not table.names() & DELTAS
+
+
+def test_hive_takes_a_directory_that_goes_for_an_empty_table(table: Compacted) -> None:
+    """Whoever removes it, and however long it has been useless. If this fails, Hive is mended, and
+    our cleaner need not give way any more."""
+    write_ids = _write_ids(table)
+    table.end_writer()
+    covered = _compacted_again(table, write_ids)[:20]
+    table.beside.hive.main.run("Cleaner")
+    with _Looks(table.beside.hive.session(), table.name) as looks:
+        end = time.monotonic() + SECONDS_OF_LOOKS
+        while not (looks.found[0] and looks.found[3]) and time.monotonic() < end:
+            for directory in covered:
+                directory.mkdir()
+            for directory in covered:
+                directory.rmdir()
+    assert set(looks.found) == {0, 3}
+    assert looks.errors == []

@@ -53,7 +53,12 @@ def test_both_at_full_work_lose_nothing(
         beside.hive.main.sql(statement)
     ours = our_session(beside.ours.uri)
     cleaner_turns = CleanerTurns()
-    make_writer = functools.partial(Writer, database="storm", cleaner_turns=cleaner_turns)
+    make_writer = functools.partial(
+        Writer,
+        database="storm",
+        cleaner_turns=cleaner_turns,
+        taken_for_empty=beside.hive.reads_taken_for_empty,
+    )
     writers = [
         make_writer("a", beside.hive.session().sql, is_hive=True, can_merge=True, seed=1),
         make_writer("b", beside.on_ours.sql, is_hive=True, can_merge=True, seed=2),

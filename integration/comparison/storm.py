@@ -36,6 +36,9 @@ FILES_GONE = r"FileNotFound|does not exist|No such file|[Nn]ot enough history|ve
 # In silence, if it removes the directories before the reader lists them; then a second look, with
 # that Cleaner standing still, must see everything.
 UNSEEN = "rows unseen under Hive's Cleaner"
+# Nor does Hive say anything to whom it reads for when a directory goes, whoever removes it, while
+# it lists; its log does. A cleaner of ours gives way to that, but for a machine that stands still.
+TAKEN_FOR_EMPTY = "a table taken for empty by Hive"
 
 
 class CleanerTurns:
@@ -69,7 +72,8 @@ class CleanerTurns:
 
 @dataclass
 class Writer:
-    """One session. `is_hive`: its reads may lose files to Hive's own Cleaner."""
+    """One session. `is_hive`: its reads may lose files to Hive's own Cleaner. `taken_for_empty`:
+    how often, by its log, a read of that process took a table for empty."""
 
     name: str
     run: Run
@@ -78,6 +82,7 @@ class Writer:
     can_merge: bool
     seed: int
     cleaner_turns: CleanerTurns
+    taken_for_empty: Callable[[], int] = lambda: 0
     models: dict[str, dict[int, str]] = field(
         default_factory=lambda: {table: {} for table in TABLES}
     )
@@ -140,7 +145,7 @@ class Writer:
         return kind, statement, model | {chosen: text, fresh: text}
 
     def _look(self, table: str) -> None:
-        was_cleaned = self.cleaner_turns.since()
+        was_cleaned, empties = self.cleaner_turns.since(), self.taken_for_empty()
         try:
             found = self.read(self.run, table)
         except StatementError as error:
@@ -152,6 +157,9 @@ class Writer:
         wanted = self.expected(table)
         if found != wanted and self.is_hive and was_cleaned():
             self.failed[UNSEEN] += 1
+            self._look_undisturbed(table)
+        elif not found and wanted and self.taken_for_empty() > empties:
+            self.failed[TAKEN_FOR_EMPTY] += 1
             self._look_undisturbed(table)
         elif found != wanted:
             self.wrong.append(f"{self.name}: {table}: {found} instead of {wanted}")

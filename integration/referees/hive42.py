@@ -108,6 +108,10 @@ class Hive42:
     def log_tail(self) -> str:
         return self._server.log_tail()
 
+    def reads_taken_for_empty(self) -> int:
+        """How often a SELECT met a directory that went while it listed, and gave no rows."""
+        return self._server.count_in_log("WARN  FetchOperator: Input path")
+
     def stop(self) -> None:
         for session in self._sessions:
             session.close()

@@ -84,7 +84,11 @@ class Server:
         return "\n".join(lines[-LOG_LINES_SHOWN:])
 
     def log_contains(self, text: str) -> bool:
-        return text in self.log_path.read_text(errors="replace")
+        return self.count_in_log(text) > 0
+
+    def count_in_log(self, text: str) -> int:
+        """How often the server wrote a text."""
+        return self.log_path.read_text(errors="replace").count(text)
 
     def wait_until(self, is_ready: Callable[[], bool], *, timeout_seconds: float = 120) -> None:
         """Return once `is_ready`; StartError when the process ends first or the time is over."""

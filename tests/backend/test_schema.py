@@ -228,12 +228,23 @@ def test_an_old_schema_is_refused_and_left_alone(empty: Database, version: str) 
     assert len(schema_info(empty).missing_tables) == len(TABLES.tables) - 1
 
 
-@pytest.mark.parametrize("version", ["4.0.0", "4.1.0", "4.2.0-SNAPSHOT", "5.0.0"])
+@pytest.mark.parametrize("version", ["4.0.0", "4.1.0", "4.2.0-SNAPSHOT", "4.2.7"])
 def test_later_schemas_are_welcome(empty: Database, version: str) -> None:
     install(empty)
     with empty.transaction(write=True) as connection:
         connection.execute(update(VERSION).values(SCHEMA_VERSION=version))
     assert check_schema(empty).version == version
+
+
+@pytest.mark.parametrize("version", ["4.3.0", "4.3.0-SNAPSHOT", "5.0.0"])
+def test_a_schema_that_is_newer_than_the_program_is_refused(empty: Database, version: str) -> None:
+    install(empty)
+    with empty.transaction(write=True) as connection:
+        connection.execute(update(VERSION).values(SCHEMA_VERSION=version))
+    for look in (install, check_schema):
+        with pytest.raises(BackendError, match=f"schema {version}; it is newer than this program"):
+            look(empty)
+    assert "take a release of hms-bridge that knows it" in (schema_info(empty).next_step or "")
 
 
 def test_what_is_missing_is_named(empty: Database) -> None:

@@ -18,6 +18,7 @@ from changemanager.errors import (
 from changemanager.lease import never_lost
 from changemanager.manifest import IntentState
 from changemanager.removal import DeletionReport, Removal, RemovalWork
+from changemanager.removed_directories import QUIET_MS
 from tests.support.archive_world import ArchiveWorld, context
 from tests.support.faults import CrashError, FarVolume, FaultyVolume, LinklessVolume
 
@@ -42,6 +43,8 @@ def remove_all(
     is_archived: bool = True,
     require_same: Callable[[], None] = never_lost,
     changed: Collection[str] = (),
+    listed: Collection[str] = (),
+    require_quiet: Callable[[], None] = never_lost,
     require_lease: Callable[[], None] = never_lost,
 ) -> tuple[object, ...]:
     removals = [
@@ -59,7 +62,14 @@ def remove_all(
         error = ChangeManagerError("it is another one now")
         return [error if one.victim.endswith(tuple(changed)) else None for one in asked]
 
-    return world.protocol.remove_all(removals, require_same=check, require_lease=require_lease)
+    def look_for_readers(asked: Sequence[Removal]) -> Sequence[ChangeManagerError | None]:
+        require_quiet()
+        error = ChangeManagerError("it is being read")
+        return [error if one.victim.endswith(tuple(listed)) else None for one in asked]
+
+    return world.protocol.remove_all(
+        removals, require_same=check, require_quiet=look_for_readers, require_lease=require_lease
+    )
 
 
 def is_there(world: ArchiveWorld, victim: str) -> bool:
@@ -230,7 +240,7 @@ def test_nothing_is_archived_of_a_table_that_is_no_longer_the_same(tmp_path: Pat
 
 def test_who_lost_the_lease_changes_nothing_more(tmp_path: Path) -> None:
     world = make(tmp_path / "w")
-    calls = 5  # of the first victim both files and its directory, then of the second
+    calls = 5  # before all rows, before all removals, two files of the first victim; the second's
     with pytest.raises(LeaseLostError):
         remove_all(world, is_archived=False, require_lease=fails_at(calls, LeaseLostError("lost")))
     assert "after remove_file bucket_00000" in world.faults.labels
@@ -257,3 +267,69 @@ def test_a_row_that_another_process_has_moved_fails_its_victim_alone(tmp_path: P
     assert isinstance(first, IntentError)
     assert isinstance(second, DeletionReport) and isinstance(third, DeletionReport)
     assert [is_there(world, victim) for victim in VICTIMS] == [True, False, False]
+
+
+@pytest.mark.parametrize("is_archived", [True, False])
+@pytest.mark.parametrize("listed", [VICTIMS[:1], VICTIMS])
+def test_emptied_directories_stay_while_they_may_be_listed(
+    tmp_path: Path, listed: Sequence[str], is_archived: bool
+) -> None:
+    """Their rows stay open, and who comes again has only the directories left to remove."""
+    world = make(tmp_path / "w")
+    outcomes = remove_all(world, is_archived=is_archived, listed=listed)
+    for victim, outcome, state in zip(VICTIMS, outcomes, states(world), strict=True):
+        place, stays = world.warehouse / victim, victim in listed
+        assert place.exists() is stays
+        assert not stays or list(place.iterdir()) == []
+        assert isinstance(outcome, ChangeManagerError) is stays
+        assert state is (IntentState.ARCHIVED if stays else IntentState.DELETED)
+    again = remove_all(world, is_archived=is_archived)
+    assert all(isinstance(outcome, DeletionReport) for outcome in again), again
+    assert not any((world.warehouse / victim).exists() for victim in VICTIMS)
+    assert states(world) == [IntentState.DELETED] * 3
+
+
+@pytest.mark.parametrize("files_at_once", [1, 16])
+def test_who_lists_is_looked_for_between_the_last_file_and_the_first_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files_at_once: int
+) -> None:
+    monkeypatch.setattr(delete_protocol, "FILES_AT_ONCE", files_at_once)
+    world = make(tmp_path / "w")
+    counted: list[tuple[int, int]] = []
+
+    def look() -> None:
+        there = [world.warehouse / victim for victim in VICTIMS]
+        counted.append(
+            (sum(is_there(world, victim) for victim in VICTIMS), sum(map(Path.exists, there)))
+        )
+
+    remove_all(world, is_archived=False, require_quiet=look)
+    assert counted == ([(0, 3)] if files_at_once == 16 else [(2, 3), (1, 2), (0, 1)])
+
+
+def test_who_lists_is_looked_for_again_when_the_answer_is_old(tmp_path: Path) -> None:
+    """Before each directory more time goes by than an answer is fresh."""
+    world = make(tmp_path / "w")
+    left: list[int] = []
+
+    def look() -> None:
+        left.append(sum((world.warehouse / victim).exists() for victim in VICTIMS))
+
+    slow = lambda: world.clock.advance_ms(QUIET_MS)  # noqa: E731
+    remove_all(world, is_archived=False, require_quiet=look, require_lease=slow)
+    assert left == [3, 2, 1]
+
+
+def test_an_answer_that_is_always_late_holds_nothing_up(tmp_path: Path) -> None:
+    world = make(tmp_path / "w")
+    remove_all(world, is_archived=False, require_quiet=lambda: world.clock.advance_ms(QUIET_MS))
+    assert not any((world.warehouse / victim).exists() for victim in VICTIMS)
+
+
+def test_what_came_into_an_emptied_directory_meanwhile_stays(tmp_path: Path) -> None:
+    world = make(tmp_path / "w")
+    remove_all(world, is_archived=False, listed=VICTIMS)
+    world.write(f"{VICTIMS[0]}/bucket_00009", b"somebody else's")
+    outcomes = remove_all(world, is_archived=False, changed=VICTIMS[:1])
+    assert [isinstance(outcome, DeletionReport) for outcome in outcomes] == [False, True, True]
+    assert (world.warehouse / VICTIMS[0] / "bucket_00009").exists()

@@ -152,11 +152,11 @@ def test_a_table_that_is_made_anew_while_it_is_cleaned(world: CleaningWorld) -> 
     remover = cleaner._first.compacted._cleaning._remover
     remove = remover.remove_all
 
-    def slow(plans, still_same):
+    def slow(plans, still_same, quiet):
         world.metastore.drop_table("db", "t", is_purge=True)
         world.create_table()
         world.write()
-        return remove(plans, still_same)
+        return remove(plans, still_same, quiet)
 
     remover.remove_all = slow  # type: ignore[method-assign]
     (outcome,) = cleaner.run_once()
@@ -173,12 +173,12 @@ def test_a_database_that_becomes_a_source_meanwhile(tmp_path: Path) -> None:
     remover = cleaner._first.compacted._cleaning._remover
     remove = remover.remove_all
 
-    def slow(plans, still_same):
+    def slow(plans, still_same, quiet):
         found = world.metastore.get_database("db")
         world.metastore.alter_database(
             "db", replace(found, parameters={"repl.source.for": "policy"})
         )
-        return remove(plans, still_same)
+        return remove(plans, still_same, quiet)
 
     remover.remove_all = slow  # type: ignore[method-assign]
     (outcome,) = cleaner.run_once()

@@ -195,7 +195,7 @@ def test_a_cleaner_that_stood_still_deletes_nothing_more(world: CleaningWorld) -
     cleaner = world.cleaner()
     remover = cleaner._first.compacted._cleaning._remover
     protocol = remover._protocol
-    delete, stalls = protocol._delete, [True]
+    delete, stalls = protocol._delete_files, [True]
 
     def stalled_delete(work, require_lease):  # type: ignore[no-untyped-def]
         if stalls:
@@ -207,7 +207,7 @@ def test_a_cleaner_that_stood_still_deletes_nothing_more(world: CleaningWorld) -
             world.write()
         return delete(work, require_lease)
 
-    protocol._delete = stalled_delete  # type: ignore[method-assign]
+    protocol._delete_files = stalled_delete  # type: ignore[method-assign]
     before_ms = world.clock.now_ms()
     assert cleaner.run_once() == ()
     assert world.clock.now_ms() > before_ms

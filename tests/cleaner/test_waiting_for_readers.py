@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from changemanager.manifest import IntentState
 from cleaner.explain import Readiness
 from cleaner.plan import CleaningState
 from hms_bridge.model.catalog import Database
-from hms_bridge.model.compaction import (
-    CompactionType,
-)
+from hms_bridge.model.compaction import CompactionState, CompactionType
 from hms_bridge.model.ids import NO_TXN, LockId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockRequest, LockType
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnType
+from hms_bridge.txn.readers import PLANNING_MS
 from tests.conformance import objects
 from tests.support.cleaning_world import CleaningWorld, delta, keep_alive
 
@@ -39,6 +40,7 @@ def test_a_reader_from_before_the_commit_is_waited_for(world: CleaningWorld) -> 
     world.commit(reader)
     (ready,) = world.cleaner().explain()
     assert ready.readiness is Readiness.READY
+    world.clock.advance_ms(PLANNING_MS)  # it lists elsewhere, or has done so
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
     keep_alive(world, young)
 
@@ -230,3 +232,62 @@ def test_of_two_bases_of_one_number_the_old_one_stays_for_its_readers(
     world.commit(reader)
     world.cleaner().run_once()
     assert world.directories() == bases[1:]
+
+
+def listing_reader(world: CleaningWorld) -> TxnId:
+    """Of the newest snapshot; it has its lock, and lists next."""
+    reader = world.open_reader()
+    read_lock(world, reader)
+    return reader
+
+
+def files_in(world: CleaningWorld, directory: str) -> list[str]:
+    return sorted(path.name for path in (world.table / directory).iterdir())
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_no_directory_goes_while_a_reader_may_list_it(tmp_path: Path, is_source: bool) -> None:
+    """Hive's SELECT takes a directory that goes between two of its looks for an empty table."""
+    world = CleaningWorld(tmp_path, is_source=is_source)
+    world.write()
+    world.write()
+    entry = world.compact()
+    base = f"base_0000002_v{entry.txn_id:07d}"
+    reader = listing_reader(world)
+    (outcome,) = world.cleaner().run_once()
+    assert outcome.state is CleaningState.WAITING
+    assert "being read" in outcome.message
+    assert world.directories() == [base, delta(1), delta(2)]
+    assert files_in(world, delta(1)) == files_in(world, delta(2)) == []
+    assert files_in(world, base)
+    assert len(world.archived()) == (3 if is_source else 0)
+    world.commit(reader)
+    (waiting,) = world.cleaner().explain()
+    assert waiting.readiness is Readiness.WAITING
+    assert "being read" in waiting.reason
+    world.clock.advance_ms(30_000)
+    assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
+    assert world.directories() == [base]
+    assert not world.store.manifest.intents([state for state in IntentState if state.is_open])
+
+
+def test_a_reader_that_stays_does_not_hold_up_for_long(world: CleaningWorld) -> None:
+    world.write()
+    entry = world.compact()
+    reader = listing_reader(world)
+    assert world.cleaner().run_once()[0].state is CleaningState.WAITING
+    world.clock.advance_ms(30_000)
+    assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
+    assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}"]
+    keep_alive(world, reader)
+
+
+def test_being_read_is_no_failed_try(world: CleaningWorld) -> None:
+    world.write()
+    entry = world.compact()
+    reader = listing_reader(world)
+    world.cleaner().run_once()
+    stored = next(one for one in world.metastore.show_compactions() if one.id == entry.id)
+    assert stored.state is CompactionState.READY_FOR_CLEANING
+    assert "being read" in (stored.error_message or "")
+    keep_alive(world, reader)

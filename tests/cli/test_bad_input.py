@@ -119,6 +119,14 @@ URLS = {
     "unknown database": ("oracle://hive@db/metastore", "is no database URL; write sqlite:///FILE"),
     "http": ("http://127.0.0.1:9083", "is no database URL"),
     "password": ("foo://ann:secret@db/x", "foo://…@db/x"),
+    "@ in a password": (
+        "postgresql://ann:x@secret@db/x",
+        "'postgresql://…@db/x' is no database URL",
+    ),
+    "Java's": (
+        "jdbc:postgresql://db/x?user=ann&password=secret",
+        "is a URL for Java: leave it in the hive-site.xml of --config",
+    ),
     "no host": ("thrift://", "'thrift://' is no metastore address; write thrift://host:port"),
     "no port": ("thrift://db:port", "'thrift://db:port' has no usable port"),
     "large port": ("thrift://db:99999", "has no usable port"),

@@ -125,7 +125,8 @@ def test_test_calls_a_hook_and_changes_nothing(program: Program) -> None:
         {"hook": "json-lines", "kind": "event", "outcome": "heard", "message": None}
     ]
     (line,) = (program.folder / "events.jsonl").read_text().splitlines()
-    assert json.loads(line)["type"] == "TEST"
+    told = json.loads(line)
+    assert (told["type"], told["message"]) == ("TEST", {"newest": "0"})
     assert named.ok("hooks", "lag", "--format", "json").json == []
     failed = named.run("hooks", "test", "my_hooks.Guard", "--format", "json")
     assert failed.exit_code == 1
@@ -140,6 +141,19 @@ def test_test_calls_a_hook_and_changes_nothing(program: Program) -> None:
     nothing = program.run("hooks", "test", "my_hooks.Nothing")
     assert nothing.exit_code == 1
     assert "my_hooks has no 'Nothing'; it was read from /" in nothing.err
+
+
+def test_a_test_has_a_key_that_no_event_has(program: Program) -> None:
+    """A receiver that remembers keys passed over the newest event, which it had not heard yet."""
+    make_databases(program, "a", "b")
+    named = with_hooks(program)
+    heard = set(keys(program))
+    for _ in range(2):
+        named.ok("hooks", "test", "json-lines")
+    first, second = keys(program)[-2:]
+    assert first != second
+    assert not {first, second} & heard
+    assert max(float(first), float(second)) < 1, "nor may it look like one that is still to come"
 
 
 def test_replay_tells_a_hook_again_and_never_moves_it_on(program: Program) -> None:
@@ -160,6 +174,20 @@ def test_replay_tells_a_hook_again_and_never_moves_it_on(program: Program) -> No
     unknown = program.run("hooks", "replay", "webhook", "--from", "1")
     assert unknown.exit_code == 1
     assert "no hook 'webhook' has a position here, only: json-lines" in unknown.err
+
+
+def test_skip_passes_over_the_one_event_that_is_next(program: Program) -> None:
+    make_databases(program, "a", "b", "c")
+    program.ok("hooks", "replay", "json-lines", "--from", "2")
+    other = program.run("hooks", "skip", "json-lines", "--event", "3", "--dry-run")
+    assert other.exit_code == 1
+    assert "what it hears next, and can pass over, is 2 (CREATE_DATABASE), not 3" in other.err
+    planned = program.ok("hooks", "skip", "json-lines", "--event", "2", "--dry-run")
+    assert "json-lines would pass over 2 (CREATE_DATABASE b); nothing was changed" in planned.err
+    done = program.ok("hooks", "skip", "json-lines", "--event", "2")
+    assert "json-lines passes over 2 (CREATE_DATABASE b): 1 to hear" in done.err
+    make_databases(program, "d")
+    assert keys(program) == ["1", "2", "3", "3", "4"]
 
 
 def test_forget_ends_the_wait_for_a_hook(program: Program) -> None:
@@ -196,6 +224,16 @@ def test_a_server_takes_a_replay_and_tells_its_lag(program: Program) -> None:
         assert "a server tells json-lines now" in refused.err
         named.ok("hooks", "replay", "json-lines", "--from", "2")
         wait_until(lambda: keys(program) == ["1", "2", "3", "2", "3"])
+        file.unlink()
+        file.mkdir()  # which no line can be appended to
+        with ThriftMetastoreClient(server.wait_until_ready()) as client:
+            client.create_database(Database(name="d"))
+            client.create_database(Database(name="e"))
+        wait_until(lambda: any("has not heard event 4" in line for line in server.lines))
+        named.ok("hooks", "skip", "json-lines", "--event", "4")
+        wait_until(lambda: any("has not heard event 5" in line for line in server.lines))
+        file.rmdir()
+        wait_until(lambda: file.exists() and keys(program) == ["5"])
         (line,) = [line for line in server.lines if line.startswith("metrics at ")]
         url = line.removeprefix("metrics at ")
         wait_until(lambda: scrape(url).one("hms_bridge_hook_behind_events", "json-lines") == 0)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,11 @@ def test_an_installation_can_be_looked_at_before(program: Program, tmp_path: Pat
     program.ok("schema", "init", "--database", url)
     answer = program.ok("schema", "init", "--dry-run", "--database", url)
     assert "0 tables would be made; nothing was changed" in answer.err
+    assert "indices" not in answer.err
+    with sqlite3.connect(tmp_path / "metastore.db") as database:
+        database.execute("DROP INDEX HMSB_TXN_STATE")
+    answer = program.ok("schema", "init", "--dry-run", "--database", url)
+    assert "indices would be added to Hive's tables: HMSB_TXN_STATE of TXNS\n" in answer.err
 
 
 def test_another_version_is_made_by_an_upgrade(program: Program, tmp_path: Path) -> None:

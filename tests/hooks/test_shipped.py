@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
+import sys
 import threading
+import time
+import tracemalloc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,6 +29,7 @@ from hms_bridge.hooks.webhook import WebhookError, signature
 from hms_bridge.model.hook import HookEvent
 from hms_bridge.model.ids import EventId
 from hms_bridge.notification.message_text import MessageFormat, write_text
+from tests.support.crowd import wait_until
 
 SECRET = "0123456789abcdef"
 EVENT = HookEvent(
@@ -83,6 +88,14 @@ def test_a_line_that_cannot_be_written_is_not_heard(tmp_path: Path) -> None:
         hook("json-lines", json_lines_file=str(tmp_path / "no" / "events")).on_event(EVENT)
 
 
+def test_a_relative_file_is_told_with_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(JsonLinesError, match=f"{tmp_path}/no/events cannot be written"):
+        hook("json-lines", json_lines_file="no/events").on_event(EVENT)
+
+
 def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text('#!/bin/sh\necho "$#-$1-$HMS_BRIDGE_EVENT_KEY" > seen; cat >> seen\n')
@@ -90,8 +103,8 @@ def test_a_command_gets_the_event_on_its_standard_input(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         hook("command", command=f"{program} 'a b'").on_event(EVENT)
-    first, told = (tmp_path / "seen").read_text().split("\n", 1)
-    assert first == "1-a b-17.4"
+    first, told, rest = (tmp_path / "seen").read_text().split("\n")
+    assert (first, rest) == ("1-a b-17.4", ""), "a whole line, as read of a shell wants it"
     assert json.loads(told) == TOLD
 
 
@@ -106,6 +119,54 @@ def test_a_command_that_fails_or_hangs_has_not_heard() -> None:
         hook("command", command="/no/such/program").on_event(EVENT)
     with pytest.raises(ConfigError, match="look at its quotes"):
         hook("command", command="sh 'x")
+
+
+def test_a_command_has_heard_when_it_ends_whatever_it_leaves_behind(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    began = time.monotonic()
+    for how in ("", " 0<&-", " 2>&-"):
+        program = f"sh -c 'sleep 30{how} & echo $! >> {left}; exit 0'"
+        hook("command", command=program, timeout="20s").on_event(EVENT)
+    assert time.monotonic() - began < 10
+    numbers = [int(line) for line in left.read_text().splitlines()]
+    for number in numbers:
+        os.kill(number, signal.SIGKILL)  # raises if it is not there any more
+    assert len(numbers) == 3
+
+
+def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    program = f"sh -c 'sleep 60 & echo $! > {left}; sleep 60; true'"
+    with pytest.raises(CommandError, match="did not end within 0.5 s; it was killed"):
+        hook("command", command=program, timeout="500ms").on_event(EVENT)
+    number = int(left.read_text())
+    wait_until(lambda: not _is_running(number))
+
+
+def _is_running(number: int) -> bool:
+    """A killed orphan may stay as a zombie where nobody waits for it."""
+    try:
+        return ") Z " not in Path(f"/proc/{number}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_a_command_may_say_more_than_there_is_memory_for() -> None:
+    size_bytes = 64 * 2**20
+    said = f"import sys; sys.stderr.write('x' * {size_bytes} + 'the end'); sys.exit(3)"
+    tracemalloc.start()
+    try:
+        with pytest.raises(CommandError, match="ended with 3: x+the end$"):
+            hook("command", command=f'{sys.executable} -c "{said}"').on_event(EVENT)
+        assert tracemalloc.get_traced_memory()[1] < size_bytes / 8
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("program", ["exec 0<&-; exit 0", "exit 0", "exec 2>&-; exit 0", "cat"])
+def test_a_command_hears_a_long_event_as_far_as_it_likes(program: str) -> None:
+    long = replace(EVENT, message=json.dumps("x" * 5_000_000))
+    hook("command", command=f"sh -c '{program}'", timeout="20s").on_event(long)
 
 
 class Request:
@@ -202,6 +263,37 @@ def _hang_up(server: socket.socket) -> None:
         connection.shutdown(socket.SHUT_WR)
         while connection.recv(4096):  # else the end of the connection looks like a broken one
             pass
+
+
+@pytest.mark.parametrize(
+    ("start", "again"),
+    [
+        (b"HTTP/1.1 2", b"0"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 204 OK\r\n", b"a: b\r\n"),
+        (b"HTTP/1.1 500 No\r\n\r\n", b"why"),
+    ],
+)
+def test_a_receiver_that_answers_bit_by_bit_is_given_up_in_time(start: bytes, again: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        answering = threading.Thread(target=_trickle, args=(server, start, again))
+        answering.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        began = time.monotonic()
+        with pytest.raises(WebhookError, match=f"^{url} did not take it: timed out"):
+            hook("webhook", webhook_url=url, webhook_secret=SECRET, timeout="500ms").on_event(EVENT)
+        assert time.monotonic() - began < 3
+        answering.join()
+
+
+def _trickle(server: socket.socket, start: bytes, again: bytes) -> None:
+    """Until the other side has enough, or for 10 seconds."""
+    connection, _ = server.accept()
+    with connection, suppress(OSError):
+        connection.sendall(start)
+        for _ in range(50):
+            connection.sendall(again)
+            time.sleep(0.2)
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_real_requests_cut_short(server: MetastoreServer) -> None:
             client.send(request[: rng.randrange(1, len(request))])
 
 
-def test_too_many_connections_are_refused() -> None:
+def test_too_many_connections_are_refused(caplog: pytest.LogCaptureFixture) -> None:
     fake = FakeMetastore(get_database=DATABASE)
     limits = ServerSettings(connections_max=2)
     with (
@@ -193,7 +193,9 @@ def test_too_many_connections_are_refused() -> None:
             client.send(GET_DATABASE)
             client.answer()
         with RawClient(server.port) as third:
+            host, port = third.socket.getsockname()
             assert third.is_closed()
+        assert f"refused {host}:{port}: 2 connections are open" in caplog.text
         first.close()
         second.send(GET_DATABASE)
         assert second.answer()[2].success.name == "db"

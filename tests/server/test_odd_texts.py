@@ -20,7 +20,7 @@ from tests.support.filled_requests import DEPTH_MAX, dispatcher_of_filled, fille
 from tests.support.served_metastore import ServedMetastore, served_metastore
 
 LONG = "y" * 5000
-ODD = {"with a NUL": "x\0y", "too long": LONG}
+ODD = {"with a NUL": "x\0y", "too long": LONG, "of another alphabet": "名😀"}
 
 
 @pytest.fixture(scope="module")

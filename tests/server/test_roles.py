@@ -139,6 +139,7 @@ def test_administrators_are_named_in_the_settings(tmp_path: Path) -> None:
     for admins in (("ann",), ("ann", "bob"), ("bob",)):
         settings = Settings(admins=admins, warehouse=str(tmp_path / "warehouse"))
         metastore = open_local_metastore(url, settings=settings)
+        metastore.add_admins()
         members = [grant.principal for grant in metastore.get_members_of_role("admin")]
         assert members == ([ann] if admins == ("ann",) else [ann, bob])
         metastore.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -49,6 +50,7 @@ def test_what_is_no_message_ends_its_connection_only(
             assert served.beat(other) == CROWD
         assert caplog.text.count("connection closed: ") == 3
         assert "use a thrift:// address there" in caplog.text
+        assert re.search(r"connection closed: 127\.0\.0\.1:\d+: this is thrift's", caplog.text)
         assert "a message of kind 2" in caplog.text
         wait_until(lambda: len(served.server._connections) == 1)
 

@@ -6,6 +6,7 @@ The client is thrift's own, over the structs that other programs use.
 from __future__ import annotations
 
 import hashlib
+from asyncio import CancelledError
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -56,10 +57,11 @@ class Failing:
     """Has a fault where the tests write it."""
 
     failing: frozenset[str] = frozenset()
+    fault: BaseException = KeyError("its own fault")
 
     def before_change(self, change: Change) -> None:
         if change.type in self.failing:
-            raise KeyError("its own fault")
+            raise self.fault
 
 
 @pytest.fixture
@@ -162,10 +164,13 @@ def test_a_client_gets_what_refused_it_and_its_connection_goes_on(
         )
 
 
+@pytest.mark.parametrize("fault", [KeyError("its own fault"), SystemExit(1), CancelledError()])
 def test_a_hook_with_a_fault_is_named_too(
-    served: ServedMetastore, monkeypatch: pytest.MonkeyPatch
+    served: ServedMetastore, monkeypatch: pytest.MonkeyPatch, fault: BaseException
 ) -> None:
+    """Also one that would end the client's thread."""
     monkeypatch.setattr(Failing, "failing", frozenset({"CREATE_DATABASE"}))
+    monkeypatch.setattr(Failing, "fault", fault)
     with connected(served) as client:
         with pytest.raises(MetaException) as refused:
             client.create_database(Database("sales"))

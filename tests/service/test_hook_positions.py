@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import delete
 
+from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.errors import InvalidOperationError, NoSuchObjectError
 from hms_bridge.model.hook import HookPosition
 from hms_bridge.model.ids import EventId
@@ -104,9 +106,38 @@ def test_a_hook_is_never_moved_forward(log: HookedLog, event_id: int) -> None:
     assert log.positions.take("h", "me") == at(1)
 
 
+def test_a_hook_passes_over_what_it_hears_next_and_nothing_else(log: HookedLog) -> None:
+    log.positions.register("h")
+    for kinds in ("e", "p", "e"):
+        log.write(kinds)
+    assert log.positions.take("h", "me") == at(0)
+    for key in ("2", "1.1", "0", "x"):
+        with pytest.raises(InvalidOperationError, match=rf"is 1 \(.*\), not {key}"):
+            log.positions.skip("h", key)
+    assert log.positions.take("h", "other") is None, "who was refused takes it from nobody"
+    assert log.positions.skip("h", "1") == at(1)
+    moved = log.positions.advance("h", "me", at(0), at(0))
+    assert not moved, "his position is not stored over it"
+    assert log.positions.skip("h", "1.1") == at(1, 1)
+    assert log.positions.skip("h", "2") == at(2, 1)
+    with pytest.raises(InvalidOperationError, match=r"has heard all that there is, up to 2\.1"):
+        log.positions.skip("h", "3")
+
+
+def test_what_is_passed_over_may_follow_on_what_is_purged(log: HookedLog) -> None:
+    log.positions.register("h")
+    log.write("eep")
+    first = delete(NOTIFICATION_LOG).where(NOTIFICATION_LOG.c.EVENT_ID == 1)
+    log.transactions.write(lambda unit: unit.connection.execute(first))
+    assert log.positions.skip("h", "2") == at(2)
+    assert [told.key for told in log.positions.following(at(2), 9)[1]] == ["2.1"]
+
+
 def test_an_unknown_hook_is_told_nothing_again(log: HookedLog) -> None:
     with pytest.raises(NoSuchObjectError, match="no hook 'h' is registered"):
         log.positions.rewind("h", EventId(1))
+    with pytest.raises(NoSuchObjectError, match="no hook 'h' is registered"):
+        log.positions.skip("h", "1")
     assert not log.positions.forget("h")
 
 

@@ -60,6 +60,7 @@ class Audit:
     """Writes beside the events, and fails after that where it is told to."""
 
     failing: frozenset[str] = frozenset()
+    fault: type[BaseException] = ValueError
     deadlocks: list[str] = []
     swallowed: frozenset[str] = frozenset()
 
@@ -70,7 +71,7 @@ class Audit:
                 with suppress(SQLAlchemyError):
                     statements.execute(insert(AUDIT).values(KEY=told.key, TYPE="once more"))
             if told.type in self.failing:
-                raise ValueError("no ink")
+                raise self.fault("no ink")
             if told.type in self.deadlocks:
                 self.deadlocks.remove(told.type)
                 raise OperationalError("x", {}, Exception("database is locked"))
@@ -199,15 +200,19 @@ def test_a_failure_that_a_transactional_hook_catches_undoes_all_the_same(
     assert len(events_after(metastore, 0)) == 1
 
 
-def test_another_failure_of_its_statements_is_one_of_the_database(
-    metastore: MetastoreService, url: str
+def test_another_failure_of_its_statements_names_the_hook_and_not_the_database(
+    metastore: MetastoreService, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = open_database(url)
     with database.transaction(write=True) as connection:
         AUDIT.drop(connection)
     database.close()
-    with pytest.raises(BackendError, match="AUDIT"):
+    failed = f"transactional hook {HERE}:Audit: a statement of it failed"
+    with pytest.raises(MetaError, match="AUDIT.*nothing was changed") as refused:
         new_database(metastore)
+    assert str(refused.value).startswith(f"{failed}, so CREATE_DATABASE is refused: the database: ")
+    assert "://" not in str(refused.value), "where the database is concerns no client"
+    assert f"{failed} on CREATE_DATABASE" in caplog.text
     assert metastore.get_databases() == ("default",)
 
 
@@ -258,8 +263,13 @@ def test_points_are_told_inside_of_their_transaction_too(
     assert "START_COMPACTION" in types
 
 
+@pytest.mark.parametrize("fault", [ValueError, SystemExit])
 def test_a_hook_that_fails_for_ever_does_not_stop_the_housekeeping(
-    metastore: MetastoreService, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    metastore: MetastoreService,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: type[BaseException],
 ) -> None:
     """That a transaction times out is not done, as the hook refuses it; all else is."""
     impatient = Settings(
@@ -278,6 +288,7 @@ def test_a_hook_that_fails_for_ever_does_not_stop_the_housekeeping(
     request = LockRequest(components=(component,), user="u", host="h")
     metastore.lock(request)
     monkeypatch.setattr(Audit, "failing", frozenset({"ABORT_TXN"}))
+    monkeypatch.setattr(Audit, "fault", fault)
     housekeeper = open_local_metastore(url, settings=impatient)
     time.sleep(1.1)  # events have the time in seconds
     with pytest.raises(MetaError, match="no ink"):

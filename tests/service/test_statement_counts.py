@@ -77,9 +77,9 @@ TABLE = (
     Sent("get_table", 3, 3, "the table with its storage, parameters, lists"),
     Sent("get_partitions", 6, 6, "the table as above, partitions, parameters, lists"),
     Sent(
-        "add_partitions", 23, 21,
+        "add_partitions", 24, 22,
         "looks first (table, partitions, file tasks); the table again, locked (PostgreSQL), "
-        f"partitions, three numbers, six rows, is it a replica; {_EVENT}",
+        f"partitions, moves, three numbers, six rows, is it a replica; {_EVENT}",
     ),
     Sent("get_next_notification", 1, 1, "rows"),
     Sent("find_next_compaction", 3, 3, "candidates, the claim, the entry"),
@@ -89,6 +89,7 @@ TABLE = (
     ),
     Sent("mark_compacted", 1, 1, "the entry"),
     Sent("target_marks", 1, 1, "the table, with its directory and whether a rename moves it"),
+    Sent("are_listed", 1, 1, "since when tables of the database are read by those who may list"),
     Sent(
         "cleaning_views", 7, 7,
         "the watermark in two; one snapshot; highest, rows; entries; aborted ones (if there are "

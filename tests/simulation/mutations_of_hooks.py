@@ -17,6 +17,14 @@ _REPLICATION = "tests/service/test_points_of_replication.py::"
 
 OF_HOOKS = (
     Mutation(
+        name="a hook passes over another event than the one that is named",
+        file="hms_bridge/notification/hook_positions.py",
+        old="    if event.key != key:\n",
+        new="    if False:\n",
+        test="tests/service/test_hook_positions.py::"
+        "test_a_hook_passes_over_what_it_hears_next_and_nothing_else",
+    ),
+    Mutation(
         name="a change goes on although a hook refuses it",
         file="hms_bridge/hooks/inside.py",
         old='raise _refused("pre-event", name, change.described, error) from error\n',
@@ -27,11 +35,17 @@ OF_HOOKS = (
         name="a hook that failed without meaning to refuse lets the change pass",
         file="hms_bridge/hooks/inside.py",
         old="                    hook.before_change(change)\n"
-        "                except Exception as error:\n",
+        "                except KeyboardInterrupt:\n                    raise\n",
         new="                    hook.before_change(change)\n"
-        "                except KeyError:\n                    pass\n"
-        "                except Exception as error:\n",
+        "                except KeyError:\n                    pass\n",
         test=f"{_INSIDE}test_a_hook_with_a_fault_refuses",
+    ),
+    Mutation(
+        name="a hook that asks for an end ends the housekeeping",
+        file="hms_bridge/hooks/inside.py",
+        old='            except BaseException as error:\n                raise _refused("tr',
+        new='            except Exception as error:\n                raise _refused("tr',
+        test=f"{_INSIDE}test_a_hook_that_fails_for_ever_does_not_stop_the_housekeeping",
     ),
     Mutation(
         name="a hook may refuse the end of what has begun",
@@ -44,15 +58,15 @@ OF_HOOKS = (
     Mutation(
         name="events are committed although a transactional hook failed",
         file="hms_bridge/hooks/inside.py",
-        old='                raise _refused("transactional", name, what, error) from error\n',
-        new='                _LOG.error("%s %s", what, error)\n',
+        old='raise _refused("transactional", name, _types_of(events), error) from error\n',
+        new='_LOG.error("%s", error)\n',
         test=f"{_INSIDE}test_what_a_transactional_hook_writes_is_there_with_the_events_or_neither_is",
     ),
     Mutation(
         name="a deadlock in a transactional hook is an error for the client",
         file="hms_bridge/hooks/inside.py",
-        old="            except (BackendError, DatabaseFailure):\n",
-        new="            except BackendError:\n",
+        old="    if isinstance(reason, RetryableBackendError):\n",
+        new="    if False:\n",
         test=f"{_INSIDE}test_a_deadlock_of_a_transactional_hook_is_tried_again",
     ),
     Mutation(
@@ -216,8 +230,36 @@ OF_HOOKS = (
     Mutation(
         name="a program that failed has heard",
         file="hms_bridge/hooks/command.py",
-        old="        if done.returncode != 0:\n",
-        new="        if done.returncode < 0:\n",
+        old="        if code != 0:\n",
+        new="        if code < 0:\n",
         test=f"{_SHIPPED}test_a_command_that_fails_or_hangs_has_not_heard",
+    ),
+    Mutation(
+        name="what a program leaves in the background is waited for",
+        file="hms_bridge/hooks/command.py",
+        old="        while pipes.get_map() and not has_ended and time.monotonic() < deadline:\n",
+        new="        while pipes.get_map() and time.monotonic() < deadline:\n",
+        test=f"{_SHIPPED}test_a_command_has_heard_when_it_ends_whatever_it_leaves_behind",
+    ),
+    Mutation(
+        name="what a killed program has started lives on",
+        file="hms_bridge/hooks/command.py",
+        old="                os.killpg(process.pid, signal.SIGKILL)\n",
+        new="                process.kill()\n",
+        test=f"{_SHIPPED}test_nothing_is_left_of_a_command_that_is_killed",
+    ),
+    Mutation(
+        name="all that a program says is kept in memory",
+        file="hms_bridge/hooks/command.py",
+        old="                end = (end + piece)[-_SHOWN_MAX:]\n",
+        new="                end = end + piece\n",
+        test=f"{_SHIPPED}test_a_command_may_say_more_than_there_is_memory_for",
+    ),
+    Mutation(
+        name="a receiver that sends a byte from time to time is waited for",
+        file="hms_bridge/hooks/webhook.py",
+        old="        self._answered.settimeout(_left(self._deadline))\n",
+        new="",
+        test=f"{_SHIPPED}test_a_receiver_that_answers_bit_by_bit_is_given_up_in_time",
     ),
 )

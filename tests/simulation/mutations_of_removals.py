@@ -100,8 +100,8 @@ OF_REMOVALS = (
     Mutation(
         name="a cleaner does not know the rows of an interrupted run",
         file="cleaner/remover.py",
-        old="            removals, begun=begun, require_lease",
-        new="            removals, begun=(), require_lease",
+        old="            begun=begun,\n            require_lease=self.lease.require,\n",
+        new="            begun=(),\n            require_lease=self.lease.require,\n",
         test=f"{_OF_A_PASS}an_interrupted_removal_is_taken_up_by_its_row",
     ),
     Mutation(
@@ -252,5 +252,50 @@ OF_REMOVALS = (
         old="_of_table(TBLS.c.SD_ID, TBLS.c.TBL_NAME)",
         new='_of_table(TBLS.c.SD_ID, "")',
         test="tests/service/test_target_marks.py",
+    ),
+    Mutation(
+        name="emptied directories go while somebody may list them",
+        file="cleaner/remover.py",
+        old="            require_quiet=partial(asking, quiet),\n",
+        new="",
+        test="tests/cleaner/test_waiting_for_readers.py::"
+        "test_no_directory_goes_while_a_reader_may_list_it",
+    ),
+    Mutation(
+        name="who lists is looked for while files are left",
+        file="changemanager/delete_protocol.py",
+        old="                        self._delete_files(work, require_lease)\n",
+        new="                        pass\n",
+        test="tests/changemanager/test_removals_together.py::"
+        "test_who_lists_is_looked_for_between_the_last_file_and_the_first_directory",
+    ),
+    Mutation(
+        name="a table that is always read is never cleaned",
+        file="hms_bridge/txn/readers.py",
+        old="since_ms <= began_ms + GIVING_WAY_MS",
+        new="since_ms > 0",
+        test="tests/txn/test_listing_readers.py::test_on_a_table_that_is_always_read_it_ends",
+    ),
+    Mutation(
+        name="streams of inserts hold up every cleaning",
+        file="hms_bridge/txn/readers.py",
+        old="            ~exists().where(_C.TC_TXNID == _L.HL_TXNID),\n",
+        new="",
+        test="tests/txn/test_listing_readers.py::test_whoever_writes_does_not_count",
+    ),
+    Mutation(
+        name="a reader holds up a cleaning for as long as it reads",
+        file="hms_bridge/txn/readers.py",
+        old="            _L.HL_ACQUIRED_AT > now - LISTING_MS,\n",
+        new="",
+        test="tests/txn/test_listing_readers.py::test_only_for_a_moment",
+    ),
+    Mutation(
+        name="a partition is stored although its table's directory is being moved",
+        file="hms_bridge/service/file_work.py",
+        old="            if any(map(task.touches, locations)):\n                raise",
+        new="            if not locations:\n                raise",
+        test="tests/service/test_partitions_of_moved_tables.py::"
+        "test_one_that_looked_before_the_move_began_is_refused",
     ),
 )

@@ -10,6 +10,14 @@ _SCHEMA = "hms_bridge/backend/schema/"
 
 OF_SCHEMAS = (
     Mutation(
+        name="a server writes on a schema that is newer than it",
+        file=_SCHEMA + "install.py",
+        old="    if is_newer(version):\n",
+        new="    if False:\n",
+        test="tests/backend/test_schema.py::"
+        "test_a_schema_that_is_newer_than_the_program_is_refused",
+    ),
+    Mutation(
         name="an upgrade gives ids of forgotten transactions again",
         file=_SCHEMA + "data_steps.py",
         old="(SELECT COALESCE(MAX({q('TXN_LOCK')}), 1) - 1 FROM",

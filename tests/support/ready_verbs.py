@@ -17,7 +17,7 @@ from tests.conformance import objects
 _OF_COMPACTIONS = frozenset(
     {
         "find_next_compaction", "update_compactor_state", "mark_compacted", "target_marks",
-        "cleaning_views", "mark_cleanings_started", "mark_cleaned",
+        "are_listed", "cleaning_views", "mark_cleanings_started", "mark_cleaned",
     }
 )  # fmt: skip
 
@@ -80,6 +80,7 @@ class ReadyVerbs:
         objects.commit(metastore, txn)
         calls: dict[str, Callable[[], object]] = {
             "target_marks": lambda: metastore.target_marks([target]),
+            "are_listed": lambda: metastore.are_listed([entry]),
             "cleaning_views": lambda: metastore.cleaning_views([target.name]),
             "mark_cleanings_started": lambda: metastore.mark_cleanings_started([entry.id]),
             "mark_cleaned": lambda: metastore.mark_cleaned(entry),

@@ -7,7 +7,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Index, exists, insert, inspect, literal, select, text, union_all
+from sqlalchemy import (
+    Connection,
+    Index,
+    Inspector,
+    Table,
+    exists,
+    insert,
+    inspect,
+    literal,
+    select,
+    text,
+    union_all,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from hms_bridge.backend.engine import Database
@@ -17,13 +29,15 @@ from hms_bridge.backend.schema.exact_names import compare_exactly, loose_columns
 from hms_bridge.backend.schema.shape import IndexShape
 from hms_bridge.backend.schema.steps import DropIndex
 from hms_bridge.backend.schema.txn_tables import VERSION
-from hms_bridge.backend.schema.versions import OURS, is_old, version_number
+from hms_bridge.backend.schema.versions import OURS, TARGETS, is_newer, is_old, version_number
 from hms_bridge.errors import BackendError
 
 _log = logging.getLogger(__name__)
 
 SCHEMA_VERSION = "4.0.0"
 """The version of Hive's schema that :func:`install` makes; :mod:`upgrade` makes others of it."""
+
+Present = Mapping[str | None, Sequence[str | None]]
 
 _SQLITE_COLUMNS = text(
     "SELECT held.name, described.name "
@@ -55,11 +69,9 @@ class SchemaInfo:
         """What makes the database usable; None if it is."""
         if self.version is None:
             return "it holds no metastore schema; run 'hms-bridge schema init'"
-        if is_old(self.version):
-            return (
-                f"{SCHEMA_VERSION} or later is needed: run 'hms-bridge schema upgrade --to "
-                f"{SCHEMA_VERSION}' (or a later one), then 'hms-bridge schema init'"
-            )
+        unusable = _why_unusable(self.version)
+        if unusable is not None:
+            return unusable
         if self.missing_columns:
             return (
                 f"columns of Hive's are missing: run 'hms-bridge schema upgrade --to "
@@ -79,11 +91,12 @@ def install(database: Database) -> SchemaInfo:
     """Create what is missing of the schema, our indices on Hive's tables among it, its seed rows
     and its version; idempotent.
 
-    Raises BackendError for a database that holds a schema which is too old.
+    Raises BackendError for a database that holds a schema which is too old, or newer than this
+    program.
     """
     schema = schema_info(database)
     if schema.version is not None:
-        _refuse_old(schema.version, database.name)
+        refuse_unusable(schema.version, database.name)
     with database.transaction(write=True) as connection:
         if not schema.has_all_tables:
             TABLES.create_all(connection)
@@ -125,14 +138,14 @@ def schema_info(database: Database) -> SchemaInfo:
 def check_schema(database: Database) -> SchemaInfo:
     """The schema, if it can be worked with.
 
-    Raises BackendError if it is not there, too old, or incomplete.
+    Raises BackendError if it is not there, too old, newer than this program, or incomplete.
     """
     schema = schema_info(database)
     if schema.version is None:
         raise BackendError(
             f"{database.name} holds no metastore schema; run 'hms-bridge schema init'"
         )
-    _refuse_old(schema.version, database.name)
+    refuse_unusable(schema.version, database.name)
     if schema.is_complete:
         return schema
     ours = {name for name in TABLES.tables if name.startswith(OURS)}
@@ -164,13 +177,28 @@ def stated_version(connection: Connection) -> str | None:
         ) from error
 
 
-def _refuse_old(version: str, name: str) -> None:
-    if is_old(version):
+def refuse_unusable(version: str, name: str) -> None:
+    """Raises BackendError for a version that hms-bridge does not work on."""
+    unusable = _why_unusable(version)
+    if unusable is not None:
         raise BackendError(
-            f"{name} holds Hive's schema {version}; {SCHEMA_VERSION} or later is needed: run "
-            f"'hms-bridge schema upgrade --to {SCHEMA_VERSION}' (or a later one), then 'hms-bridge "
-            "schema init'; or use an empty database"
+            f"{name} holds Hive's schema {version}; {unusable}; or use an empty database"
         )
+
+
+def _why_unusable(version: str) -> str | None:
+    """Whoever does not know what a later Hive keeps where would write what it takes for wrong."""
+    if is_old(version):
+        return (
+            f"{SCHEMA_VERSION} or later is needed: run 'hms-bridge schema upgrade --to "
+            f"{SCHEMA_VERSION}' (or a later one), then 'hms-bridge schema init'"
+        )
+    if is_newer(version):
+        return (
+            f"it is newer than this program, which knows up to {TARGETS[-1]}: take a release of "
+            "hms-bridge that knows it"
+        )
+    return None
 
 
 def _columns_by_table(connection: Connection) -> dict[str, frozenset[str]]:
@@ -247,20 +275,31 @@ def put_seeds(connection: Connection) -> None:
             connection.execute(text(statement))
 
 
+def lacking_indices(database: Database) -> tuple[str, ...]:
+    """Indices of ours that an installation adds to tables which are there, as ``INDEX of TABLE``:
+    who writes to such a table waits meanwhile."""
+    with database.transaction(write=False) as connection:
+        inspector = inspect(connection)
+        present = {name.upper() for name in inspector.get_table_names()}
+        return tuple(
+            f"{index.name} of {table.name}"
+            for table in TABLES.sorted_tables
+            if table.name in present and not table.name.startswith(OURS)
+            for index in _lacking(table, _indices_of(table, inspector), connection.dialect.name)
+        )
+
+
 def _add_indices(connection: Connection) -> None:
     """Make those of our indices that tables in use lack; nothing where another serves as well. One
     that an earlier version made, and none describes any more, goes."""
     inspector = inspect(connection)
     for table in TABLES.sorted_tables:
-        added = {index.name: index for index in table.indexes if index.info.get("is_added")}
+        added = {index.name for index in table.indexes if index.info.get("is_added")}
         if not added:
             continue
-        present = {
-            index["name"]: index["column_names"] for index in inspector.get_indexes(table.name)
-        }
-        for index in added.values():
-            if not _is_served(index, present, connection.dialect.name):
-                index.create(connection)
+        present = _indices_of(table, inspector)
+        for index in _lacking(table, present, connection.dialect.name):
+            index.create(connection)
         for name, names in present.items():
             if (name or "").startswith(OURS) and name not in added:
                 shape = IndexShape(name=str(name), columns=tuple(map(str, names)))
@@ -268,9 +307,17 @@ def _add_indices(connection: Connection) -> None:
                     connection.execute(text(statement))
 
 
-def _is_served(
-    index: Index, present: Mapping[str | None, Sequence[str | None]], dialect: str
-) -> bool:
+def _indices_of(table: Table, inspector: Inspector) -> Present:
+    """What each index is over, by name."""
+    return {index["name"]: index["column_names"] for index in inspector.get_indexes(table.name)}
+
+
+def _lacking(table: Table, present: Present, dialect: str) -> list[Index]:
+    ours = (index for index in table.indexes if index.info.get("is_added"))
+    return [index for index in ours if not _is_served(index, present, dialect)]
+
+
+def _is_served(index: Index, present: Present, dialect: str) -> bool:
     """Whether one of the indices that are there is this one, or serves as well."""
     only_in = index.info.get("dialect")
     if only_in is not None:

@@ -17,7 +17,13 @@ from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.backend.schema.shape import Kind, SchemaShape, read_shape
 from hms_bridge.backend.schema.txn_tables import VERSION
 from hms_bridge.backend.schema.upgrade_plan import differences
-from hms_bridge.backend.schema.versions import OURS, TARGETS, hive_tables, wanted_shape
+from hms_bridge.backend.schema.versions import (
+    OURS,
+    TARGETS,
+    hive_tables,
+    is_newer,
+    wanted_shape,
+)
 
 _SHOWN_LOCATIONS = 20
 _LOOSE_KINDS = (Kind.BOOLEAN, Kind.OTHER)
@@ -48,10 +54,10 @@ def validate(database: Database) -> tuple[Problem, ...]:
 
 
 def _unknown(version: str) -> Problem:
-    return Problem(
-        f"table VERSION: '{version}' is none of {', '.join(TARGETS)}",
-        "hms-bridge schema upgrade, or another release of this program if it is a newer one",
-    )
+    remedy = "hms-bridge schema upgrade"
+    if is_newer(version):
+        remedy = "another release of hms-bridge, which knows it; this one does not work on it"
+    return Problem(f"table VERSION: '{version}' is none of {', '.join(TARGETS)}", remedy)
 
 
 def _of_tables(shape: SchemaShape, version: str, dialect: Dialect) -> Iterator[Problem]:

@@ -90,6 +90,11 @@ def is_old(version: str) -> bool:
     return not is_since(version, OLDEST_USED)
 
 
+def is_newer(version: str) -> bool:
+    """Whether it is of a later Hive than any that is known here; a third number counts for none."""
+    return version_number(version)[:2] > version_number(TARGETS[-1])[:2]
+
+
 def tables_of_3_1(dialect: Dialect) -> Tables31:
     """Hive's tables of 3.1.0 in one kind of database."""
     return Tables31((t for t in TABLES.sorted_tables if not t.name.startswith(OURS)), dialect)
