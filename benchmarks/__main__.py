@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.compaction import compaction_ratios
 from benchmarks.own import own_ratios
-from benchmarks.report import machine
+from benchmarks.report import HEADING, machine
 from benchmarks.tables_beside import beside_ratios
 from benchmarks.transactions import transaction_ratios
 from hms_bridge.spark.session import open_session
@@ -22,7 +22,7 @@ from integration.referees.processes import FAST_JAVA, Workplace
 def main() -> None:
     """Print the machine, then one line a ratio."""
     print(machine())
-    print("what | ours | theirs | ratio | target | verdict")
+    print(HEADING)
     with tempfile.TemporaryDirectory(prefix="hms-bridge-bench-") as folder:
         for ratio in transaction_ratios(Path(folder)):
             print(ratio.line(), flush=True)

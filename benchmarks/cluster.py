@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable
 
-from benchmarks.report import Ratio, machine
+from benchmarks.report import HEADING, Ratio, machine
 from integration.referees.cluster import Cluster
 from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import HiveSession
@@ -22,7 +22,7 @@ DATABASE = "bench"
 def main() -> None:
     """Print the machine, then one line a ratio."""
     print(machine())
-    print("what | ours | theirs | ratio | target | verdict")
+    print(HEADING)
     with temporary_workplace(FAST_JAVA) as workplace:
         cluster = Cluster(workplace, Hdfs(workplace), HiveSchemas(PostgreSql(workplace)))
         print(dump_ratio(cluster).line(), flush=True)

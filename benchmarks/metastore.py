@@ -37,7 +37,7 @@ from benchmarks.metastore_scale import (
     write_partitions,
 )
 from benchmarks.own_statements import own_statements
-from benchmarks.report import Limit, Ratio, machine
+from benchmarks.report import HEADING, Limit, Ratio, machine
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import JavaMetastore, flavour_42, flavour_401
 from integration.referees.ours import OurServer
@@ -85,7 +85,7 @@ def main() -> None:
     with temporary_workplace(FAST_JAVA) as workplace:
         postgresql = PostgreSql(workplace, is_durable=True)
         print(f"PostgreSQL {postgresql.version}, Hive 4.0.1")
-        print("what | ours | theirs | ratio | target | verdict")
+        print(HEADING)
         for ratio in metastore_ratios(workplace, postgresql):
             print(ratio.line(), flush=True)
 

@@ -22,7 +22,7 @@ from benchmarks.metastore import (
     read_ratios,
 )
 from benchmarks.metastore_scale import PARTITION_READS, TXN_READS
-from benchmarks.report import Ratio, machine
+from benchmarks.report import HEADING, Ratio, machine
 from integration.referees.hive_schema import scripts_of
 from integration.referees.java_metastore import JavaMetastore, flavour_401
 from integration.referees.mariadb import MariaDb
@@ -38,7 +38,7 @@ def main() -> None:
     with temporary_workplace(FAST_JAVA) as workplace:
         mariadb = MariaDb(workplace, is_durable=True)
         print(f"{mariadb.version}, Hive 4.0.1")
-        print("what | ours | theirs | ratio | target | verdict")
+        print(HEADING)
         for ratio in mariadb_ratios(workplace, mariadb):
             print(ratio.line(), flush=True)
 

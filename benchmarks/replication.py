@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.replication_beside import beside_ratios, linear_ratios, own_side
-from benchmarks.report import Ratio, machine
+from benchmarks.report import HEADING, Ratio, machine
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.settings import ArchiveSettings, Settings
@@ -48,7 +48,7 @@ _CHUNK_BYTES = 1 << 20
 def main() -> None:
     """Print the machine, then one line a ratio."""
     print(machine())
-    print("what | ours | theirs | ratio | target | verdict")
+    print(HEADING)
     with tempfile.TemporaryDirectory(
         prefix="hms-bridge-bench-", dir=os.environ.get("HMS_BRIDGE_BENCH_DIR")
     ) as folder:

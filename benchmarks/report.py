@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TURNS = 3
+HEADING = "what | ours | theirs | ratio | target | verdict"
+"""Of lines of ratios."""
 
 
 @dataclass(frozen=True, kw_only=True)

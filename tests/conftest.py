@@ -101,15 +101,6 @@ def database() -> Iterator[Database]:
         yield opened
 
 
-@pytest.fixture
-def shared_database(tmp_path: Path) -> Iterator[Database]:
-    """One that threads can use side by side."""
-    from tests.support.databases import fresh_database
-
-    with fresh_database(tmp_path) as opened:
-        yield opened
-
-
 @pytest.fixture(scope="session")
 def empty_database(fast_root: Path) -> Path:
     """A database with the schema, to be copied."""

@@ -82,6 +82,7 @@ def _again(
     """Go on after the first attempt, which has failed: most need no second."""
     outage = _Outage(clock, rule.outage_seconds_max)
     failed: list[RetryableBackendError] = [first]
+    answered = 0
 
     def attempt() -> T:
         if failed:
@@ -94,12 +95,15 @@ def _again(
         return min(usual, outage.seconds_left) if _is_gone(state) else usual
 
     def is_enough(state: RetryCallState) -> bool:
+        nonlocal answered
         if _is_gone(state):
             return outage.seconds_left <= 0
         outage.end()
+        # Those that found nobody do not count: an outage takes more of them than there may be.
+        answered += 1
         error = state.outcome.exception() if state.outcome else None
         is_taken = isinstance(error, RowTakenError)
-        return state.attempt_number >= (rule.taken_attempts_max if is_taken else rule.attempts_max)
+        return answered >= (rule.taken_attempts_max if is_taken else rule.attempts_max)
 
     retrying = Retrying(
         stop=is_enough,

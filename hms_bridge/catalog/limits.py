@@ -6,6 +6,7 @@ the database in words that no user understands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from hms_bridge.errors import InvalidObjectError
@@ -45,6 +46,15 @@ PLAN_PARTS_MAX = 2000
 SCHEDULE_LENGTH_MAX = 256
 METRIC_PROGRESS_LENGTH_MAX = 10_000
 STATISTICS_TEXT_LENGTH_MAX = 128
+
+
+_PLAIN_NAME = re.compile(r"\w+", re.ASCII)
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name has letters, digits and underscores alone, as those of catalogs, functions and
+    data connectors have to: they stand in texts without quotes (MetaStoreUtils.validateName)."""
+    return _PLAIN_NAME.fullmatch(name) is not None
 
 
 def check_catalog(catalog: Catalog) -> None:

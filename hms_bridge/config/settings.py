@@ -476,6 +476,8 @@ KEYS: tuple[Key, ...] = tuple(key for group in _GROUPS for key in keys_of(group)
 
 WAREHOUSE = keys_of(Settings)["warehouse"]
 EXTERNAL_WAREHOUSE = keys_of(Settings)["external_warehouse"]
+DELETION_ROOTS = keys_of(Settings)["deletion_roots"]
+KNOWN_FILE_SYSTEMS = keys_of(Settings)["known_file_systems"]
 MAX_MESSAGE_SIZE = keys_of(ServerSettings)["message_size_bytes_max"]
 TXN_TIMEOUT = keys_of(TxnSettings)["timeout_ms"]
 MAX_OPEN_BATCH = keys_of(TxnSettings)["open_batch_max"]

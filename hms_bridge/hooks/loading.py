@@ -52,6 +52,12 @@ class HookKind(Enum):
     TRANSACTIONAL = "in_transaction"
     EVENT = "on_event"
 
+    @property
+    def title(self) -> str:
+        """What a hook of this kind is called in messages."""
+        titles = {HookKind.PRE: "pre-event", HookKind.TRANSACTIONAL: "transactional"}
+        return f"{titles.get(self, 'event')} hook"
+
     def names(self, settings: Settings) -> tuple[str, ...]:
         """The hooks of this kind that the settings name, without those that are ours anyway."""
         events = settings.events
@@ -105,15 +111,16 @@ def load_hook(name: str, kind: HookKind, settings: Settings) -> Any:
 
     Raises ConfigError for what cannot be imported or made, or has not the method of its kind.
     """
-    loaded = _find(name)
+    what = f"{kind.title} '{name}'"
+    loaded = _find(name, what)
     try:
         hook = _made(loaded, kind, settings)
     except ConfigError:
         raise
     except Exception as error:
-        raise ConfigError(f"event hook '{name}' cannot be made: {fault_of(error)}") from error
+        raise ConfigError(f"{what} cannot be made: {fault_of(error)}") from error
     if not callable(getattr(hook, kind.value, None)):
-        raise ConfigError(f"event hook '{name}': it has no method {kind.value}, which is called")
+        raise ConfigError(f"{what}: it has no method {kind.value}, which is called")
     return hook
 
 
@@ -136,7 +143,8 @@ def _made(loaded: Any, kind: HookKind, settings: Settings) -> Any:
     return hook
 
 
-def _find(name: str) -> Any:
+def _find(name: str, what: str) -> Any:
+    """``what``: the hook of that name, for messages."""
     if name in SHIPPED:
         return SHIPPED[name]()
     installed = entry_points(group=ENTRY_POINTS)
@@ -146,23 +154,19 @@ def _find(name: str) -> Any:
         module_name, separator, attribute = place.rpartition(".")
     if not separator:
         known = ", ".join(sorted({*SHIPPED, *installed.names}))
-        raise ConfigError(
-            f"event hook '{name}': write it as module:attribute, or take one of {known}"
-        )
+        raise ConfigError(f"{what}: write it as module:attribute, or take one of {known}")
     try:
         module = importlib.import_module(module_name)
     except (ModuleNotFoundError, TypeError, ValueError) as error:
         raise ConfigError(
-            f"event hook '{name}': {error}; is it on the Python path? A class of Java's can only "
+            f"{what}: {error}; is it on the Python path? A class of Java's can only "
             "run in Hive's metastore: name a hook in Python instead, or none"
         ) from error
     except Exception as error:
-        raise ConfigError(
-            f"event hook '{name}': its module cannot be imported: {fault_of(error)}"
-        ) from error
+        raise ConfigError(f"{what}: its module cannot be imported: {fault_of(error)}") from error
     if not hasattr(module, attribute):
         raise ConfigError(
-            f"event hook '{name}': {module_name} has no '{attribute}'; it was read from "
+            f"{what}: {module_name} has no '{attribute}'; it was read from "
             f"{getattr(module, '__file__', None) or 'no file'}"
         )
     return getattr(module, attribute)

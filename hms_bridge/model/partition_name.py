@@ -39,6 +39,12 @@ def partition_name(columns: Sequence[Column], values: Sequence[str]) -> str:
                     for c, v in zip(columns, values, strict=True))  # fmt: skip
 
 
+def with_lower_keys(name: str) -> str:
+    """``DS=Ab/HR=1`` as ``ds=Ab/hr=1`` (docs/hive/metastore.md §23)."""
+    parts = (part.partition("=") for part in name.split("/"))
+    return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
+
+
 def target_name(table: str, partition: str | None) -> str:
     """``database.table`` or ``database.table/partition``, for messages."""
     return table if partition is None else f"{table}/{partition}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hms_bridge.errors import MetaError
 from hms_bridge.metadata_store import ConstraintStore
@@ -19,6 +19,14 @@ from hms_bridge.wire.structs import Struct, hive
 
 CONSTRAINED_COLUMNS_MAX = 1000
 """Of constraints in a call: what one table can have, and more."""
+
+
+def require_few(field: str, structs: Sequence[Struct]) -> None:
+    """Raises MetaError for more constrained columns in a field than a table can have."""
+    if len(structs) > CONSTRAINED_COLUMNS_MAX:
+        raise MetaError(
+            f"{field} has {len(structs)} entries; send at most {CONSTRAINED_COLUMNS_MAX}"
+        )
 
 
 def _answer_of(kind: ConstraintKind) -> Callable[..., Struct]:
@@ -97,10 +105,7 @@ class ConstraintCalls(Calls[ConstraintStore]):
         """What a request asks to add."""
         field = METHODS[kind].add_field
         structs = given(getattr(request, field), field)
-        if len(structs) > CONSTRAINED_COLUMNS_MAX:
-            raise MetaError(
-                f"{field} has {len(structs)} entries; send at most {CONSTRAINED_COLUMNS_MAX}"
-            )
+        require_few(field, structs)
         wanted = constraints_from_structs(kind, structs)
         if len(wanted) != 1:
             raise MetaError(f"{field} is of {len(wanted)} tables; send those of one")

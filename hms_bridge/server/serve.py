@@ -15,7 +15,7 @@ from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.settings import ServerSettings
 from hms_bridge.server.answers import Answer, answered_names, collect_answers
 from hms_bridge.server.catalog_calls import CatalogCalls
-from hms_bridge.server.compaction_calls import CompactionCalls, NotificationCalls
+from hms_bridge.server.compaction_calls import CompactionCalls
 from hms_bridge.server.connector_calls import ConnectorCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.crowd import Crowd
@@ -25,6 +25,7 @@ from hms_bridge.server.door import Door, Entrance, address_text, listen
 from hms_bridge.server.function_calls import FunctionCalls
 from hms_bridge.server.mark_calls import MarkCalls
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
+from hms_bridge.server.notification_calls import NotificationCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls

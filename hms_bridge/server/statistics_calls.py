@@ -7,6 +7,7 @@ from typing import Any
 
 from hms_bridge.errors import InvalidInputError, MetaError, NoSuchObjectError
 from hms_bridge.metadata_store import StatisticsStore
+from hms_bridge.model.partition_name import with_lower_keys
 from hms_bridge.model.statistics import (
     HIVE,
     ChangedRows,
@@ -49,7 +50,7 @@ class StatisticsCalls(Calls[StatisticsStore]):
     def get_of_partition_column(self, args: Struct) -> Struct:
         name = table_of(args)
         column = given_name(args.col_name, "col_name")
-        return self._one(name, column, _partition_name(given(args.part_name, "part_name")))
+        return self._one(name, column, with_lower_keys(given(args.part_name, "part_name")))
 
     @answers("get_table_statistics_req", of="request")
     def get_of_table(self, request: Struct) -> Struct:
@@ -83,13 +84,13 @@ class StatisticsCalls(Calls[StatisticsStore]):
 
     @answers("delete_partition_column_statistics")
     def delete_of_partition(self, args: Struct) -> bool:
-        partition = _partition_name(given(args.part_name, "part_name"))
+        partition = with_lower_keys(given(args.part_name, "part_name"))
         return self._delete(table_of(args), args, [partition])
 
     @answers("delete_column_statistics_req", of="req")
     def delete_several(self, request: Struct) -> bool:
         name = table_of(request)
-        partitions = [_partition_name(part_name) for part_name in request.part_names or ()]
+        partitions = [with_lower_keys(part_name) for part_name in request.part_names or ()]
         return self._store.delete_column_statistics(
             name.database,
             name.table,
@@ -173,7 +174,7 @@ def _query(request: Any, *, is_of_partitions: bool) -> StatisticsQuery:
         columns=given(request.colNames, "colNames"),
         partition_names=None
         if names is None
-        else [_partition_name(part_name) for part_name in names],
+        else [with_lower_keys(part_name) for part_name in names],
         engine=request.engine or HIVE,
         valid_write_ids=request.validWriteIdList,
     )
@@ -181,9 +182,3 @@ def _query(request: Any, *, is_of_partitions: bool) -> StatisticsQuery:
 
 def _believable(objects: Sequence[ObjectStatistics]) -> list[ObjectStatistics]:
     return [statistics for statistics in objects if statistics.is_compliant is not False]
-
-
-def _partition_name(text: str) -> str:
-    """With keys in lower case (HMSHandler.lowerCaseConvertPartName)."""
-    parts = (part.partition("=") for part in text.split("/"))
-    return "/".join(f"{key.lower()}{separator}{value}" for key, separator, value in parts)

@@ -22,7 +22,7 @@ from hms_bridge.model.statistics_state import accurate_columns, seen_table
 from hms_bridge.model.target import TableName
 from hms_bridge.server.access_types import access_type
 from hms_bridge.server.answers import answers
-from hms_bridge.server.constraint_calls import CONSTRAINED_COLUMNS_MAX
+from hms_bridge.server.constraint_calls import require_few
 from hms_bridge.server.names import (
     context_of,
     environment_of,
@@ -391,10 +391,7 @@ def _constraints_of(table: Table, request: Struct) -> tuple[ColumnConstraint, ..
     constraints: list[ColumnConstraint] = []
     for kind, method in METHODS.items():
         structs = getattr(request, method.field) or ()
-        if len(structs) > CONSTRAINED_COLUMNS_MAX:
-            raise MetaError(
-                f"{method.field} has {len(structs)} entries; send at most {CONSTRAINED_COLUMNS_MAX}"
-            )
+        require_few(method.field, structs)
         for of_table in constraints_from_structs(kind, structs):
             named = (of_table.database_name or table.database_name).lower()
             own = (table.database_name.lower(), table.name.lower())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import catalogs, databases
-from hms_bridge.catalog.limits import check_catalog
+from hms_bridge.catalog.limits import check_catalog, is_plain
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import (
     AlreadyExistsError,
@@ -21,9 +20,6 @@ from hms_bridge.model.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE, Catalog,
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
-
-_NAME = re.compile(r"\w+", re.ASCII)
-"""MetaStoreUtils.validateName: it stands before a database's name, with marks between."""
 
 
 def _get_catalog(connection: Connection, name: str) -> Catalog:
@@ -81,7 +77,7 @@ class CatalogVerbs(VerbFamily):
 
     def create_catalog(self, catalog: Catalog) -> None:
         wanted = self._normal(catalog)
-        if not _NAME.fullmatch(wanted.name):
+        if not is_plain(wanted.name):
             raise InvalidObjectError(f"{catalog.name} is not a valid catalog name")
         if not wanted.location:
             raise InvalidObjectError("You must specify a path for the catalog")

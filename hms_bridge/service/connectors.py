@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import connectors
-from hms_bridge.catalog.limits import check_connector
+from hms_bridge.catalog.limits import check_connector, is_plain
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import AlreadyExistsError, InvalidObjectError, InvalidOperationError
 from hms_bridge.hooks import changes
@@ -16,12 +15,10 @@ from hms_bridge.model.connector import DataConnector
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole, writes
 
-_NAME = re.compile(r"\w+", re.ASCII)
-
 
 def _create(unit: UnitOfWork, connector: DataConnector) -> None:
     wanted = replace(connector, name=connector.name.lower(), create_time=unit.now_seconds)
-    if not _NAME.fullmatch(wanted.name):
+    if not is_plain(wanted.name):
         raise InvalidObjectError(f"{connector.name} is not a valid dataconnector name")
     check_connector(wanted)
     if connectors.find_connector(unit.connection, wanted.name) is not None:

@@ -116,22 +116,20 @@ class DatabaseVerbs(VerbFamily):
         is_data_deleted: bool = True,
         is_cascade: bool = False,
     ) -> None:
-        if (name.lower(), catalog.lower()) == (DEFAULT_DATABASE, DEFAULT_CATALOG):
-            raise MetaError(f"Can not drop {name.lower()} database in catalog {catalog.lower()}")
+        name, catalog = name.lower(), catalog.lower()
+        if (name, catalog) == (DEFAULT_DATABASE, DEFAULT_CATALOG):
+            raise MetaError(f"Can not drop {name} database in catalog {catalog}")
         looked = None
         if is_data_deleted and is_cascade:
-            key = (name.lower(), catalog.lower())
-            names = self._transactions.read(lambda c: tables.table_names(c, key[0], catalog=key[1]))
-            looked = self._drops.look_at_tables(key[0], names, key[1])
+            names = self._transactions.read(lambda c: tables.table_names(c, name, catalog=catalog))
+            looked = self._drops.look_at_tables(name, names, catalog)
 
         def work(unit: UnitOfWork) -> tuple[Database, Sequence[FileTask]]:
-            stored = databases.require_database(
-                unit.connection, name.lower(), catalog.lower(), RowLock.EXCLUSIVE
-            )
+            stored = databases.require_database(unit.connection, name, catalog, RowLock.EXCLUSIVE)
             if stored.database.is_replication_source:
                 raise InvalidOperationError(
-                    f"can not drop database {name.lower()} which is a source of replication; "
-                    f"end that first: repl end {name.lower()}"
+                    f"can not drop database {name} which is a source of replication; "
+                    f"end that first: repl end {name}"
                 )
             return stored.database, self._delete_database(
                 unit, stored, looked=looked, is_cascade=is_cascade

@@ -16,12 +16,11 @@ from changemanager.location import is_below, is_inside, parse_uri
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import places
 from hms_bridge.catalog.places import Owner
+from hms_bridge.config.settings import DELETION_ROOTS
 from hms_bridge.errors import InvalidObjectError, InvalidOperationError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.service.locations import WarehouseRoots
-
-SETTING = "hms.bridge.deletion.roots"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,6 +118,6 @@ def _verdict(place: str, root: str | None, stranger: str | None) -> DeletionVerd
     if root is None:
         refusal = (
             "it is outside of the warehouse and of every database's directory; delete it by "
-            f"hand, or name a directory above it in {SETTING}"
+            f"hand, or name a directory above it in {DELETION_ROOTS.name}"
         )
     return DeletionVerdict(place=place, root=root, refusal=refusal)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from changemanager.manifest import ArchiveCause, ArchiveContext
@@ -10,7 +9,7 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, functions
 from hms_bridge.catalog.functions import StoredFunction
-from hms_bridge.catalog.limits import check_function
+from hms_bridge.catalog.limits import check_function, is_plain
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.errors import AlreadyExistsError, InvalidObjectError, MetaError, NoSuchObjectError
 from hms_bridge.hooks import changes
@@ -19,9 +18,6 @@ from hms_bridge.model.function import Function
 from hms_bridge.notification import object_events
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads_whole, writes
-
-_NAME = re.compile(r"\w+", re.ASCII)
-"""MetaStoreUtils.validateName: a function's name stands in statements without quotes."""
 
 
 def _create_function(unit: UnitOfWork, function: Function) -> None:
@@ -56,10 +52,7 @@ def _alter_function(
     unit.points.append(changes.function_altered(old.function, wanted))
 
 
-def _drop_function(
-    unit: UnitOfWork, database: str, name: str, catalog: str = DEFAULT_CATALOG
-) -> None:
-    key = _key(catalog, database, name)
+def _drop_function(unit: UnitOfWork, key: tuple[str, str, str]) -> None:
     stored = functions.find_function(unit.connection, *key)
     if stored is None:
         raise NoSuchObjectError(f"Function {key[2]} does not exist")
@@ -113,7 +106,7 @@ class FunctionVerbs(VerbFamily):
         # Before it is dropped: whoever may remove its files then finds earlier dumps served.
         for uri in self._transactions.read(lambda c: _named_by_dumps(c, key)):
             self._file_work.archive_copy(uri, context)
-        self._transactions.write(lambda unit: _drop_function(unit, database, name, catalog))
+        self._transactions.write(lambda unit: _drop_function(unit, key))
 
 
 def _key(catalog: str, database: str, name: str) -> tuple[str, str, str]:
@@ -128,7 +121,7 @@ def _find(unit: UnitOfWork, function: Function) -> StoredFunction | None:
 
 def _checked(function: Function) -> Function:
     """With names in lower case. Raises InvalidObjectError for what cannot be stored."""
-    if not _NAME.fullmatch(function.name):
+    if not is_plain(function.name):
         raise InvalidObjectError(f"{function.name} is not a valid object name")
     lowered = replace(
         function,

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.hooks.port import EventHook, HookPositions, NotHeardError
-from hms_bridge.model.event import NotificationEvent
 from hms_bridge.model.hook import HookEvent, HookPosition, after, just_before
 
 _LOG = logging.getLogger(__name__)
@@ -64,11 +63,10 @@ class HookDispatcher:
         for teller in self._tellers:
             teller.start()
 
-    def committed(self, events: Sequence[NotificationEvent]) -> None:
-        """There is news; none is told before its commit."""
-        if events:
-            for teller in self._tellers:
-                teller.wake()
+    def wake(self) -> None:
+        """Something was committed that hooks hear of."""
+        for teller in self._tellers:
+            teller.wake()
 
     def close(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
         """Let hooks hear what was committed until now, for this long at most."""

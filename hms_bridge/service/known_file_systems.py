@@ -12,8 +12,8 @@ from changemanager.errors import LocationError
 from changemanager.filesystem.opening import BUCKET_SCHEMES, one_name_of
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver, parse_uri
+from hms_bridge.config.settings import KNOWN_FILE_SYSTEMS
 
-SETTING = "hms.bridge.file.systems"
 _WITHOUT_HOST = BUCKET_SCHEMES | {"", "file", "memory"}
 """Their URIs name no host: a bucket is one of the store that is configured."""
 
@@ -32,7 +32,7 @@ class KnownFileSystems:
             scheme, authority = parse_uri(text).file_system
             raise LocationError(
                 f"{text}: this metastore connects to no host that a client names; add "
-                f"{scheme}://{authority} to {SETTING} if it is yours"
+                f"{scheme}://{authority} to {KNOWN_FILE_SYSTEMS.name} if it is yours"
             )
         return self._resolve(text)
 

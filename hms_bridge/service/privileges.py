@@ -80,8 +80,9 @@ def _insert(unit: UnitOfWork, grants: Sequence[Grant]) -> None:
         for grant in of_object:
             for single in _split(grant):
                 if _key(single) in taken:
-                    raise MetaError(f"{single.privilege} is already granted on {wanted} by "
-                                    f"{single.grantor}")  # fmt: skip
+                    raise MetaError(
+                        f"{single.privilege} is already granted on {wanted} by {single.grantor}"
+                    )
                 taken.add(_key(single))
                 rows.append(replace(single, create_time=unit.now_seconds))
         privileges.insert_grants(unit.connection, level, owner, rows)
@@ -272,8 +273,9 @@ def _named(there: Sequence[StoredGrant], wanted: Grant) -> StoredGrant:
         and stored.grant.privilege.casefold() == wanted.privilege.casefold()
     ]
     if not same:
-        raise MetaError(f"No grant ({wanted.privilege}) found on {wanted.object} for "
-                        f"{wanted.principal.name}")  # fmt: skip
+        raise MetaError(
+            f"No grant ({wanted.privilege}) found on {wanted.object} for {wanted.principal.name}"
+        )
     return next((s for s in same if s.grant.authorizer == wanted.authorizer), same[0])
 
 

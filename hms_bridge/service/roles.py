@@ -94,8 +94,10 @@ def _roles_of(connection: Connection, principal: Principal) -> tuple[RoleGrant, 
     granted = roles.roles_of(connection, principal)
     if principal.type is not PrincipalType.USER:
         return granted
-    return (*granted, RoleGrant(role=Role(name=PUBLIC_ROLE, owner=PUBLIC_ROLE),
-                                principal=principal))  # fmt: skip
+    return (
+        *granted,
+        RoleGrant(role=Role(name=PUBLIC_ROLE, owner=PUBLIC_ROLE), principal=principal),
+    )
 
 
 def _add_admins(unit: UnitOfWork) -> None:

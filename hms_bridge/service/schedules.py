@@ -117,8 +117,9 @@ def _following(unit: UnitOfWork, query: ScheduledQuery) -> int | None:
     try:
         return _scheduled(unit, query).next_execution
     except InvalidObjectError as error:
-        _LOG.warning("scheduled query %s is executed once more and then no longer: %s", query.key,
-                     error)  # fmt: skip
+        _LOG.warning(
+            "scheduled query %s is executed once more and then no longer: %s", query.key, error
+        )
         return None
 
 

@@ -17,6 +17,7 @@ from hms_bridge.catalog import databases, partitions, tables
 from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.config.settings import DELETION_ROOTS
 from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
@@ -24,7 +25,6 @@ from hms_bridge.model.properties import LAST_DDL_TIME
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
-from hms_bridge.service.deletion_rule import SETTING
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
@@ -103,8 +103,8 @@ class TruncationVerbs(VerbFamily):
             if place not in roots:
                 raise InvalidOperationError(
                     f"{place} cannot be emptied: it is outside of the warehouse and of every "
-                    f"database's directory; name a directory above it in {SETTING}, or delete its "
-                    "files by hand"
+                    f"database's directory; name a directory above it in {DELETION_ROOTS.name}, or "
+                    "delete its files by hand"
                 )
         return roots
 

@@ -284,7 +284,7 @@ class Transactions:
             if place is None or not shared.run(write):
                 self._write_alone(write)
         if self._hooks.has_hooks and (write.unit.events or write.points):
-            self._hooks.committed((*write.events, *write.points))
+            self._hooks.wake()
         if any(draft.type in _DROPS for draft in write.unit.events):
             for event in write.events:
                 _log_drop(event)

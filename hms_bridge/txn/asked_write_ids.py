@@ -47,7 +47,9 @@ HERE = {
     "database": bindparam("database", type_=String),
     "table": bindparam("table", type_=String),
 }
+"""Parameters that name a table."""
 IS_HERE = and_(_W.T2W_DATABASE == HERE["database"], _W.T2W_TABLE == HERE["table"])
+"""TXN_TO_WRITE_ID rows of the table that these name."""
 # Written out: with values beside the text, a plan for these would look cheaper than one that is
 # kept.
 _READ_ONLY: ColumnElement[int] = literal_column(str(int(TxnType.READ_ONLY)))

@@ -167,11 +167,6 @@ def mark_cleaning_postponed(
     )
 
 
-def mark_cleaned(work: Work, compaction: Compaction) -> None:
-    """As :func:`mark_all_cleaned`, of one entry."""
-    mark_all_cleaned(work, [compaction])
-
-
 def mark_all_cleaned(work: Work, compactions: Sequence[Compaction]) -> None:
     """The targets' obsolete and aborted files up to highest_write_id are gone.
 

@@ -309,13 +309,13 @@ def _end(
     traces: _Traces,
 ) -> CommitOutcome:
     compactions: tuple[Compaction, ...] = ()
-    if request.type is TxnType.REPL_CREATED:
+    is_replayed = request.type is TxnType.REPL_CREATED
+    if is_replayed:
         _complete_replayed(connection, txn_id, request.write_events)
         forget_source_txn(connection, request.repl_policy or "", request.txn_id)
     elif kind in _COMPACTIONS or kind is TxnType.SOFT_DELETE:
         rows = _FINISHED.all(connection, txn_id=txn_id)
         compactions = tuple(from_queue(queue_fields(row)) for row in rows)
-    is_replayed = request.type is TxnType.REPL_CREATED
     is_written = kind not in (TxnType.READ_ONLY, *_COMPACTIONS) and not is_replayed
     written = tables_written_by(connection, txn_id) if traces.has_write_ids else ()
     _forget(connection, txn_id, traces, is_written=is_written)

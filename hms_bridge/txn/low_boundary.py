@@ -28,19 +28,23 @@ REMEMBERED_MS = 100
 """How long who opens a transaction goes by a boundary that was looked up before."""
 
 
+def young_since_ms(now: ColumnElement[int]) -> ScalarSelect[Any]:
+    """As old as an opener may be, for a statement with a parameter ``open_timeout_ms``."""
+    # A statement within: else the time, which is a decimal fraction, is reckoned for each row.
+    timeout_ms = bindparam("open_timeout_ms", type_=BigInteger)
+    return select(cast(now, BigInteger) - timeout_ms).scalar_subquery()
+
+
 def boundary(now: ColumnElement[int]) -> ScalarSelect[Any]:
     """For a statement with a parameter ``open_timeout_ms``; null before the first.
 
     It goes through all young transactions, thousands on a busy server.
     """
     t = TXNS.c
-    # A statement within: else the time, which is a decimal fraction, is reckoned for each row.
-    timeout_ms = bindparam("open_timeout_ms", type_=BigInteger)
-    oldest_young_ms = select(cast(now, BigInteger) - timeout_ms).scalar_subquery()
     # Not max(): the index on TXN_ID is read backwards and left at the first old row.
     return (
         select(t.TXN_ID)
-        .where(t.TXN_STARTED < oldest_young_ms)
+        .where(t.TXN_STARTED < young_since_ms(now))
         .order_by(t.TXN_ID.desc())
         .limit(1)
         .scalar_subquery()

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, insert, or_, select, update
 
+from hms_bridge.backend.batches import BATCH_MAX
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -29,7 +30,6 @@ from hms_bridge.txn.names import require_texts_fit
 from hms_bridge.txn.valid_write_ids import get_valid_write_ids
 
 _L = MATERIALIZATION_REBUILD_LOCKS.c
-_IN_MAX = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,9 +130,8 @@ def _lowest_open(ids: ValidWriteIdList) -> int | None:
 
 def _is_unseen(column: ColumnElement[int], seen: ValidWriteIdList) -> ColumnElement[bool]:
     invalid = [*seen.open_ids, *seen.aborted_ids]
-    if (
-        len(invalid) > _IN_MAX
-    ):  # more than a statement takes: too much is asked for, never too little
+    # More than a statement takes: too much is asked for, never too little.
+    if len(invalid) > BATCH_MAX:
         return column >= min(invalid)
     return or_(column > seen.high_watermark, column.in_(invalid))
 
@@ -154,11 +153,9 @@ def _is_changed(connection: Connection, source: _Source, valid_txns: ValidTxnLis
 def _is_compacted(connection: Connection, source: _Source) -> bool:
     done, queue = COMPLETED_COMPACTIONS.c, COMPACTION_QUEUE.c
     finished = select(done.CC_ID).where(
-        and_(
-            done.CC_DATABASE == source.database,
-            done.CC_TABLE == source.table,
-            _is_unseen(done.CC_HIGHEST_WRITE_ID, source.seen),
-        )
+        done.CC_DATABASE == source.database,
+        done.CC_TABLE == source.table,
+        _is_unseen(done.CC_HIGHEST_WRITE_ID, source.seen),
     )
     waiting = select(queue.CQ_ID).where(
         queue.CQ_DATABASE == source.database, queue.CQ_TABLE == source.table

@@ -9,6 +9,7 @@ from sqlalchemy import Column, String
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, HIVE_LOCKS, TXN_COMPONENTS
 from hms_bridge.errors import MetaError
 from hms_bridge.model.lock import LockRequest
+from hms_bridge.model.partition_name import with_lower_keys
 from hms_bridge.model.target import Scope, Target
 
 _C, _L, _Q = TXN_COMPONENTS.c, HIVE_LOCKS.c, COMPACTION_QUEUE.c
@@ -18,12 +19,8 @@ _USER, _HOST, _AGENT = _L.HL_USER, _L.HL_HOST, _L.HL_AGENT_INFO
 
 
 def lower_partition(name: str | None) -> str | None:
-    """``DS=Ab/HR=1`` as ``ds=Ab/hr=1`` (docs/hive/metastore.md §23); None stays None, and ""
-    becomes None."""
-    if not name:
-        return None
-    parts = (part.partition("=") for part in name.split("/"))
-    return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
+    """With its keys in lower case; None for None and for ""."""
+    return with_lower_keys(name) if name else None
 
 
 def lower_target(target: Target) -> Target:

@@ -24,7 +24,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     case,
-    cast,
     delete,
     func,
     insert,
@@ -63,7 +62,13 @@ from hms_bridge.model.txn import (
     TxnType,
 )
 from hms_bridge.txn.foresight import KINDS
-from hms_bridge.txn.low_boundary import boundary, low_boundary, remember, remembered
+from hms_bridge.txn.low_boundary import (
+    boundary,
+    low_boundary,
+    remember,
+    remembered,
+    young_since_ms,
+)
 from hms_bridge.txn.names import require_texts_fit
 from hms_bridge.txn.readers import reads_elsewhere
 from hms_bridge.txn.replication import is_of_load, map_source_txns, mapped_txns
@@ -423,12 +428,10 @@ def _listed(
 
     def make(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
         t = TXNS.c
-        timeout_ms = bindparam("open_timeout_ms", type_=BigInteger)
-        # A statement within: else the time, which is a decimal fraction, is reckoned for each row.
-        oldest_young_ms = select(cast(now, BigInteger) - timeout_ms).scalar_subquery()
-        is_young = case((t.TXN_STARTED > oldest_young_ms, 1), else_=0)
+        since_ms = young_since_ms(now)
+        is_young = case((t.TXN_STARTED > since_ms, 1), else_=0)
         young, below = TXNS.alias(), TXNS.alias()
-        first_young = select(func.min(young.c.TXN_ID)).where(young.c.TXN_STARTED > oldest_young_ms)
+        first_young = select(func.min(young.c.TXN_ID)).where(young.c.TXN_STARTED > since_ms)
         last_old = select(func.max(below.c.TXN_ID)).where(
             below.c.TXN_ID < func.coalesce(first_young.scalar_subquery(), MAX_ID)
         )

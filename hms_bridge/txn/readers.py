@@ -40,7 +40,7 @@ from hms_bridge.backend.schema.txn_tables import (
 )
 from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction
-from hms_bridge.model.ids import TxnId
+from hms_bridge.model.ids import NO_TXN, TxnId
 from hms_bridge.model.lock import LockState, LockType
 from hms_bridge.model.txn import TxnState, TxnType
 
@@ -107,7 +107,7 @@ def locked_without_txn(
         return {}
     locks = connection.execute(
         select(_L.HL_LOCK_EXT_ID, _L.HL_DB, _L.HL_TABLE, _L.HL_PARTITION, _L.HL_ACQUIRED_AT)
-        .where(_L.HL_TXNID == 0, _L.HL_DB.in_(databases))
+        .where(_L.HL_TXNID == NO_TXN, _L.HL_DB.in_(databases))
         .order_by(_L.HL_LOCK_EXT_ID)
     ).all()
     by_entry: dict[int, tuple[int, ...]] = {}

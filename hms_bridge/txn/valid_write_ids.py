@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sqlalchemy import BigInteger, Connection, String, and_, bindparam, case, func, select
+from sqlalchemy import BigInteger, Connection, bindparam, case, func, select
 
 from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID, TXNS
@@ -19,22 +19,19 @@ from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
 from hms_bridge.model.target import TableName
 from hms_bridge.model.txn import ANY_TIME_MS, AbortedSince, AbortReason, TxnState
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
+from hms_bridge.txn.asked_write_ids import IS_HERE
 from hms_bridge.txn.open_txns import get_open_txns
 from hms_bridge.txn.write_ids import get_max_allocated_write_id, of_table
 
 _W = TXN_TO_WRITE_ID.c
-_IS_HERE = and_(
-    _W.T2W_DATABASE == bindparam("database", type_=String),
-    _W.T2W_TABLE == bindparam("table", type_=String),
-)
 _HIGHEST = FixedSql(
     select(func.max(_W.T2W_WRITEID)).where(
-        _IS_HERE, _W.T2W_TXNID <= bindparam("txn_id", type_=BigInteger)
+        IS_HERE, _W.T2W_TXNID <= bindparam("txn_id", type_=BigInteger)
     )
 )
 _OWNERS = FixedSql(
     select(_W.T2W_TXNID, _W.T2W_WRITEID)
-    .where(_IS_HERE, _W.T2W_WRITEID <= bindparam("write_id", type_=BigInteger))
+    .where(IS_HERE, _W.T2W_WRITEID <= bindparam("write_id", type_=BigInteger))
     .order_by(_W.T2W_WRITEID)
 )
 
@@ -46,7 +43,7 @@ _ABORTED_TXNS = FixedSql(select(TXNS.c.TXN_ID, _SINCE).where(_IS_ABORTED))
 _ABORTED_WRITES = FixedSql(
     select(_W.T2W_WRITEID, _SINCE)
     .join_from(TXN_TO_WRITE_ID, TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID)
-    .where(_IS_HERE, _IS_ABORTED)
+    .where(IS_HERE, _IS_ABORTED)
 )
 
 

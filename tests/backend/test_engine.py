@@ -340,6 +340,38 @@ class TestRetry:
         assert not isinstance(caught.value, RetryableBackendError)
         assert 29.9 < sum(clock.slept_seconds) < 30.1
 
+    def test_a_deadlock_after_an_outage_is_tried_again(self, database: Database) -> None:
+        """All come back at once when a database is there again, so then above all."""
+        clock = SimulatedClock()
+        deadlocks: list[int] = []
+
+        def work(connection) -> str:
+            if clock.steady_ms() < 20_000:
+                raise DatabaseGoneError("refused")
+            if not deadlocks:
+                deadlocks.append(1)
+                raise RetryableBackendError("deadlock")
+            return "done"
+
+        rule = RetrySettings(attempts_max=2)
+        assert run_in_transaction(database, work, write=True, clock=clock, settings=rule) == "done"
+
+    def test_each_outage_is_waited_for_by_itself(self, database: Database) -> None:
+        clock = SimulatedClock()
+        came_back: list[int] = []
+
+        def work(connection) -> str:
+            since_ms = came_back[0] if came_back else 0
+            if clock.steady_ms() < since_ms + 20_000:
+                raise DatabaseGoneError("refused")
+            if not came_back:
+                came_back.append(clock.steady_ms())
+                raise RetryableBackendError("deadlock")
+            return "done"
+
+        assert run_in_transaction(database, work, write=True, clock=clock) == "done"
+        assert clock.steady_ms() > 40_000
+
     def test_a_taken_key_is_tried_again_but_not_for_ever(self, database: Database) -> None:
         clock = SimulatedClock()
 

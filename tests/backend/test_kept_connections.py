@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, create_engine, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.kept_connections import KeptConnections
@@ -64,6 +64,12 @@ def test_one_of_late_is_not_asked(engine: Engine) -> None:
     first = connections.take(None)
     connections.give(first, None)
     assert connections.take(None) is first
+
+
+def test_one_that_cannot_have_its_level_goes_back_to_the_pool(engine: Engine) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        kept(engine).take("NO SUCH LEVEL")
+    assert out(engine) == 0, refused.value
 
 
 def test_one_whose_transaction_failed_is_not_kept(engine: Engine) -> None:

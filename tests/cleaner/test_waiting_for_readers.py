@@ -94,6 +94,24 @@ def test_a_lock_taken_well_after_the_commit_blocks_nothing(world: CleaningWorld)
     assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
 
 
+def test_a_lock_that_is_waited_for_blocks_whenever_it_was_asked_for(world: CleaningWorld) -> None:
+    """I3. Its reader may have taken its snapshot before."""
+    world.write()
+    world.compact()
+    writer = world.open()
+    drops = objects.component("db", kind=LockType.EXCLUSIVE, operation=DataOperation.NO_TXN)
+    world.metastore.lock(objects.request(drops, txn=writer))
+    world.clock.advance_ms(300_001)
+    world.metastore.heartbeat(writer, LockId(0))
+    waiting = read_lock(world)
+    assert world.cleaner().run_once() == ()
+    (explained,) = world.cleaner().explain()
+    assert explained.readiness is Readiness.LOCKED
+    assert str(waiting) in explained.reason
+    world.metastore.unlock(waiting)
+    assert world.cleaner().run_once()[0].state is CleaningState.CLEANED
+
+
 def says_by_lock(world: CleaningWorld, txn_id: TxnId, database: str) -> None:
     read_lock(world, txn_id, database=database)
 

@@ -79,6 +79,21 @@ def test_what_is_no_hook_is_refused(name: str) -> None:
         load_hook(name, HookKind.EVENT, SETTINGS)
 
 
+@pytest.mark.parametrize(
+    ("kind", "title"),
+    [
+        (HookKind.PRE, "pre-event"), (HookKind.TRANSACTIONAL, "transactional"),
+        (HookKind.EVENT, "event"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["nowhere", "no.such.module:x", f"{HERE}:nothing", "builtins:int"])
+def test_a_refusal_says_of_which_kind_the_hook_was_to_be(
+    kind: HookKind, title: str, name: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{title} hook '{name}'"):
+        load_hook(name, kind, SETTINGS)
+
+
 def test_the_log_of_hive_is_ours_and_no_hook() -> None:
     """A hive-site.xml that Hive reads, too, names it."""
     listener = "org.apache.hive.hcatalog.listener.DbNotificationListener"

@@ -48,6 +48,16 @@ def hook(name: str, **given: str) -> Any:
     return load_hook(name, HookKind.EVENT, settings_from(keys))
 
 
+def test_a_json_line_is_on_the_disk_before_it_counts_as_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, synced = tmp_path / "events.jsonl", []
+    monkeypatch.setattr(os, "fsync", lambda _: synced.append(file.read_bytes()))
+    hook("json-lines", json_lines_file=str(file)).on_event(EVENT)
+    assert synced == [file.read_bytes()]
+    assert json.loads(synced[0]) == TOLD
+
+
 @pytest.mark.parametrize("name", sorted(SHIPPED))
 def test_none_works_without_its_settings(name: str) -> None:
     with pytest.raises(ConfigError, match=f"hook {name}: name its"):

@@ -906,6 +906,8 @@ def test_counting_events(rig: Rig) -> None:
     assert count() == 20
     request.limit = 7
     assert count() == 7
+    request.fromEventId, request.toEventId = 30, 10
+    assert count() == 0, "none lie between two ids the other way round"
     assert _count(rig, dbName="*") == 90
     assert _count(rig, dbName="db", tableNames=["T"]) == 40
     assert rig.asked == [("get_notification_events_count", 10, "db", "hive", {"tables": ("t",)})]

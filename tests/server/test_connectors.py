@@ -112,6 +112,8 @@ def test_no_database_is_made_over_one(served: ServedMetastore) -> None:
     """It would be one of the warehouse, and its tables empty."""
     remote = {"type": 2, "connector_name": "dc", "remote_dbname": "r"}
     with pytest.raises(MetaError, match="databases over data connectors are not kept"):
+        served.call("create_database", database=hive.Database(name="far", connector_name="dc"))
+    with pytest.raises(MetaError, match="databases over data connectors are not kept"):
         served.call("create_database", database=hive.Database(name="r", **remote))
     request = hive.CreateDatabaseRequest(databaseName="r", type=2, dataConnectorName="dc")
     with pytest.raises(MetaError, match="databases over data connectors are not kept"):

@@ -127,6 +127,19 @@ def test_a_write_id_that_another_server_gave_is_told_of(
     assert message["writeIds"] == [mine, theirs]
 
 
+def test_of_what_kind_a_transaction_is_says_its_row(side: Side, messages: list[int]) -> None:
+    """Whatever is remembered of it: as of one of that id before a database was restored."""
+    txn = side(open_txn, TxnType.READ_ONLY)
+    foresight = side.metastore._transactions.foresight
+    assert foresight is not None
+    foresight.opened([txn], TxnType.DEFAULT)
+    known = side.metastore.get_current_event_id()
+    messages.clear()
+    side(commit, txn)
+    assert len(messages) > 1, "it was expected, and done as usual then"
+    assert told(side, known) == [], "who only reads is in no log"
+
+
 def test_the_only_write_id_may_be_of_another_server(side: Side, other: Side, table: str) -> None:
     txn = side(open_txn)
     theirs = other(write_id, txn, table)

@@ -122,6 +122,24 @@ def test_rows_stay_that_come_while_a_drop_is_carried_out(
     assert "keeps 1 files that were not in it then" in caplog.text
 
 
+def test_what_fails_for_a_moment_is_tried_again_at_once(
+    world: FilesWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the next housekeeping only: a partition that is made there again would wait for it."""
+    place = partitioned(world)
+    remove, calls = DeleteProtocol.remove, []
+
+    def failing(self: DeleteProtocol, *given: object, **named: object) -> DeletionReport:
+        calls.append(given)
+        if len(calls) == 1:
+            raise OSError("a moment without a connection")
+        return remove(self, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DeleteProtocol, "remove", failing)
+    world.metastore.drop_partitions("db", "t", ["ds=a"])
+    assert not place.exists()
+
+
 def test_a_file_that_another_took_away_stops_no_drop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,6 +239,26 @@ def test_a_failed_exchange_puts_directories_back(
     assert list(metastore.get_partition_names("db", "t")) == NAMES
 
 
+def test_a_partition_that_comes_while_directories_are_moved_stops_the_exchange(
+    metastore: MetastoreService,
+) -> None:
+    """Its row would say that its files lie in the other table, where nobody has moved them."""
+    old = place_of(metastore, "t", "n=2/s=b")
+    (old / "data").write_bytes(b"rows")
+    with pytest.MonkeyPatch.context() as patched:
+
+        def meanwhile(*_: str) -> None:
+            patched.undo()
+            metastore.add_partitions("db", "t", [partition("db", "t", "2", "c")])
+
+        patched.setattr(metastore._file_work, "settle", meanwhile)
+        with pytest.raises(MetaError, match="were changed by someone else while"):
+            exchange(metastore, n="2")
+    assert (old / "data").read_bytes() == b"rows"
+    assert metastore.get_partition_names("db", "u") == ()
+    assert len(metastore.get_partition_names("db", "t")) == len(NAMES) + 1
+
+
 def test_replication_sources_keep_their_files(metastore: MetastoreService, tmp_path: Path) -> None:
     metastore.create_database(Database(name="two"))
     metastore.create_table(acid_table("two", "u", partition_columns=KEYS, **PLAIN))

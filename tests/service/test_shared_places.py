@@ -121,6 +121,24 @@ def test_a_directory_with_others_in_it_is_neither_moved_nor_emptied(
     assert world.metastore.get_partition_names("db", "t") == ("p=1", "p=2")
 
 
+@pytest.mark.parametrize(
+    "change", [SharedWorld.rename_partition, SharedWorld.rename_table, SharedWorld.exchange]
+)
+def test_one_that_comes_after_the_first_look_stops_the_move_too(
+    world: SharedWorld, change: Callable[[SharedWorld], None]
+) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+
+        def meanwhile(*_: str) -> None:
+            patched.undo()
+            world.stranger()
+
+        patched.setattr(world.metastore._file_work, "settle", meanwhile)
+        with pytest.raises(InvalidOperationError, match="lies in it too"):
+            change(world)
+    assert world.is_file_there
+
+
 def test_a_table_takes_along_its_own_partitions(world: SharedWorld) -> None:
     world.sibling()
     world.rename_table()

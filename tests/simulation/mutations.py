@@ -193,6 +193,45 @@ MUTATIONS = (
         test=f"{_READERS}test_a_reader_from_before_the_commit_is_waited_for",
     ),
     Mutation(
+        name="a rename takes along the files of a table that came after its first look",
+        file="hms_bridge/service/rename_partitions.py",
+        old="            self._files.rule.require_alone(unit.connection, owner, move.location)\n",
+        new="",
+        test="tests/service/test_shared_places.py::"
+        "test_one_that_comes_after_the_first_look_stops_the_move_too",
+    ),
+    Mutation(
+        name="a partition is exchanged whose directory was not moved",
+        file="hms_bridge/service/exchange_partitions.py",
+        old="        if not is_same or not all(",
+        new="        if not all(",
+        test="tests/service/test_partition_conditions.py::"
+        "test_a_partition_that_comes_while_directories_are_moved_stops_the_exchange",
+    ),
+    Mutation(
+        name="a clock that was set back keeps a claim on files unrenewed",
+        file="hms_bridge/service/task_leases.py",
+        old="beaten_ms is not None and 0 <= self",
+        new="beaten_ms is not None and -(10**12) <= self",
+        test="tests/service/test_task_leases.py::"
+        "test_a_clock_that_is_set_back_keeps_no_claim_unrenewed",
+    ),
+    Mutation(
+        name="a worker that lost its entry ends what another has compacted",
+        file="hms_bridge/txn/compaction_history.py",
+        old="    return is_worker and (is_other_txn or queued.next_txn_id is not None)\n",
+        new="    return is_worker and queued.next_txn_id is not None\n",
+        test="tests/txn/test_compaction_queue.py::TestLostLease::"
+        "test_the_loser_ends_nothing_that_another_has_compacted",
+    ),
+    Mutation(
+        name="the gate waits for no lock that is waited for itself",
+        file="hms_bridge/txn/readers.py",
+        old="(lock.HL_ACQUIRED_AT is None or lock",
+        new="(lock.HL_ACQUIRED_AT is not None and lock",
+        test=f"{_READERS}test_a_lock_that_is_waited_for_blocks_whenever_it_was_asked_for",
+    ),
+    Mutation(
         name="the gate lets a compaction pass that is not committed",
         file="hms_bridge/txn/cleaning.py",
         old=", ~of_txn.where(TXNS.c.TXN_STATE != TxnState.COMMITTED.value)",

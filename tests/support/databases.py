@@ -50,16 +50,13 @@ OTHER_URLS = os.environ.get("HMS_BRIDGE_TEST_DATABASES", "").split()
 
 
 @contextmanager
-def fresh_database(folder: Path | None = None) -> Iterator[Database]:
-    """An installed, empty database that several threads can use.
-
-    SQLite: a file in the folder, or in memory without one.
-    """
+def fresh_database() -> Iterator[Database]:
+    """An installed, empty database: SQLite's is in memory."""
     if SERVER_URL:
         database = _server(SERVER_URL)
         _empty(SERVER_URL)
     else:
-        database = memory_database() if folder is None else open_again(sqlite_file(folder))
+        database = memory_database()
     try:
         yield database
     finally:

@@ -9,12 +9,11 @@ from typing import Any
 from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.config.settings import ArchiveSettings
 from hms_bridge.model.catalog import Database
-from hms_bridge.model.event import NotificationEvent
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.task_leases import CLAIM_MS
-from tests.conformance.objects import acid_table
+from tests.conformance.objects import acid_table, events_after
 from tests.support.databases import sqlite_file
 from tests.support.faults import CrashError, FaultPlan, faulty
 from tests.support.world import World
@@ -55,18 +54,22 @@ class DyingDirectories(Directories):
 
 
 class DyingDispatcher(HookDispatcher):
-    """The process dies right after a commit, before anything else is done."""
+    """The process dies right after a commit that logs an event of a kind, before anything else is
+    done."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, metastore: MetastoreService, kind: str) -> None:
         super().__init__([], new_id=lambda: "nobody")
+        self._metastore = metastore
         self._kind = kind
+        self._last = metastore.get_current_event_id()
 
     @property
     def has_hooks(self) -> bool:
         """It is told of every commit."""
         return True
 
-    def committed(self, events: Sequence[NotificationEvent]) -> None:
+    def wake(self) -> None:
+        events = events_after(self._metastore, self._last)
         if self._kind in {event.type for event in events}:
             raise CrashError(self._kind)
 
@@ -95,7 +98,7 @@ class FilesWorld(World):
         resolve = faulty(FsspecResolver(), self.faults)
         self.start(resolve, DyingDirectories(resolve, self.faults))
         if die_after:
-            self.metastore._transactions._hooks = DyingDispatcher(die_after)
+            self.metastore._transactions._hooks = DyingDispatcher(self.metastore, die_after)
         self.faults.count = 0
         self.faults.crash_at = crash_at
         self.faults.crash_label = crash_label

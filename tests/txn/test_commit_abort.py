@@ -12,7 +12,7 @@ from hms_bridge.backend.schema.txn_tables import (
     TXNS,
     WRITE_SET,
 )
-from hms_bridge.errors import NoSuchLockError, NoSuchTxnError, TxnAbortedError
+from hms_bridge.errors import MetaError, NoSuchLockError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.txn import AbortReason, TxnType
@@ -208,3 +208,5 @@ def test_heartbeats(world: World, txns: Txns) -> None:
         txns.beat(0, 99)
     done = world.metastore.heartbeat_txn_range(TxnId(1), TxnId(5))
     assert (done.aborted, done.missing) == ((third,), (second, 4, 5))
+    with pytest.raises(MetaError, match="^cannot keep 1000001 transactions alive at once"):
+        world.metastore.heartbeat_txn_range(TxnId(1), TxnId(1_000_001))

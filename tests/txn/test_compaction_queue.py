@@ -99,7 +99,9 @@ def test_the_oldest_entry_of_the_pool_comes_first(world: World, txns: Txns) -> N
     assert claimed("other") is None
     assert claimed() == "c"
     assert claimed() is None
-    world.clock.advance_ms(12 * HOUR_MS + 1)
+    world.clock.advance_ms(12 * HOUR_MS)
+    assert claimed() is None
+    world.clock.advance_ms(1)
     txns.compact("d", pool_name="fast")
     assert claimed() == "a"
     assert claimed() is None
@@ -171,6 +173,19 @@ class TestLostLease:
             with pytest.raises(NoSuchCompactionError):
                 verb(first)
         assert txns.show() == [(1, "working")]
+
+    def test_the_loser_ends_nothing_that_another_has_compacted(
+        self, world: World, txns: Txns
+    ) -> None:
+        first, second = self._lost(world)
+        txns.mark_compacted(second)
+        for verb in (world.metastore.mark_failed, world.metastore.mark_refused):
+            with pytest.raises(NoSuchCompactionError, match="is held by another worker"):
+                verb(first)
+        txns.commit(second.txn_id)
+        with pytest.raises(NoSuchCompactionError, match="is held by another worker"):
+            txns.fail(second)
+        assert txns.show() == [(1, "ready for cleaning")]
 
     def test_the_loser_cannot_commit(self, world: World, txns: Txns) -> None:
         first, second = self._lost(world)

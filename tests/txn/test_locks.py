@@ -39,6 +39,15 @@ def test_first_come_first_served(txns: Txns) -> None:
     assert txns.check(third.lock_id) is LockState.ACQUIRED
 
 
+def test_a_partition_without_a_name_is_its_table(world: World, txns: Txns) -> None:
+    one, two = txns.open(2)
+    txns.lock(one, component(LockType.EXCLUSIVE, DataOperation.NO_TXN, partition=""))
+    (stored,) = world.records(HIVE_LOCKS)
+    assert (stored["HL_TABLE"], stored["HL_PARTITION"]) == ("t", None)
+    other = component(LockType.EXCLUSIVE, DataOperation.NO_TXN, partition="ds=1")
+    assert txns.lock(two, other).state is LockState.WAITING
+
+
 def test_all_or_none(world: World, txns: Txns) -> None:
     one, two = txns.open(2)
     txns.lock(one, EXCLUSIVE)
