@@ -36,6 +36,10 @@ class SimulatedSocket:
         self.taken_bytes = 0
         self.answers = b""
 
+    def getpeername(self) -> tuple[str, int]:
+        """Where it comes from."""
+        return "127.0.0.1", 1
+
     def recv(self, size: int) -> bytes:
         """What is there, at most as much as is wanted; nothing once the client is gone."""
         self._cluster.scheduler.point("a server reads", changes=False)
