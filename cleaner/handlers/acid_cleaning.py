@@ -166,10 +166,8 @@ class AcidCleaning:
         def still_same(plans: Sequence[EntryPlan]) -> Sequence[CleanerError | None]:
             return self._changes([of_plan[id(plan)] for plan in plans])
 
-        def quiet(plans: Sequence[EntryPlan]) -> Sequence[CleanerError | None]:
-            return self._readers([of_plan[id(plan)].entry for plan in plans])
-
-        reports = self._remover.remove_all([work.plan for work in works], still_same, quiet)
+        plans = [work.plan for work in works]
+        reports = self._remover.remove_all(plans, still_same, self._readers)
         for work, report in zip(works, reports, strict=True):
             if isinstance(report, CleanerError):
                 work.result = report
@@ -196,8 +194,9 @@ class AcidCleaning:
             _change(work.entry, work.target, mark) for work, mark in zip(works, marks, strict=True)
         ]
 
-    def _readers(self, entries: Sequence[Compaction]) -> Sequence[TargetListedError | None]:
+    def _readers(self, plans: Sequence[EntryPlan]) -> Sequence[TargetListedError | None]:
         """Of each whether its directories stay for the moment: readers may be listing them."""
+        entries = [plan.entry for plan in plans]
         return [
             TargetListedError(
                 f"{entry.target} is being read since a moment ago: its emptied directories go in a "

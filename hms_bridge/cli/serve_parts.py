@@ -88,15 +88,16 @@ def prepare_store(store: LocalStore) -> None:
 def say_ready(request: ServeRequest, port: int) -> None:
     """The line that whoever starts a server waits for. A path without scheme means another place
     where Hadoop's configuration is not found."""
+    from hms_bridge.client.addresses import Address
     from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, archive_root
 
     settings = request.settings
     warehouse = absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name)
     archive = archive_root(settings) if settings.archive.is_enabled else "off"
-    host = f"[{request.host}]" if ":" in request.host else request.host
+    address = Address(request.host, port)
     say(f"warehouse {warehouse}, archive {archive}")
-    say(f"serving thrift://{host}:{port} over {url_without_password(request.metastore_url)}")
+    say(f"serving {address} over {url_without_password(request.metastore_url)}")
 
 
 def _client_config(settings: Settings) -> dict[str, str]:

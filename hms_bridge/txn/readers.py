@@ -175,11 +175,11 @@ def are_listed(work: Work, entries: Sequence[Compaction]) -> tuple[bool, ...]:
     }
     return tuple(
         any(
-            _gives_way(entry, since[place])
-            for place in ((target.database, target.table), (target.database, None))
-            if place in since
+            _gives_way(entry, since[entry.target.database, table])
+            for table in (entry.target.table, None)
+            if (entry.target.database, table) in since
         )
-        for entry, target in ((entry, entry.target) for entry in entries)
+        for entry in entries
     )
 
 

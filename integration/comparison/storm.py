@@ -82,7 +82,7 @@ class Writer:
     can_merge: bool
     seed: int
     cleaner_turns: CleanerTurns
-    taken_for_empty: Callable[[], int] = lambda: 0
+    taken_for_empty: Callable[[], int]
     models: dict[str, dict[int, str]] = field(
         default_factory=lambda: {table: {} for table in TABLES}
     )

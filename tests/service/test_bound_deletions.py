@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -99,21 +99,34 @@ def test_rows_written_after_a_drop_stay(
     assert not (place / "x").exists()
 
 
+def first_removal_fails(
+    monkeypatch: pytest.MonkeyPatch, fail: Callable[[], NoReturn]
+) -> Sequence[object]:
+    """What is removed from now on; ``fail`` takes the place of the first removal."""
+    remove = DeleteProtocol.remove
+    calls: list[object] = []
+
+    def removing(self: DeleteProtocol, *given: object, **named: object) -> DeletionReport:
+        calls.append(given)
+        if len(calls) == 1:
+            fail()
+        return remove(self, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DeleteProtocol, "remove", removing)
+    return calls
+
+
 def test_rows_stay_that_come_while_a_drop_is_carried_out(
     world: FilesWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also those that make it plan anew."""
     place = partitioned(world)
-    remove, calls = DeleteProtocol.remove, []
 
-    def interrupted(self: DeleteProtocol, *given: object, **named: object) -> DeletionReport:
-        calls.append(given)
-        if len(calls) == 1:
-            write(place)
-            raise DirectoryChangedError("it changed", place.as_uri(), ())
-        return remove(self, *given, **named)  # type: ignore[arg-type]
+    def interrupted() -> NoReturn:
+        write(place)
+        raise DirectoryChangedError("it changed", place.as_uri(), ())
 
-    monkeypatch.setattr(DeleteProtocol, "remove", interrupted)
+    calls = first_removal_fails(monkeypatch, interrupted)
     with caplog.at_level(logging.WARNING):
         world.metastore.drop_partitions("db", "t", ["ds=a"])
     assert len(calls) > 1
@@ -127,15 +140,11 @@ def test_what_fails_for_a_moment_is_tried_again_at_once(
 ) -> None:
     """Not at the next housekeeping only: a partition that is made there again would wait for it."""
     place = partitioned(world)
-    remove, calls = DeleteProtocol.remove, []
 
-    def failing(self: DeleteProtocol, *given: object, **named: object) -> DeletionReport:
-        calls.append(given)
-        if len(calls) == 1:
-            raise OSError("a moment without a connection")
-        return remove(self, *given, **named)  # type: ignore[arg-type]
+    def failing() -> NoReturn:
+        raise OSError("a moment without a connection")
 
-    monkeypatch.setattr(DeleteProtocol, "remove", failing)
+    first_removal_fails(monkeypatch, failing)
     world.metastore.drop_partitions("db", "t", ["ds=a"])
     assert not place.exists()
 

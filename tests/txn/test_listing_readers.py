@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.model.compaction import NEVER_QUEUED, Compaction, CompactionState, CompactionType
-from hms_bridge.model.ids import NO_TXN, CompactionId, WriteId
+from hms_bridge.model.ids import NO_TXN, CompactionId, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
@@ -39,9 +39,9 @@ def entry(world: World, table: str = "t", partition: str | None = None) -> Compa
     )
 
 
-def read(world: World, table: str = "t", partition: str | None = None) -> None:
+def read(world: World, table: str = "t", partition: str | None = None) -> TxnId:
     """A SELECT has its lock."""
-    _lock(world, DataOperation.SELECT, table, partition=partition)
+    return _lock(world, DataOperation.SELECT, table, partition=partition)
 
 
 def _lock(
@@ -51,11 +51,12 @@ def _lock(
     *,
     kind: LockType = LockType.SHARED_READ,
     partition: str | None = None,
-) -> None:
+) -> TxnId:
     is_read = operation is DataOperation.SELECT
     txn_id = world.open(TxnType.READ_ONLY if is_read else TxnType.DEFAULT)
     component = objects.component("db", table, kind, operation, partition)
     world.metastore.lock(objects.request(component, txn=txn_id))
+    return txn_id
 
 
 def is_listed(world: World, asked: Compaction) -> bool:
@@ -109,9 +110,7 @@ def test_only_for_a_moment(world: World) -> None:
 
 
 def test_not_after_the_reader_has_ended(world: World) -> None:
-    reader = world.open(TxnType.READ_ONLY)
-    component = objects.component("db", "t", LockType.SHARED_READ, DataOperation.SELECT)
-    world.metastore.lock(objects.request(component, txn=reader))
+    reader = read(world)
     assert is_listed(world, entry(world))
     world.commit(reader)
     assert not is_listed(world, entry(world))
