@@ -113,37 +113,44 @@ def advance_generated_txn_id(connection: Connection, next_id: int) -> bool:
     """
     if not is_postgresql(connection):
         return True
-    sequence = _txn_sequence()
-    last = connection.execute(select(func.pg_sequence_last_value(sequence))).scalar_one()
+    last = connection.execute(select(last_txn_id(txn_sequence()))).scalar_one()
     if last is not None and last >= next_id:
         return False
-    connection.execute(select(func.setval(sequence, next_id, False)))
+    connection.execute(select(func.setval(_in_catalog(txn_sequence()), next_id, False)))
     return True
 
 
-def next_txn_id() -> ColumnElement[int]:
+def txn_sequence() -> ColumnElement[str]:
+    """The name of what TXN_IDs are drawn from; on PostgreSQL only."""
+    return func.pg_get_serial_sequence(f'"{TXNS.name}"', TXNS.c.TXN_ID.name, type_=Text)
+
+
+def next_txn_id(sequence: ColumnElement[str]) -> ColumnElement[int]:
     """The next TXN_ID, drawn where it stands; on PostgreSQL only."""
-    return func.nextval(_txn_sequence(), type_=BigInteger)
+    return func.nextval(_in_catalog(sequence), type_=BigInteger)
 
 
-def last_txn_id() -> ColumnElement[int]:
+def last_txn_id(sequence: ColumnElement[str]) -> ColumnElement[int]:
     """The last TXN_ID that was drawn, also by who has not committed; on PostgreSQL only."""
-    return func.pg_sequence_last_value(_txn_sequence(), type_=BigInteger)
+    return func.pg_sequence_last_value(_in_catalog(sequence), type_=BigInteger)
 
 
-def _txn_sequence() -> ColumnElement[Any]:
-    sequence = func.pg_get_serial_sequence(f'"{TXNS.name}"', TXNS.c.TXN_ID.name)
-    return cast(sequence, postgresql.REGCLASS)
+def _in_catalog(name: ColumnElement[str]) -> ColumnElement[Any]:
+    return cast(name, postgresql.REGCLASS)
 
 
 def or_fault(
-    value: ColumnElement[int], condition: ColumnElement[bool], what: str
+    value: ColumnElement[int],
+    condition: ColumnElement[bool],
+    what: str,
+    found: ColumnElement[int] | None = None,
 ) -> ColumnElement[int]:
-    """The value if a condition on aggregates holds; else the statement fails, and says ``what`` is
-    not so. For who does not wait for the answer, with a commit behind the statement; on PostgreSQL
-    only."""
-    # Of the rows: what does not depend on them would be worked out, and fail, at once.
-    fault = literal(f"{what}; rows: ", Text) + cast(func.count(), Text)
+    """The value if a condition on aggregates, or on something else that is ``found``, holds; else
+    the statement fails, and says ``what`` is not so. For who does not wait for the answer, with a
+    commit behind the statement; on PostgreSQL only."""
+    # Of what is found: what does not depend on that would be worked out, and fail, at once.
+    told = func.count() if found is None else found
+    fault = literal(f"{what}; found: ", Text) + cast(told, Text)
     return case((condition, value), else_=cast(fault, BigInteger))
 
 

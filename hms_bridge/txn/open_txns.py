@@ -15,33 +15,23 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import (
-    CTE,
-    BigInteger,
     ColumnElement,
     Connection,
-    Insert,
     Select,
-    and_,
     bindparam,
     case,
     delete,
     func,
-    insert,
-    literal,
     or_,
     select,
 )
-from sqlalchemy.sql.dml import ReturningInsert
 
 from changemanager.clock import span_text
-from hms_bridge.backend.batches import given_keys, keys_text
+from hms_bridge.backend.batches import keys_text
 from hms_bridge.backend.dialect import (
     insert_generating_ids,
     is_postgresql,
     is_sqlite,
-    last_txn_id,
-    next_txn_id,
-    or_fault,
     row_time_expression,
 )
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql, TimedSql
@@ -70,6 +60,16 @@ from hms_bridge.txn.low_boundary import (
     young_since_ms,
 )
 from hms_bridge.txn.names import require_texts_fit
+from hms_bridge.txn.open_rows import (
+    INSERT_ONE,
+    INSERT_ROW,
+    LOWEST_OPEN,
+    OPEN_AT_ONCE,
+    OPEN_KNOWN_AT_ONCE,
+    expect_rows,
+    given_row,
+    row_of,
+)
 from hms_bridge.txn.readers import reads_elsewhere
 from hms_bridge.txn.replication import is_of_load, map_source_txns, mapped_txns
 from hms_bridge.txn.txn_state import STATES, TYPES
@@ -117,14 +117,7 @@ def expect_to_open(work: Work, request: OpenTxnsRequest, first: TxnId) -> Opened
         return None
     began_ms = steady_ms(work.clock)
     lock_txns(work.connection, is_exclusive=False)
-    _OPEN_AS_EXPECTED.later(
-        work,
-        places=keys_text(range(count)),
-        known=known,
-        first=first,
-        count=count,
-        **_given(request),
-    )
+    expect_rows(work, request, first, count, known)
     ids = tuple(TxnId(first + place) for place in range(count))
     if request.type is TxnType.READ_ONLY:
         return OpenedTxns(ids=ids, is_event_due=False, deadline_ms=None)
@@ -262,12 +255,12 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[]
     connection = work.connection
     known = remembered(work)
     if is_postgresql(connection):
-        given: dict[str, Any] = {"places": keys_text(range(count)), **_given(request)}
+        given: dict[str, Any] = {"places": keys_text(range(count)), **given_row(request)}
         if known is not None:
-            known_answer = _OPEN_KNOWN_AT_ONCE.later(work, known=known, **given)
+            known_answer = OPEN_KNOWN_AT_ONCE.later(work, known=known, **given)
             return lambda: [TxnId(number) for number, _ in sorted(known_answer.rows)]
         timeout_ms = work.settings.txn.open_timeout_ms
-        answer = _OPEN_AT_ONCE.later(work, open_timeout_ms=timeout_ms, **given)
+        answer = OPEN_AT_ONCE.later(work, open_timeout_ms=timeout_ms, **given)
 
         def look() -> Sequence[TxnId]:
             rows = sorted(answer.rows)
@@ -279,35 +272,21 @@ def _insert_all(work: Work, request: OpenTxnsRequest, count: int) -> Callable[[]
         min_open = _lowest_open(work)
         remember(work, TxnId(min_open - 1))
     else:
-        min_open = TxnId(known + 1)  # see _LOWEST_KNOWN
+        min_open = TxnId(known + 1)  # see open_rows
     if count == 1 and is_sqlite(connection):
-        ids: tuple[TxnId, ...] = (TxnId(_INSERT_ROW.new_key(work, **_given(request))),)
+        ids: tuple[TxnId, ...] = (TxnId(INSERT_ROW.new_key(work, **given_row(request))),)
     elif count == 1 and connection.dialect.insert_returning:
-        ((number,),) = _INSERT_ONE.all(work, **_given(request))
+        ((number,),) = INSERT_ONE.all(work, **given_row(request))
         ids = (TxnId(number),)
     else:
         time = row_time_expression(connection, work.clock)
         times = {"TXN_STARTED": time, "TXN_LAST_HEARTBEAT": time}
         new_ids = insert_generating_ids(
-            connection, TXNS, TXNS.c.TXN_ID, [_row(request)] * count, times
+            connection, TXNS, TXNS.c.TXN_ID, [row_of(request)] * count, times
         )
         ids = tuple(TxnId(number) for number in new_ids)
     _remember_history(connection, ids, min_open)
     return lambda: ids
-
-
-def _row(request: OpenTxnsRequest) -> dict[str, Any]:
-    return {
-        "TXN_STATE": TxnState.OPEN.value,
-        "TXN_USER": request.user,
-        "TXN_HOST": request.host,
-        "TXN_AGENT_INFO": request.agent,
-        "TXN_TYPE": int(request.type),
-    }
-
-
-def _given(request: OpenTxnsRequest) -> dict[str, Any]:
-    return {f"given_{name}": value for name, value in _row(request).items()}
 
 
 def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: TxnId) -> None:
@@ -317,107 +296,17 @@ def _remember_history(connection: Connection, ids: Sequence[TxnId], min_open: Tx
     _REMEMBER.put(connection, rows)
 
 
-# All up to a boundary that is remembered have ended, and none of those can appear.
-_LOWEST_KNOWN = bindparam("known", type_=BigInteger) + literal(1, BigInteger)
-_LOWEST_OPEN = select(func.min(TXNS.c.TXN_ID)).where(TXNS.c.TXN_STATE == TxnState.OPEN.value)
-_LOWEST_HERE = FixedSql(_LOWEST_OPEN.where(~reads_elsewhere(bindparam("database"))))
+_LOWEST_HERE = FixedSql(LOWEST_OPEN.where(~reads_elsewhere(bindparam("database"))))
 _REMEMBER = FixedInsert(MIN_HISTORY_LEVEL)
 _FORGET = KeyedSql(TXNS.c.TXN_ID, delete(TXNS).where)
 _FORGET_HISTORY = KeyedSql(MIN_HISTORY_LEVEL.c.MHL_TXNID, delete(MIN_HISTORY_LEVEL).where)
 
 
 def _watermark(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
-    return select(_LOWEST_OPEN.scalar_subquery(), boundary(now))
-
-
-def _values(row_time: ColumnElement[int]) -> dict[Any, Any]:
-    """The columns of a new row, but for its id."""
-    t = TXNS.c
-    given = (t.TXN_STATE, t.TXN_USER, t.TXN_HOST, t.TXN_AGENT_INFO, t.TXN_TYPE)
-    values: dict[Any, Any] = {
-        column: bindparam(f"given_{column.name}", type_=column.type) for column in given
-    }
-    return values | {t.TXN_STARTED: row_time, t.TXN_LAST_HEARTBEAT: row_time}
-
-
-def _insert_row(_now: ColumnElement[int], row_time: ColumnElement[int]) -> Insert:
-    return insert(TXNS).values(_values(row_time))
-
-
-def _insert_one(
-    now: ColumnElement[int], row_time: ColumnElement[int]
-) -> ReturningInsert[tuple[int]]:
-    return _insert_row(now, row_time).returning(TXNS.c.TXN_ID)
-
-
-def _new_rows(row_time: ColumnElement[int], *conditions: ColumnElement[bool]) -> CTE:
-    """New rows. Their ids are drawn first, so that no row is older than its id; none unless the
-    conditions hold."""
-    # Of a list, not of a number: PostgreSQL takes an unknown number for a thousand, and would make
-    # a new plan each time.
-    drawing = select(next_txn_id().label("id")).select_from(given_keys("places"))
-    drawn = drawing.where(*conditions).cte("drawn")
-    values = _values(row_time)
-    opening = insert(TXNS).from_select(
-        [TXNS.c.TXN_ID, *values], select(drawn.c.id, *values.values())
-    )
-    return opening.returning(TXNS.c.TXN_ID).cte("opened")
-
-
-def _remembering(opened: CTE, min_open: ColumnElement[int]) -> ReturningInsert[tuple[int, int]]:
-    """:func:`_remember_history` in the statement that opens."""
-    history = MIN_HISTORY_LEVEL.c
-    return (
-        insert(MIN_HISTORY_LEVEL)
-        .from_select(
-            [history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID], select(opened.c.TXN_ID, min_open)
-        )
-        .returning(history.MHL_TXNID, history.MHL_MIN_OPEN_TXNID)
-    )
-
-
-def _open_at_once(
-    now: ColumnElement[int], row_time: ColumnElement[int]
-) -> ReturningInsert[tuple[int, int]]:
-    """Who looks the boundary up. All that is read is what was there before the new rows."""
-    opened, one = _new_rows(row_time), literal(1, BigInteger)
-    lowest = func.coalesce(_LOWEST_OPEN.scalar_subquery(), literal(MAX_ID, BigInteger))
-    last_old = func.coalesce(boundary(now), literal(0, BigInteger))
-    first = select(func.min(opened.c.TXN_ID)).scalar_subquery()
-    return _remembering(opened, func.least(first, lowest, last_old + one))
-
-
-def _open_known_at_once(
-    _now: ColumnElement[int], row_time: ColumnElement[int]
-) -> ReturningInsert[tuple[int, int]]:
-    """Who knows the boundary. Not one text with the other, with what is known in a COALESCE: its
-    plan for a value leaves out half of the statement, and so always looks cheaper to PostgreSQL
-    than one that it could keep."""
-    return _remembering(_new_rows(row_time), _LOWEST_KNOWN)
-
-
-def _open_as_expected(_now: ColumnElement[int], row_time: ColumnElement[int]) -> Select[Any]:
-    """Fails unless the ids are ``count`` from ``first`` on. To see before they are drawn whether
-    they will be, spares gaps; but not where something else of the message fails: the next ids are
-    then not as expected either."""
-    first, count = bindparam("first", type_=BigInteger), bindparam("count", type_=BigInteger)
-    is_next = select(last_txn_id()).scalar_subquery() == first - literal(1, BigInteger)
-    opened = _remembering(_new_rows(row_time, is_next), _LOWEST_KNOWN).cte("kept")
-    ids = opened.c.MHL_TXNID
-    is_so = and_(
-        func.count() == count,
-        func.min(ids) == first,
-        func.max(ids) == first + count - literal(1, BigInteger),
-    )
-    return select(
-        or_fault(func.min(ids), is_so, "others opened transactions meanwhile")
-    ).select_from(opened)
+    return select(LOWEST_OPEN.scalar_subquery(), boundary(now))
 
 
 _WATERMARK = TimedSql(_watermark)
-_INSERT_ROW, _INSERT_ONE = TimedSql(_insert_row), TimedSql(_insert_one)
-_OPEN_AT_ONCE, _OPEN_KNOWN_AT_ONCE = TimedSql(_open_at_once), TimedSql(_open_known_at_once)
-_OPEN_AS_EXPECTED = TimedSql(_open_as_expected)
 
 
 def _listed(

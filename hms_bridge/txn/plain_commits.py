@@ -99,19 +99,32 @@ def _given(txn_ids: Sequence[TxnId]) -> dict[str, Any]:
     return {"txn_ids": keys_text(txn_ids), "count": len(txn_ids)}
 
 
-def _ended(
-    is_mine: _IsMine, is_of_kind: ColumnElement[bool], count: ColumnElement[int]
-) -> tuple[CTE, Sequence[CTE]]:
-    """End them, and drop what only open ones need; nothing unless all ``count`` are open ones of
-    these kinds, and none changed what others may change, too. Those that are, and what else is
-    done.
+def _changes(is_mine: _IsMine) -> ColumnElement[bool]:
+    """Whether they changed what others may change, too."""
+    kinds = or_(*(_C.TC_OPERATION_TYPE == kind for kind in CHANGING))
+    return exists().where(is_mine(_C.TC_TXNID), kinds)
 
-    Every part sees the rows as they were before all of them. The transactions' rows are locked, so
-    nobody adds any meanwhile.
-    """
-    changes = exists().where(
-        is_mine(_C.TC_TXNID), or_(*(_C.TC_OPERATION_TYPE == kind for kind in CHANGING))
-    )
+
+def _completed(is_mine: _IsMine, is_due: ColumnElement[bool]) -> CTE:
+    """Tell the initiator what they wrote."""
+    written = completed_rows(is_mine(_C.TC_TXNID), literal("N", LETTER)).where(is_due)
+    return insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, written).cte("completed")
+
+
+def _forgotten(is_mine: _IsMine, *conditions: ColumnElement[bool]) -> Sequence[CTE]:
+    """Drop what only open ones need."""
+    return [
+        delete(table).where(is_mine(column), *conditions).cte(f"of_{table.name.lower()}")
+        for table, column in FORGOTTEN.items()
+    ]
+
+
+# Every part of these statements sees the rows as they were before all of them. The transactions'
+# rows are locked, so nobody adds any meanwhile.
+def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) -> Select[Any]:
+    """End them; nothing is done, and there is no row, unless all ``count`` are open ones of these
+    kinds, and none changed what others may change, too."""
+    is_of_kind = or_(*(literal(int(kind), Integer) == _KIND for kind in kinds))
     is_plain = (
         select(func.count())
         .select_from(TXNS)
@@ -121,39 +134,36 @@ def _ended(
     )
     ended = (
         update(TXNS)
-        .where(is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == OPEN, ~changes, is_plain == count)
+        .where(
+            is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == OPEN, ~_changes(is_mine), is_plain == count
+        )
         .values(TXN_STATE=TxnState.COMMITTED.value)
         .returning(TXNS.c.TXN_ID, _KIND.label("kind"))
         .cte("ended")
     )
-    written = completed_rows(is_mine(_C.TC_TXNID), literal("N", LETTER)).where(
-        exists().where(
-            ended.c.TXN_ID == _C.TC_TXNID,
-            ended.c.kind != literal(int(TxnType.READ_ONLY), Integer),
-        ),
+    has_written = exists().where(
+        ended.c.TXN_ID == _C.TC_TXNID,
+        ended.c.kind != literal(int(TxnType.READ_ONLY), Integer),
     )
     is_ended = exists(select(ended.c.TXN_ID))
-    return ended, (
-        insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, written).cte("completed"),
-        *(
-            delete(table).where(is_mine(column), is_ended).cte(f"of_{table.name.lower()}")
-            for table, column in FORGOTTEN.items()
-        ),
+    return select(ended.c.TXN_ID).add_cte(
+        _completed(is_mine, has_written), *_forgotten(is_mine, is_ended)
     )
-
-
-def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) -> Select[Any]:
-    """No row if they are not ended."""
-    is_of_kind = or_(*(literal(int(kind), Integer) == _KIND for kind in kinds))
-    ended, others = _ended(is_mine, is_of_kind, count)
-    return select(ended.c.TXN_ID).add_cte(*others)
 
 
 def _end_as_expected(
     is_mine: _IsMine, count: ColumnElement[int], *, has_written: bool
 ) -> Select[Any]:
-    """Fails unless they are ended, are of one ``kind``, and have these write ids."""
-    ended, others = _ended(is_mine, _KIND == bindparam("kind", type_=Integer), count)
+    """Fails unless they are ended, are of one ``kind``, and have these write ids. So no part asks
+    whether the others do what they do."""
+    kind = bindparam("kind", type_=Integer)
+    ended = (
+        update(TXNS)
+        .where(is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == OPEN, kind == _KIND, ~_changes(is_mine))
+        .values(TXN_STATE=TxnState.COMMITTED.value)
+        .returning(TXNS.c.TXN_ID)
+        .cte("ended")
+    )
     mine = select(func.count()).where(is_mine(_W.T2W_TXNID))
     is_as_expected = func.count() == count
     if has_written:
@@ -166,7 +176,12 @@ def _end_as_expected(
     else:
         is_as_expected &= ~exists().where(is_mine(_W.T2W_TXNID))
     checked = or_fault(func.count(), is_as_expected, "a transaction has written something else")
-    return select(checked).select_from(ended).add_cte(*others)
+    is_due = kind != literal(int(TxnType.READ_ONLY), Integer)
+    return (
+        select(checked)
+        .select_from(ended)
+        .add_cte(_completed(is_mine, is_due), *_forgotten(is_mine))
+    )
 
 
 _END_AT_ONCE = FixedSql(_end(_one, (TxnType.DEFAULT, TxnType.READ_ONLY), literal(1, BigInteger)))
