@@ -143,14 +143,14 @@ def or_fault(
     value: ColumnElement[int],
     condition: ColumnElement[bool],
     what: str,
-    found: ColumnElement[int] | None = None,
+    number: ColumnElement[int] | None = None,
 ) -> ColumnElement[int]:
-    """The value if a condition on aggregates, or on something else that is ``found``, holds; else
-    the statement fails, and says ``what`` is not so. For who does not wait for the answer, with a
-    commit behind the statement; on PostgreSQL only."""
-    # Of what is found: what does not depend on that would be worked out, and fail, at once.
-    told = func.count() if found is None else found
-    fault = literal(f"{what}; found: ", Text) + cast(told, Text)
+    """The value if a condition on aggregates, or on a ``number`` that changes, holds; else the
+    statement fails, and says ``what`` is not so, and the number (or how many rows there are). For
+    who does not wait for the answer, with a commit behind the statement; on PostgreSQL only."""
+    # What does not depend on rows or on such a number would be worked out, and fail, at once.
+    counted = func.count() if number is None else number
+    fault = literal(f"{what}: ", Text) + cast(counted, Text)
     return case((condition, value), else_=cast(fault, BigInteger))
 
 

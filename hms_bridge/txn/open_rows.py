@@ -63,13 +63,13 @@ def expect_rows(
     if sequence is None:
         ((sequence,),) = _SEQUENCE.all(connection)
         _SEQUENCES[connection.engine] = sequence
-    given = {"sequence": sequence, "first": first, **given_row(request)}
+    values = {"sequence": sequence, "first": first, **given_row(request)}
     if count == 1:
-        _OPEN_ONE_AS_EXPECTED.later(work, **given)
+        _OPEN_ONE_AS_EXPECTED.later(work, **values)
         _REMEMBER_AS_EXPECTED.later(connection, first=first, known=known)
     else:
         places = keys_text(range(count))
-        _OPEN_AS_EXPECTED.later(work, known=known, count=count, places=places, **given)
+        _OPEN_AS_EXPECTED.later(work, known=known, count=count, places=places, **values)
 
 
 # All up to a boundary that is remembered have ended, and none of those can appear.

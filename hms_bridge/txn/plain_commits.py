@@ -106,7 +106,7 @@ def _changes(is_mine: _IsMine) -> ColumnElement[bool]:
 
 
 def _completed(is_mine: _IsMine, is_due: ColumnElement[bool]) -> CTE:
-    """Tell the initiator what they wrote."""
+    """What they wrote, for the initiator."""
     written = completed_rows(is_mine(_C.TC_TXNID), literal("N", LETTER)).where(is_due)
     return insert(COMPLETED_TXN_COMPONENTS).from_select(COMPLETED_COLUMNS, written).cte("completed")
 

@@ -10,7 +10,13 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import select, text, update
 
-from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_TO_WRITE_ID, TXNS
+from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_QUEUE,
+    COMPLETED_TXN_COMPONENTS,
+    MIN_HISTORY_LEVEL,
+    TXN_TO_WRITE_ID,
+    TXNS,
+)
 from hms_bridge.errors import NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
@@ -64,6 +70,35 @@ def test_so_is_one_that_reads(side: Side, messages: list[int]) -> None:
     side(commit, side(open_txn, TxnType.READ_ONLY))
     assert len(messages) == 2
     assert told(side, known) == []
+
+
+def test_it_keeps_what_was_open_before_from_being_forgotten(
+    side: Side, messages: list[int]
+) -> None:
+    older = side(open_txn)
+    messages.clear()
+    txn = side(open_txn)
+    assert len(messages) == 1
+    with side.metastore._transactions.database.transaction(write=False) as connection:
+        history = MIN_HISTORY_LEVEL.c
+        lowest = select(history.MHL_MIN_OPEN_TXNID).where(txn == history.MHL_TXNID)
+        assert 0 < connection.execute(lowest).scalar_one() <= older
+
+
+def test_who_reads_leaves_nothing_for_the_initiator(
+    side: Side, table: str, messages: list[int]
+) -> None:
+    """Whatever its lock says that it does."""
+    side(objects.new_table, table, "u")
+    txn = side(open_txn, TxnType.READ_ONLY)
+    part = objects.component(table, "u", LockType.SHARED_WRITE, DataOperation.INSERT)
+    side.metastore.lock(objects.request(part, txn=txn))
+    messages.clear()
+    side(commit, txn)
+    assert len(messages) == 1
+    with side.metastore._transactions.database.transaction(write=False) as connection:
+        completed = COMPLETED_TXN_COMPONENTS.c.CTC_TXNID
+        assert not connection.execute(select(completed).where(completed == txn)).all()
 
 
 def test_a_commit_tells_of_what_was_written(side: Side, table: str, messages: list[int]) -> None:
