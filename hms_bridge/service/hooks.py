@@ -29,6 +29,8 @@ STORE_SECONDS = 1.0
 """How much of what was heard may be heard again after a kill."""
 
 RENEW_SECONDS = 5.0
+"""How long the process that has a hook is silent when nothing happens: well below HOLD_MS."""
+
 RETRY_SECONDS_MAX = 60.0
 
 CLOSE_SECONDS = 10.0

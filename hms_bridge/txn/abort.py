@@ -115,11 +115,9 @@ def abort_txn(work: Work, request: AbortTxnRequest) -> AbortOutcome:
         raise ended_error(txn_id, state)
     if state is TxnState.ABORTED:
         return AbortOutcome()
-    if is_replayed:
+    if is_replayed:  # before it is aborted: it ends as its source's did, which breaks nothing
         forget_source_txn(connection, request.repl_policy or "", request.txn_id)
-    outcome = abort_open(
-        work, {txn_id: row.type}, reason=_reason(request), is_by_replication=is_replayed
-    )
+    outcome = abort_open(work, {txn_id: row.type}, reason=_reason(request))
     return replace(outcome, is_silent=is_of_load(request))
 
 
@@ -140,24 +138,15 @@ def abort_txns(
     return abort_open(work, kinds, reason=reason)
 
 
-def abort_open(
-    work: Work,
-    kinds: dict[TxnId, TxnType],
-    *,
-    reason: AbortReason,
-    is_by_replication: bool = False,
-) -> AbortOutcome:
-    """Abort transactions whose rows the caller has locked and found open.
-
-    ``is_by_replication``: a replay is aborted as its source's was, which breaks nothing.
-    """
+def abort_open(work: Work, kinds: dict[TxnId, TxnType], *, reason: AbortReason) -> AbortOutcome:
+    """Abort transactions whose rows the caller has locked and found open."""
     connection = work.connection
     ids = tuple(kinds)
     track_unlocked(connection, ids)
     for batch in batches(ids):
         _end_open(work, batch, reason)
     written = written_tables(connection, ids)
-    broken = forget_targets(connection, ids) if not is_by_replication else ()
+    broken = forget_targets(connection, ids)
     aborted = tuple(
         AbortedTxn(id=txn_id, type=kind, written=written.get(txn_id, ()))
         for txn_id, kind in kinds.items()

@@ -92,6 +92,8 @@ _Q = COMPACTION_QUEUE.c
 _H = COMPLETED_COMPACTIONS.c
 _S = WRITE_SET.c
 _COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
+# A soft drop asks for its cleaning within its transaction (Hive: InsertCompactionRequestCommand).
+_QUEUED = _COMPACTIONS | {TxnType.SOFT_DELETE}
 _HELD_FROM_OTHERS = (LockType.EXCL_WRITE.stored, LockType.EXCLUSIVE.stored)
 _SAME_RESOURCE = and_(
     _S.WS_DATABASE == _C.TC_DATABASE,
@@ -215,8 +217,8 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
         return replace(outcome, is_event_due=outcome.is_event_due and not is_of_load(request))
     traces = traces or _traces(connection, txn_id)
     refusal = None
-    if row.type in _COMPACTIONS or row.type is TxnType.SOFT_DELETE:
-        refusal = _finish_compaction(work, txn_id, row.type)
+    if row.type in _QUEUED:
+        refusal = _finish_compaction(work, txn_id)
     elif traces.has_changes and not (is_replayed or row.type is TxnType.READ_ONLY):
         refusal = _settle_changes(connection, request, txn_id)
     if refusal is not None:
@@ -313,7 +315,7 @@ def _end(
     if is_replayed:
         _complete_replayed(connection, txn_id, request.write_events)
         forget_source_txn(connection, request.repl_policy or "", request.txn_id)
-    elif kind in _COMPACTIONS or kind is TxnType.SOFT_DELETE:
+    elif kind in _QUEUED:
         rows = _FINISHED.all(connection, txn_id=txn_id)
         compactions = tuple(from_queue(queue_fields(row)) for row in rows)
     is_written = kind not in (TxnType.READ_ONLY, *_COMPACTIONS) and not is_replayed
@@ -327,7 +329,7 @@ def _end(
     )
 
 
-def _finish_compaction(work: Work, txn_id: TxnId, kind: TxnType) -> str | None:
+def _finish_compaction(work: Work, txn_id: TxnId) -> str | None:
     """Write into the queue from when on nobody needs the inputs; a refusal if the entry was lost.
 
     Under the exclusive lock nobody opens a transaction meanwhile: whoever opens one later has an
@@ -335,8 +337,9 @@ def _finish_compaction(work: Work, txn_id: TxnId, kind: TxnType) -> str | None:
     """
     connection = work.connection
     lock_txns(connection, is_exclusive=True)
-    if _FINISH.change(work, txn_id=txn_id) or kind is TxnType.SOFT_DELETE:
+    if _FINISH.change(work, txn_id=txn_id):
         return None
+    # A soft drop claims nothing.
     claimed = select(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION).where(
         _C.TC_TXNID == txn_id, _C.TC_OPERATION_TYPE == DataOperation.COMPACT.stored
     )

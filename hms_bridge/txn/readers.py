@@ -68,6 +68,7 @@ def reads_elsewhere(database: str | ColumnElement[str]) -> ColumnElement[bool]:
         exists().where(_L.HL_TXNID == _T.TXN_ID, _L.HL_DB == database),
         exists().where(_H.MH_TXNID == _T.TXN_ID, _H.MH_DATABASE == database),
         exists().where(_C.TC_TXNID == _T.TXN_ID, _C.TC_DATABASE == database),
+        # Who asks for a cleaning in its transaction has no component.
         exists().where(_Q.CQ_TXN_ID == _T.TXN_ID, _Q.CQ_DATABASE == database),
     )
     is_writer = or_(

@@ -72,6 +72,7 @@ SUITES = {
         "tests/cleaner/test_cleaner.py",
         "tests/cleaner/test_cleaning_trouble.py",
         "tests/cleaner/test_dropped_directories.py",
+        "tests/cleaner/test_entries_together.py",
         "tests/cleaner/test_waiting_for_readers.py",
     ),
 }

@@ -23,6 +23,7 @@ from hms_bridge.model.ids import CompactionId, WriteId
 from hms_bridge.model.target import Target
 from tests.support.cleaning_world import CleaningWorld, delta
 from tests.support.compacted_tables import TABLES, compacted_tables, deltas
+from tests.support.databases import SERVER_URL
 from tests.support.faults import CrashError, FaultPlan, FaultyManifest, faulty
 from tests.support.passing import Counting, Interrupted, Passing
 from tests.support.world import World
@@ -64,6 +65,7 @@ def test_the_store_is_asked_once_for_all(tmp_path: Path) -> None:
     require_all_cleaned(world)
 
 
+@pytest.mark.skipif(SERVER_URL is not None, reason="begins again with a copy of SQLite's file")
 @pytest.mark.parametrize("is_source", [False, True])
 @pytest.mark.parametrize("first", [1, 4])
 def test_killed_at_any_step_all_comes_to_an_end(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hms_bridge.errors import MetaError, ReplError
-from hms_bridge.model.catalog import Database
+from hms_bridge.model.catalog import Database, PrincipalType
 from hms_bridge.repl.dump.plan import DumpKind
 from hms_bridge.repl.handover import promote
 from hms_bridge.repl.handover.own_part import Access, plan_end, run_end, set_access
@@ -144,6 +145,31 @@ def test_whoever_alters_the_database_without_having_seen_it_is_refused(sites: Si
     )
     with pytest.raises(MetaError, match="it was read before that"):
         main.alter_database(POLICY, late)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"owner_name": "ann"},
+        {"owner_type": PrincipalType.ROLE},
+        {"description": "mine"},
+        {"location": "file:/elsewhere"},
+        {"managed_location": "file:/elsewhere"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whoever_changes_anything_else_lifts_no_fence(sites: Sites, change: dict[str, Any]) -> None:
+    """ALTER DATABASE … SET OWNER by who read the database before it was fenced. Who takes away the
+    fence alone means it."""
+    sites.promote(is_planned=True)
+    main = sites.main.metastore
+    fenced = main.get_database(POLICY)
+    alone = with_parameters(fenced, {FENCED: None})
+    with pytest.raises(MetaError, match="would lift its fence"):
+        main.alter_database(POLICY, replace(alone, **change))
+    assert main.get_database(POLICY) == fenced
+    main.alter_database(POLICY, alone)
+    assert FENCED not in main.get_database(POLICY).parameters
 
 
 def test_after_a_failback_nothing_is_left_of_it(sites: Sites) -> None:

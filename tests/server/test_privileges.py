@@ -170,6 +170,17 @@ def test_an_owner_may_use_a_table_that_nobody_was_given(served: ServedMetastore)
     assert _set(served, T, user_name="bob").userPrivileges == {"bob": []}
 
 
+@pytest.mark.parametrize("kind", [ROLE, GROUP])
+def test_a_user_of_the_name_of_an_owning_role_is_no_owner(
+    served: ServedMetastore, kind: int
+) -> None:
+    """ALTER TABLE … SET OWNER ROLE bob."""
+    table = served.call("get_table", dbname="db", tbl_name="t")
+    table.ownerType = kind
+    served.call("alter_table", dbname="db", tbl_name="t", new_tbl=table)
+    assert _set(served, T, user_name="bob").userPrivileges == {"bob": []}
+
+
 def test_privileges_come_with_a_new_table(served: ServedMetastore) -> None:
     struct = table_to_struct(Table(name="n", database_name="db", storage=STORAGE, owner="bob"))
     info = hive.PrivilegeGrantInfo(privilege="SELECT", grantor="bob", grantorType=USER)

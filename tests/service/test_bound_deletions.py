@@ -25,7 +25,8 @@ from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK_SEEN
 from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.errors import MetaError
-from hms_bridge.model.catalog import Database
+from hms_bridge.model.catalog import Database, TableType
+from hms_bridge.model.target import TableName
 from hms_bridge.service.archiving import Archiving
 from hms_bridge.service.open import open_local_metastore
 from hms_bridge.service.task_leases import CLAIM_MS
@@ -114,6 +115,29 @@ def first_removal_fails(
 
     monkeypatch.setattr(DeleteProtocol, "remove", removing)
     return calls
+
+
+def test_a_partition_is_exchanged_for_one_whose_drop_is_not_carried_out_yet(
+    world: FilesWorld,
+) -> None:
+    """What was dropped goes first, so that the place is free."""
+    plain = {"type": TableType.MANAGED_TABLE.value, "parameters": {}}
+    source, place = (
+        world.table(name, partition_columns=DS, **plain) / "ds=a" for name in ("u", "t")
+    )
+    for name in ("u", "t"):
+        world.metastore.add_partitions("db", name, [partition("db", name, "a")])
+    world.fill(place)
+    write(source)
+    with pytest.raises(CrashError):
+        world.restart(die_after="DROP_PARTITION").drop_partitions("db", "t", ["ds=a"])
+    world.clock.advance_ms(CLAIM_MS + 1)
+    tables = TableName("db", "u"), TableName("db", "t")
+    (moved,) = world.restart().exchange_partitions({"ds": "a"}, *tables)
+    assert moved.storage.location == f"file:{place}"
+    assert (place / NEW).read_bytes() == b"committed"
+    assert not (place / OLD).exists()
+    assert not source.exists()
 
 
 def test_rows_stay_that_come_while_a_drop_is_carried_out(

@@ -14,14 +14,17 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event
 
 from hms_bridge.backend.engine import Database
-from hms_bridge.model.hook import HookPosition
+from hms_bridge.hooks.port import HookPositions
+from hms_bridge.model.hook import HookEvent, HookPosition
 from hms_bridge.model.ids import EventId
 from hms_bridge.notification import hook_points
 from hms_bridge.notification.hook_positions import HOLD_MS
-from hms_bridge.service.hooks import HookTeller
+from hms_bridge.service import hooks
+from hms_bridge.service.hooks import POLL_SECONDS, HookTeller
 from tests.support.databases import fresh_database
 from tests.support.faults import CrashError, FaultPlan
 from tests.support.hooked import DyingPositions, Hearer, HookedLog, number_of
+from tests.support.passing import Counting
 
 HOOK = "hook"
 LOGGED = st.text("ep", min_size=1, max_size=3)
@@ -110,6 +113,48 @@ def test_a_teller_that_dies_at_any_step_loses_nothing() -> None:
         if is_over:
             break
     assert crash_at > 12, "take, following and advance have two steps each, events one"
+
+
+class Slow(Hearer):
+    """It takes so long for an event; meanwhile another process looks."""
+
+    def __init__(self, log: HookedLog, seconds: int) -> None:
+        super().__init__()
+        self._log = log
+        self._seconds = seconds
+        self.other: HookTeller | None = None
+
+    def on_event(self, event: HookEvent) -> None:
+        self._log.clock.advance_ms(self._seconds * 1000)
+        if self.other is not None:
+            self.other.run_once()
+        super().on_event(event)
+
+
+@pytest.mark.parametrize("seconds", [0, 4])
+def test_another_process_takes_no_hook_over_that_is_slow_or_has_nothing_to_hear(
+    monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    """Else both tell the next event, as who had it goes on from what it has in mind."""
+    with fresh_database() as database:
+        log = HookedLog(database)
+        now = SimpleNamespace(monotonic=lambda: log.clock.now_ms() / 1000)
+        monkeypatch.setattr(hooks, "time", now)
+        log.positions.register(HOOK)
+        slow, idle, positions = Slow(log, seconds), Hearer(), Counting(log.positions)
+        first = HookTeller(HOOK, slow, cast(HookPositions, positions), "first")
+        slow.other = HookTeller(HOOK, idle, log.positions, "other")
+        for _ in range(3 * HOLD_MS // 1000):
+            first.run_once()
+            slow.other.run_once()
+            log.clock.advance_ms(int(POLL_SECONDS * 1000))
+        assert positions.calls["take"] < HOLD_MS / 1000, "a write now and then"
+        for _ in range(6):
+            log.write("e")
+        first.run_once()
+        slow.other.run_once()
+        assert idle.heard == []
+        assert [number_of(event) for event in slow.heard] == log.committed
 
 
 @contextmanager

@@ -259,6 +259,29 @@ def test_a_partition_that_comes_while_directories_are_moved_stops_the_exchange(
     assert len(metastore.get_partition_names("db", "t")) == len(NAMES) + 1
 
 
+def test_a_table_that_gets_another_place_while_directories_are_moved_stops_the_exchange(
+    metastore: MetastoreService, tmp_path: Path
+) -> None:
+    """The rows would say that files lie in the new place; they were moved to the old one."""
+    old = place_of(metastore, "t", "n=2/s=b")
+    (old / "data").write_bytes(b"rows")
+    with pytest.MonkeyPatch.context() as patched:
+
+        def meanwhile(*_: str) -> None:
+            patched.undo()
+            table = metastore.get_table("db", "u")
+            elsewhere = replace(table.storage, location=f"file:{tmp_path}/elsewhere")
+            metastore.alter_table("db", "u", replace(table, storage=elsewhere))
+
+        patched.setattr(metastore._file_work, "settle", meanwhile)
+        with pytest.raises(MetaError, match="were changed by someone else while"):
+            exchange(metastore, n="2")
+    assert (old / "data").read_bytes() == b"rows"
+    assert metastore.get_partition_names("db", "u") == ()
+    exchange(metastore, n="2")
+    assert (tmp_path / "elsewhere" / "n=2" / "s=b" / "data").read_bytes() == b"rows"
+
+
 def test_replication_sources_keep_their_files(metastore: MetastoreService, tmp_path: Path) -> None:
     metastore.create_database(Database(name="two"))
     metastore.create_table(acid_table("two", "u", partition_columns=KEYS, **PLAIN))

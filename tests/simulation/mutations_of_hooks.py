@@ -262,4 +262,12 @@ OF_HOOKS = (
         new="",
         test=f"{_SHIPPED}test_a_receiver_that_answers_bit_by_bit_is_given_up_in_time",
     ),
+    Mutation(
+        name="who has nothing to tell loses the hook, and tells the next event all the same",
+        file="hms_bridge/service/hooks.py",
+        old=" or time.monotonic() - self._stored_at > RENEW_SECONDS:\n",
+        new=":\n",
+        test="tests/service/test_hooks_at_least_once.py::"
+        "test_another_process_takes_no_hook_over_that_is_slow_or_has_nothing_to_hear",
+    ),
 )

@@ -14,6 +14,7 @@ from hms_bridge.errors import NoSuchCompactionError
 from hms_bridge.model.compaction import (
     Compaction,
     CompactionRequest,
+    CompactionState,
     CompactionType,
 )
 from hms_bridge.model.ids import WriteId
@@ -92,6 +93,26 @@ class TestWhen:
         assert txns.ready() == []
         txns.commit(reader)
         assert txns.ready() == [mine.id]
+
+    def test_whoever_asked_for_a_cleaning_here_counts_here(self, world: World, txns: Txns) -> None:
+        """It has no component: Hive's soft drop, or a failed statement (Hive:
+        InsertCompactionRequestCommand). That it reads another database says nothing of this one."""
+        highest = _written(txns)
+        asking = txns.open_one(TxnType.SOFT_DELETE)
+        world.metastore.add_write_ids_to_min_history(asking, {"other.t": WriteId(1)})
+        mine = txns.compacted(highest)
+        txns.grow_old()
+        assert txns.ready() == [mine.id]
+        world.put(
+            COMPACTION_QUEUE,
+            CQ_ID=99,
+            CQ_DATABASE="db",
+            CQ_TABLE="gone",
+            CQ_TYPE=CompactionType.MAJOR.stored,
+            CQ_STATE=CompactionState.READY_FOR_CLEANING.stored,
+            CQ_TXN_ID=asking,
+        )
+        assert txns.ready() == []
 
     def test_readers_from_after_the_commit_do_not_matter(self, txns: Txns) -> None:
         mine = txns.compacted(_written(txns))

@@ -3,6 +3,7 @@ from datetime import datetime
 import pytest
 
 from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_QUEUE,
     COMPLETED_TXN_COMPONENTS,
     HIVE_LOCKS,
     MATERIALIZATION_REBUILD_LOCKS,
@@ -13,6 +14,7 @@ from hms_bridge.backend.schema.txn_tables import (
     WRITE_SET,
 )
 from hms_bridge.errors import MetaError, NoSuchLockError, NoSuchTxnError, TxnAbortedError
+from hms_bridge.model.compaction import CompactionState, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.txn import AbortReason, TxnType
@@ -210,3 +212,29 @@ def test_heartbeats(world: World, txns: Txns) -> None:
     assert (done.aborted, done.missing) == ((third,), (second, 4, 5))
     with pytest.raises(MetaError, match="^cannot keep 1000001 transactions alive at once"):
         world.metastore.heartbeat_txn_range(TxnId(1), TxnId(1_000_001))
+
+
+def test_what_a_soft_drop_leaves_goes_after_whoever_was_open(world: World, txns: Txns) -> None:
+    """A Hive's, which asks for its cleaning within its transaction and notes no component (Hive:
+    CommitTxnFunction, InsertCompactionRequestCommand)."""
+    soft = txns.open_one(TxnType.SOFT_DELETE)
+    world.put(
+        COMPACTION_QUEUE,
+        CQ_ID=7,
+        CQ_DATABASE="db",
+        CQ_TABLE="t",
+        CQ_PARTITION="p=1",
+        CQ_TYPE=CompactionType.MAJOR.stored,
+        CQ_STATE=CompactionState.READY_FOR_CLEANING.stored,
+        CQ_TXN_ID=soft,
+    )
+    reader = txns.open_one(TxnType.READ_ONLY)
+    events = txns.commit(soft)
+    assert [event.type for event in events] == ["COMMIT_TXN", "COMMIT_COMPACTION_EVENT"]
+    (entry,) = world.records(COMPACTION_QUEUE)
+    assert entry["CQ_NEXT_TXN_ID"] == reader
+    assert entry["CQ_COMMIT_TIME"] is not None
+    txns.grow_old()
+    assert txns.ready() == []
+    txns.commit(reader)
+    assert txns.ready() == [7]
