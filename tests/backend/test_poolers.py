@@ -5,14 +5,14 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from sqlalchemy.engine import make_url
 
 from hms_bridge.backend.engine import Database, open_database
-from hms_bridge.errors import CommitUnknownError
+from hms_bridge.errors import CommitUnknownError, DatabaseGoneError
 from tests.support.aux_rows import keys, put
 from tests.support.databases import ON_POSTGRESQL, SERVER_URL
 
@@ -28,6 +28,7 @@ class Pooler:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self.is_cut_off = False
+        self.state = "08P01"
         self._run(self._accept)
 
     def _accept(self) -> None:
@@ -51,7 +52,7 @@ class Pooler:
         while said := database.recv(1 << 16):
             if self.is_cut_off:
                 # It has answered, so all is done.
-                client.sendall(_fatal("08P01", "server conn crashed?"))
+                client.sendall(_fatal(self.state, "server conn crashed?"))
                 client.shutdown(socket.SHUT_RDWR)
                 return
             client.sendall(said)
@@ -71,17 +72,31 @@ def pooler() -> Pooler:
     return Pooler(url.host or "127.0.0.1", url.port or 5432)
 
 
-def test_what_a_pooler_says_leaves_a_doubt_about_the_commit(
-    database: Database, pooler: Pooler
-) -> None:
+@pytest.fixture
+def pooled(database: Database, pooler: Pooler) -> Iterator[Database]:
+    """Whose texts are prepared."""
+    assert keys(database) == []
     assert SERVER_URL is not None
     url = make_url(SERVER_URL).set(host="127.0.0.1", port=pooler.port)
     pooled = open_database(url.render_as_string(hide_password=False))
-    # Texts are prepared by themselves at first.
     with pooled.transaction(write=True) as connection:
         put(connection, 1)
-    pooler.is_cut_off = True
+    yield pooled
+    pooled.close()
+
+
+@pytest.mark.parametrize("state", ["08P01", "08006", "58000", "XX000"])
+def test_what_a_pooler_says_leaves_a_doubt_about_the_commit(
+    database: Database, pooled: Database, pooler: Pooler, state: str
+) -> None:
+    pooler.state, pooler.is_cut_off = state, True
     with pytest.raises(CommitUnknownError), pooled.transaction(write=True) as connection:
         put(connection, 2)
     assert keys(database) == [1, 2], "it was done, and must not be done again"
-    pooled.close()
+
+
+def test_what_postgresql_says_leaves_none(pooled: Database, pooler: Pooler) -> None:
+    """As when it stops; the pooler hands it on."""
+    pooler.state, pooler.is_cut_off = "57P01", True
+    with pytest.raises(DatabaseGoneError), pooled.transaction(write=True) as connection:
+        put(connection, 2)
