@@ -44,6 +44,8 @@ is sent the system thinks after a while that it has gone (``tcp_user_timeout``).
 _VALUES = attrgetter("values")
 _FAILED = (ExecStatus.FATAL_ERROR, ExecStatus.PIPELINE_ABORTED)
 _NO_SUCH_TEXT = "26000"
+_ENDED = frozenset({"57P01", "57P04", "57P05", "25P03", "25P04", "40001"})
+"""With what PostgreSQL itself ends a connection at a statement that it gives up on."""
 
 
 class PipelineAnswer:
@@ -109,8 +111,13 @@ _PLANS = {
 
 def _is_told(result: PGresult) -> bool:
     """Whether it is the server that says that it has not done a statement. What the driver makes of
-    a lost connection has no state."""
-    return result.status in _FAILED and bool(result.error_field(DiagnosticField.SQLSTATE))
+    a lost connection has no state; and what a pooler says of one says nothing about statements,
+    which may all have been done."""
+    state = result.error_field(DiagnosticField.SQLSTATE)
+    if result.status not in _FAILED or not state:
+        return False
+    severity = result.error_field(DiagnosticField.SEVERITY_NONLOCALIZED)
+    return severity == b"ERROR" or state.decode() in _ENDED
 
 
 def _parts(held: Sequence[PipelineAnswer], *, is_begun: bool) -> list[Sequence[PipelineAnswer]]:

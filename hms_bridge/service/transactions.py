@@ -317,6 +317,7 @@ class TransactionVerbs(VerbFamily):
         if request.repl_policy is not None:
             name = request.repl_policy.rpartition(".")[0]
             require_follower(unit.connection, name, "no replayed transaction")
+        self._draw()
         opened = open_txns.open_txns(unit, request)
         _log_open(unit, opened, request.type)
         return opened
@@ -328,6 +329,7 @@ class TransactionVerbs(VerbFamily):
         if len(requests) > self._settings.txn.open_batch_max:
             return None
         self._limit.check(unit.connection)
+        self._draw()
         ask = open_txns.ask_to_open(unit, _as_one(requests))
 
         def look(_is_in_turn: bool) -> Sequence[OpenedTxns]:
@@ -335,11 +337,18 @@ class TransactionVerbs(VerbFamily):
 
         return look
 
+    def _draw(self) -> None:
+        """Ids that are not expected: those of others in the same batch come after them."""
+        if self._transactions.foresight is not None:
+            self._transactions.foresight.draw()
+
     def _expect_for_all(
         self, unit: UnitOfWork, foresight: Foresight, requests: Sequence[OpenTxnsRequest]
     ) -> Callable[[], Sequence[OpenedTxns]] | None:
-        first = foresight.next_id()
-        if first is None or len(requests) > self._settings.txn.open_batch_max:
+        if len(requests) > self._settings.txn.open_batch_max:
+            return None
+        first = foresight.next_id(len(requests))
+        if first is None:
             return None
         self._limit.check(unit.connection)
         together = open_txns.expect_to_open(unit, _as_one(requests), first)

@@ -104,12 +104,25 @@ class Foresight:
         self._open: OrderedDict[TxnId, ExpectedWrites] = OrderedDict()
         self._expected: list[_Guess[Any]] = []
         self._expects_writes = False
+        self._expected_ids = 0
+        self._has_drawn = False
+        self._is_id_wrong = False
 
-    def next_id(self) -> TxnId | None:
-        """The id that the next transaction gets if nobody else opens any; None without a guess."""
+    def next_id(self, count: int = 1) -> TxnId | None:
+        """The first of ``count`` ids that the next transactions get, after those that are expected
+        since it began, if nobody else opens any; None without a guess."""
         with self._lock:
-            last = self._look(self._last_id)
-            return None if last is None else TxnId(last + 1)
+            last = None if self._has_drawn else self._look(self._last_id)
+            if last is None:
+                return None
+            first = TxnId(last + 1 + self._expected_ids)
+            self._expected_ids += count
+            return first
+
+    def draw(self) -> None:
+        """Ids are drawn that are not expected: until it begins anew, none is."""
+        with self._lock:
+            self._has_drawn = True
 
     def next_write_id(self, database: str, table: str) -> WriteId | None:
         """As :meth:`next_id`, for a write of a table, in lower case."""
@@ -134,6 +147,9 @@ class Foresight:
     def opened(self, txn_ids: Iterable[TxnId], kind: TxnType) -> None:
         """These were."""
         with self._lock:
+            if self._is_id_wrong:
+                # They may also be lower: of a database that was restored.
+                self._last_id.value, self._is_id_wrong = None, False
             for txn_id in txn_ids:
                 self._open[txn_id] = ExpectedWrites(kind=kind)
                 self._last_id.value = max(self._last_id.value or txn_id, txn_id)
@@ -175,6 +191,8 @@ class Foresight:
         with self._lock:
             self._expected.clear()
             self._expects_writes = False
+            self._expected_ids = 0
+            self._has_drawn = False
 
     def hold(self) -> None:
         """All was as expected since it began."""
@@ -187,6 +205,7 @@ class Foresight:
         with self._lock:
             if self._expects_writes:
                 self._open.clear()
+            self._is_id_wrong = self._is_id_wrong or self._last_id in self._expected
             for guess in self._expected:
                 guess.fail()
 

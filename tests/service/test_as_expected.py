@@ -22,7 +22,7 @@ from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.target import Target
-from hms_bridge.model.txn import TxnType
+from hms_bridge.model.txn import OpenTxnsRequest, TxnType
 from hms_bridge.repl.format.stored_message import message_json
 from hms_bridge.service.metastore_service import MetastoreService
 from tests.conformance import objects
@@ -337,3 +337,33 @@ def test_one_of_a_crowd_that_is_not_as_expected_leaves_the_others_alone(
     assert done is None
     assert isinstance(opened, int)
     assert ids(side.metastore)[-1] == opened
+
+
+@pytest.mark.parametrize("is_foreseen", [True, False])
+def test_a_crowd_of_several_users_draws_no_id_in_vain(side: Side, *, is_foreseen: bool) -> None:
+    """Even if it is not known what the first of them does besides."""
+    crowd = Crowd(side.metastore)
+    kind = TxnType.DEFAULT if is_foreseen else TxnType.READ_ONLY
+    requests = [
+        OpenTxnsRequest(user="a", host="h", count=1 if is_foreseen else 2),
+        OpenTxnsRequest(user="b", host="h", type=kind),
+        OpenTxnsRequest(user="c", host="h", type=kind),
+    ]
+    last = side(open_txn)
+    outcomes = crowd.together(
+        *(lambda request=request: side.metastore.open_txns(request) for request in requests)  # type: ignore[misc]
+    )
+    assert crowd.batches == [3]
+    opened = sorted(txn for given in outcomes for txn in given)  # type: ignore[attr-defined]
+    assert opened == [*range(last + 1, last + 1 + sum(request.count for request in requests))]
+
+
+def test_a_crowd_of_several_users_goes_in_one_message(side: Side, messages: list[int]) -> None:
+    crowd = Crowd(side.metastore)
+    requests = [OpenTxnsRequest(user=name, host="h") for name in ("a", "b", "a")]
+    side(open_txn)
+    messages.clear()
+    crowd.together(
+        *(lambda request=request: side.metastore.open_txns(request) for request in requests)  # type: ignore[misc]
+    )
+    assert len(messages) == 1

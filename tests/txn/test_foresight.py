@@ -52,6 +52,30 @@ def test_the_next_id_is_expected_after_the_highest() -> None:
     assert foresight.next_id() == 9
 
 
+def test_the_ids_of_a_database_that_was_restored_are_lower() -> None:
+    foresight = Foresight()
+    opened(foresight, 1000)
+    assert fails(foresight, foresight.next_id) == 1001
+    opened(foresight, 7)
+    pause(foresight.next_id)
+    foresight.begin()
+    assert foresight.next_id() == 8
+    opened(foresight, 5)
+    foresight.begin()
+    assert foresight.next_id() == 8
+
+
+def test_ids_follow_those_that_are_expected_with_them() -> None:
+    foresight = Foresight()
+    opened(foresight, 7)
+    foresight.begin()
+    assert [foresight.next_id(2), foresight.next_id()] == [8, 10]
+    foresight.draw()
+    assert foresight.next_id() is None
+    foresight.begin()
+    assert foresight.next_id() == 8
+
+
 def test_writes_are_those_of_what_was_opened_here() -> None:
     foresight = Foresight()
     opened(foresight, 7)
