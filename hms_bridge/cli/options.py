@@ -14,7 +14,7 @@ from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.cli.output import FORMATS, say
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
 from hms_bridge.config.jdbc import database_url, url_with_password, url_without_password
-from hms_bridge.config.reading import refuse_unknown, settings_from
+from hms_bridge.config.reading import misspelt, refuse_unknown, settings_from
 from hms_bridge.config.settings import CONNECTION_URL, KEYS, METASTORE_URIS, Settings
 from hms_bridge.model.target import TableName
 
@@ -158,6 +158,8 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
     An assignment wins over the file also where the file has the setting's other name.
     """
     given = read_hive_site(config_path) if config_path else {}
+    for name, meant in misspelt(given).items():
+        _say_once(f"{config_path}: {name} is no setting and does nothing; did you mean {meant}?")
     assigned = dict(split_assignment("--set", text) for text in assignments)
     refuse_unknown_settings(assigned, "--set")
     for key in KEYS:

@@ -31,6 +31,12 @@ from hms_bridge.config.settings import (
 from hms_bridge.config.values import GivenValues
 from hms_bridge.errors import ConfigError
 
+_OF_HIVE = ("hive.", "metastore.")
+_HIVES_ALONE = frozenset({"metastore.repl.rootdir"})
+"""Which are like one of ours and mean something else."""
+_WORD_RATIO_MIN = 0.6
+_WORDS_MAX = 2
+
 
 def refuse_unknown(names: Iterable[str], source: str) -> None:
     """Raises ConfigError, with the nearest name, for a name that is no setting of ours."""
@@ -39,6 +45,33 @@ def refuse_unknown(names: Iterable[str], source: str) -> None:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
         hint = f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
         raise ConfigError(f"{source}: unknown setting {name}; {hint}")
+
+
+def misspelt(names: Iterable[str]) -> dict[str, str]:
+    """Of names that are no settings of ours, those that are likely to be meant as one, and which
+    that is. A hive-site.xml has hundreds that are Hive's alone, so what differs by a word is none.
+    """
+    known = {name for key in KEYS for name in key.names if name.startswith(_OF_HIVE)}
+    unknown = {name for name in names if name.startswith(_OF_HIVE)} - known - _HIVES_ALONE
+    near = {name: _nearest(name, known) for name in sorted(unknown)}
+    return {name: meant for name, meant in near.items() if meant is not None}
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    alike = [other for other in known if _has_words_like(name, other)]
+    return next(iter(difflib.get_close_matches(name, alike, n=1, cutoff=0.9)), None)
+
+
+def _has_words_like(name: str, other: str) -> bool:
+    if name.replace(".", "") == other.replace(".", ""):
+        return True
+    words, others = name.split("."), other.split(".")
+    if len(words) != len(others):
+        return False
+    differing = [pair for pair in zip(words, others, strict=True) if pair[0] != pair[1]]
+    return len(differing) <= _WORDS_MAX and all(
+        difflib.SequenceMatcher(None, *pair).ratio() >= _WORD_RATIO_MIN for pair in differing
+    )
 
 
 def settings_from(

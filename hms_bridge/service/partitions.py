@@ -82,7 +82,9 @@ class PartitionVerbs(VerbFamily):
         new = self._counted_anew(stored.table, new, made)
         try:
             return self._transactions.write(
-                lambda unit: self._insert(unit, key, new, is_if_not_exists=is_if_not_exists)
+                lambda unit: self._insert(
+                    unit, key, stored.id, new, is_if_not_exists=is_if_not_exists
+                )
             )
         except BaseException:
             self._files.undo_made(made)
@@ -118,11 +120,18 @@ class PartitionVerbs(VerbFamily):
         self,
         unit: UnitOfWork,
         key: TableName,
+        table_id: int,
         wanted: Mapping[str, Partition],
         *,
         is_if_not_exists: bool,
     ) -> tuple[Partition, ...]:
         stored = _table_to_add_to(unit.connection, key, RowLock.SHARED)
+        if stored.id != table_id:
+            # They were completed, and their directories made, for the table that is gone.
+            raise MetaError(
+                f"{stored.table.full_name} was dropped and made again while partitions were added "
+                "to it; try again"
+            )
         existing = _existing(unit.connection, stored, wanted)
         if existing and not is_if_not_exists:
             raise _already_exists(stored.table, next(iter(existing)))

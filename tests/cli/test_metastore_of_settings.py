@@ -121,3 +121,13 @@ def test_hive_s_own_directory_is_looked_into(served: str, tmp_path: Path) -> Non
     answer = run("txns", "--config", str(other), environment=environment)
     assert "HIVE_CONF_DIR" not in answer.err
     assert run("txns", environment={"HIVE_CONF_DIR": str(tmp_path / "absent")}).exit_code == 0
+
+
+def test_a_misspelt_setting_of_a_file_is_named_once(program: Program, tmp_path: Path) -> None:
+    given = {"hive.repl.cm.retian": "10d", "hive.metastore.server.min.threads": "9"}
+    path = site(tmp_path / "hive-site.xml", given)
+    config = ("--config", str(path))
+    answer = run("txns", "--metastore", program.url, *config, "abort", "99", *config)
+    warning = "hive.repl.cm.retian is no setting and does nothing; did you mean "
+    assert answer.err.splitlines().count(f"{path}: {warning}hive.repl.cm.retain?") == 1
+    assert "min.threads" not in answer.err

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from hms_bridge.cli.schema import how_to_make
 from tests.support.program import Program
 
 
@@ -95,3 +97,28 @@ def test_what_only_looks_takes_dry_run(program: Program, tmp_path: Path, verb: s
     looked = program.ok("schema", verb, *words)
     assert program.ok("schema", verb, "--dry-run", *words).out == looked.out
     assert "It changes nothing." in " ".join(program.ok("schema", verb, "--help").out.split())
+
+
+def test_an_empty_database_has_none(program: Program, tmp_path: Path) -> None:
+    """In a line: names of a hundred missing tables say nothing to who begins."""
+    (tmp_path / "new folder").mkdir()
+    (tmp_path / "new folder" / "empty.db").touch()
+    url = f"sqlite:///{tmp_path}/new folder/empty.db"
+    answer = program.run("schema", "info", "--database", url)
+    command = f"hms-bridge schema init --database '{url}'"
+    assert (answer.exit_code, answer.out) == (1, "")
+    assert answer.err == f"there is no metastore schema; run: {command}\n"
+
+    answer = program.run("schema", "info", "--database", url, "--format", "json")
+    assert (answer.exit_code, answer.json["version"]) == (1, None)
+    assert command in answer.json["next step"]
+    assert "TBLS" in answer.json["missing tables"]
+
+    program.ok(*shlex.split(command)[1:])
+    assert "4.0.0" in program.ok("schema", "info", "--database", url).out
+
+
+def test_its_password_is_not_shown() -> None:
+    assert how_to_make("postgresql://hive:secret@db/metastore") == (
+        "hms-bridge schema init --database 'postgresql://hive:***@db/metastore'"
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site, substitute
-from hms_bridge.config.reading import settings_from
+from hms_bridge.config.reading import misspelt, settings_from
 from hms_bridge.config.settings import KEYS, Settings
 from hms_bridge.errors import ConfigError
 
@@ -40,6 +40,41 @@ def test_own_keys_are_checked_for_spelling_and_foreign_ones_are_not() -> None:
     with pytest.raises(ConfigError, match=r"hms\.bridge\.evnt"):
         settings_from({"hms.bridge.evnt.hooks": "x"})
     settings_from({"hive.something.else": "x"})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("hive.repl.cm.retian", "hive.repl.cm.retain"),
+        ("hive.repl.cmroot.dir", "hive.repl.cmrootdir"),
+        ("hive.compacter.initiater.on", "hive.compactor.initiator.on"),
+        ("metastore.thrift.prot", "metastore.thrift.port"),
+        ("metastore.txn.timout", "metastore.txn.timeout"),
+    ],
+)
+def test_a_name_that_is_nearly_ours_is_misspelt(name: str, meant: str) -> None:
+    assert misspelt([name, "hive.repl.cm.retain"]) == {name: meant}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hive.compactor.wait.timeout",
+        "hive.compactor.worker.etl.threads",
+        "hive.compactor.worker.pool.timeout",
+        "hive.compactor.worker.sleep.time",
+        "hive.exec.scratchdir",
+        "hive.metastore.schema.verification",
+        "hive.metastore.server.min.threads",
+        "hive.repl.retain.prev.dump.dir.count",
+        "metastore.compactor.initiator.tablecache.on",
+        "metastore.repl.rootdir",
+    ],
+)
+def test_what_is_hive_s_alone_is_not(name: str) -> None:
+    """Of the 1,873 names in HiveConf and MetastoreConf of 2.3 to 4.2 those that are most like one
+    of ours, and some others."""
+    assert misspelt([name]) == {}
 
 
 def test_hive_site_with_references(tmp_path: Path) -> None:
