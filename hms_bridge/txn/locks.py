@@ -365,6 +365,8 @@ def _without_blanks(target: LockTarget) -> LockTarget:
     """As MySQL compares names, by which rows are found; so Hive's join of locks does there."""
     scope = target.scope
     names = (scope.database, scope.table, scope.partition)
+    if not any(name is not None and name.endswith(" ") for name in names):
+        return target
     return replace(target, scope=Scope(*(name and name.rstrip(" ") for name in names)))
 
 
