@@ -13,6 +13,7 @@ from hms_bridge.cli.options import (
     settings_options,
 )
 from hms_bridge.cli.output import print_record, print_rows, say
+from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.config.settings import Settings
 
 _looking_option = click.option(
@@ -60,7 +61,6 @@ def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run
       hms-bridge schema init --database sqlite:///metastore.db
       hms-bridge schema init --schema-version 4.2.0 --database postgresql://hive@localhost/metastore
     """
-    from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import install_schema, opened_database, planned_database
     from hms_bridge.service.schema import is_for_others, make_version, tables_to_make
 
@@ -192,6 +192,4 @@ def info(metastore_url: str, output_format: str, settings: Settings) -> None:  #
 
 def how_to_make(url: str) -> str:
     """The command that makes a database's schema, without its password."""
-    from hms_bridge.config.jdbc import url_without_password
-
     return f"hms-bridge schema init --database {shlex.quote(url_without_password(url))}"

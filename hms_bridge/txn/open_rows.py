@@ -117,7 +117,7 @@ def _new_rows(
 
 
 def _remembering(opened: CTE, min_open: ColumnElement[int]) -> ReturningInsert[tuple[int, int]]:
-    """:func:`_remember_history` in the statement that opens."""
+    """The rows that keep what was open from being purged, in the statement that opens."""
     history = MIN_HISTORY_LEVEL.c
     return (
         insert(MIN_HISTORY_LEVEL)

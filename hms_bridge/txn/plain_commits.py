@@ -99,10 +99,17 @@ def _given(txn_ids: Sequence[TxnId]) -> dict[str, Any]:
     return {"txn_ids": keys_text(txn_ids), "count": len(txn_ids)}
 
 
-def _changes(is_mine: _IsMine) -> ColumnElement[bool]:
-    """Whether they changed what others may change, too."""
+def _ended(is_mine: _IsMine, condition: ColumnElement[bool]) -> CTE:
+    """End those that are open, if the condition holds and none changed what others may, too."""
     kinds = or_(*(_C.TC_OPERATION_TYPE == kind for kind in CHANGING))
-    return exists().where(is_mine(_C.TC_TXNID), kinds)
+    changes = exists().where(is_mine(_C.TC_TXNID), kinds)
+    return (
+        update(TXNS)
+        .where(is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == OPEN, ~changes, condition)
+        .values(TXN_STATE=TxnState.COMMITTED.value)
+        .returning(TXNS.c.TXN_ID, _KIND.label("kind"))
+        .cte("ended")
+    )
 
 
 def _completed(is_mine: _IsMine, is_due: ColumnElement[bool]) -> CTE:
@@ -132,15 +139,7 @@ def _end(is_mine: _IsMine, kinds: Sequence[TxnType], count: ColumnElement[int]) 
         .correlate(None)
         .scalar_subquery()
     )
-    ended = (
-        update(TXNS)
-        .where(
-            is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == OPEN, ~_changes(is_mine), is_plain == count
-        )
-        .values(TXN_STATE=TxnState.COMMITTED.value)
-        .returning(TXNS.c.TXN_ID, _KIND.label("kind"))
-        .cte("ended")
-    )
+    ended = _ended(is_mine, is_plain == count)
     has_written = exists().where(
         ended.c.TXN_ID == _C.TC_TXNID,
         ended.c.kind != literal(int(TxnType.READ_ONLY), Integer),
@@ -157,13 +156,7 @@ def _end_as_expected(
     """Fails unless they are ended, are of one ``kind``, and have these write ids. So no part asks
     whether the others do what they do."""
     kind = bindparam("kind", type_=Integer)
-    ended = (
-        update(TXNS)
-        .where(is_mine(TXNS.c.TXN_ID), TXNS.c.TXN_STATE == OPEN, kind == _KIND, ~_changes(is_mine))
-        .values(TXN_STATE=TxnState.COMMITTED.value)
-        .returning(TXNS.c.TXN_ID)
-        .cte("ended")
-    )
+    ended = _ended(is_mine, kind == _KIND)
     mine = select(func.count()).where(is_mine(_W.T2W_TXNID))
     is_as_expected = func.count() == count
     if has_written:
