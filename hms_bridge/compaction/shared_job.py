@@ -1,15 +1,19 @@
 """What several workers of one process do at the same time.
 
-On Spark their entries go as one job, which costs what one would. A job begins with what waits at
-that moment, and others gather while it runs; nobody waits for more to come. Each entry keeps its
-own transaction, its own worker and its own end: only the tasks travel together.
+On Spark their entries go as one job, which costs what one would. A job takes what waits when it
+begins; others gather while it runs. Those whose job has ended come back one after the other, as
+each ends its entry and begins the next: the first of them would be a job alone. So where there was
+company of late, a job waits a little for as many, and for as long as others come. Who is alone
+soon waits no more. Each entry keeps its own transaction, its own worker and its own end: only the
+tasks travel together.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hms_bridge.compaction.executor import (
     CompactionExecutor,
@@ -26,6 +30,12 @@ ENTRIES_MAX = 64
 JOBS_AT_ONCE = 2
 """While the last tasks of one job run, the next one uses what is free."""
 
+COMPANY_SECONDS = 0.2
+"""How long a job waits for company: about what it costs however little it has to do."""
+
+NEXT_SECONDS = 0.05
+"""How long it waits for the next one to come: some times what an entry takes beside its tasks."""
+
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
@@ -35,14 +45,25 @@ class _Waiting:
     answer: tuple[TaskResult, ...] | CompactionError | None = None
 
 
-@dataclass(kw_only=True)
 class SharedJobs:
-    """The executor of several threads: whoever finds no job to wait for runs one for all."""
+    """The executor of several threads: who has waited longest runs one job for all."""
 
-    job: CompactionJob
-    _waiting: list[_Waiting] = field(default_factory=list)
-    _running: int = 0
-    _changed: threading.Condition = field(default_factory=threading.Condition)
+    def __init__(
+        self,
+        *,
+        job: CompactionJob,
+        company_seconds: float = COMPANY_SECONDS,
+        next_seconds: float = NEXT_SECONDS,
+    ) -> None:
+        self.job = job
+        self._company_seconds = company_seconds
+        self._next_seconds = next_seconds
+        self._waiting: list[_Waiting] = []
+        self._running = 0
+        self._expected = 1
+        lock = threading.Lock()
+        self._changed = threading.Condition(lock)
+        self._arrived = threading.Condition(lock)
 
     @property
     def job_id(self) -> str:
@@ -58,6 +79,7 @@ class SharedJobs:
         own = _Waiting(EntryTasks(tasks=tuple(tasks), root=root, temporary=temporary))
         with self._changed:
             self._waiting.append(own)
+            self._arrived.notify()
         try:
             while own.answer is None:
                 together = self._next_job(own)
@@ -67,6 +89,7 @@ class SharedJobs:
             with self._changed:
                 if own in self._waiting:  # of an interrupt; nobody would publish what it wrote
                     self._waiting.remove(own)
+                    self._changed.notify_all()
         if isinstance(own.answer, CompactionError):
             raise own.answer
         return own.answer
@@ -74,16 +97,29 @@ class SharedJobs:
     def _next_job(self, own: _Waiting) -> list[_Waiting]:
         """What goes together now; nothing once ``own`` has its answer from another's job."""
         with self._changed:
-            while own.answer is None and (
-                own not in self._waiting or self._running >= JOBS_AT_ONCE
-            ):
+            while own.answer is None and not self._may_begin(own):
                 self._changed.wait()
             if own.answer is not None:
                 return []
+            self._wait_for_company()
             together = self._waiting[:ENTRIES_MAX]
             del self._waiting[:ENTRIES_MAX]
+            # Falls by one at a time: one who was late once is waited for again.
+            self._expected = max(len(together), self._expected - 1)
             self._running += 1
+            self._changed.notify_all()
             return together
+
+    def _may_begin(self, own: _Waiting) -> bool:
+        """The caller holds the lock, here and below."""
+        return self._waiting[:1] == [own] and self._running < JOBS_AT_ONCE
+
+    def _wait_for_company(self) -> None:
+        end = time.monotonic() + self._company_seconds
+        while len(self._waiting) < self._expected:
+            seconds = min(self._next_seconds, end - time.monotonic())
+            if seconds <= 0 or not self._arrived.wait(seconds):
+                return
 
     def _run(self, together: list[_Waiting]) -> None:
         answers: Sequence[tuple[TaskResult, ...] | CompactionError] = ()

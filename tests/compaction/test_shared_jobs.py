@@ -141,6 +141,21 @@ def test_a_job_has_at_most_so_many_entries() -> None:
     assert max(len(entries) for entries in job.jobs) == ENTRIES_MAX
 
 
+def test_who_finds_no_room_in_a_job_begins_the_next_at_once() -> None:
+    job = Job(is_held=True)
+    shared = SharedJobs(job=job, company_seconds=5.0, next_seconds=0.2)
+    shared._expected = ENTRIES_MAX + 3
+    with ThreadPoolExecutor(ENTRIES_MAX + 3) as threads:
+        futures = [threads.submit(_run, shared, str(number)) for number in range(ENTRIES_MAX + 3)]
+        try:
+            _until(lambda: sum(map(len, job.jobs)) == ENTRIES_MAX + 3)
+        finally:
+            job.gate.set()
+        for future in futures:
+            future.result(PATIENCE_SECONDS)
+    assert len(job.jobs) == 2
+
+
 def test_an_interrupt_of_whoever_runs_the_job_ends_the_wait_of_all() -> None:
     """They are told to try again; what comes after it is not held up."""
     job = Job(is_held=True)
@@ -183,6 +198,70 @@ def test_an_interrupt_of_one_that_waits_takes_its_entry_away(
         assert [future.result(PATIENCE_SECONDS)[0].rows_read for future in futures] == [0, 1]
     assert _run(shared, "5")[0].rows_read == 5
     assert job.jobs == [("0",), ("1",), ("5",)]
+
+
+def _had_company(shared: SharedJobs, job: Job, threads: ThreadPoolExecutor) -> None:
+    """The last job was one of three."""
+    futures = _started(threads, shared, job, ["10", "11", "12"])
+    job.gate.set()
+    for future in futures:
+        future.result(PATIENCE_SECONDS)
+
+
+def test_a_job_waits_for_as_many_as_came_of_late() -> None:
+    """They come back one after the other, and the first would be a job alone."""
+    job = Job(is_held=True)
+    shared = SharedJobs(job=job, company_seconds=600.0, next_seconds=600.0)
+    with ThreadPoolExecutor(16) as threads:
+        _had_company(shared, job, threads)
+        futures = []
+        for count in range(1, 4):
+            futures.append(threads.submit(_run, shared, str(count)))
+            if count < 3:
+                _until(lambda wanted=count: len(shared._waiting) == wanted)  # type: ignore[misc]
+        assert [future.result(PATIENCE_SECONDS)[0].rows_read for future in futures] == [1, 2, 3]
+    assert job.jobs[JOBS_AT_ONCE + 1 :] == [("1", "2", "3")]
+
+
+@pytest.mark.parametrize(("company", "following"), [(0.05, 600.0), (600.0, 0.05)])
+def test_whom_nobody_joins_goes_alone(company: float, following: float) -> None:
+    job = Job(is_held=True)
+    shared = SharedJobs(job=job, company_seconds=company, next_seconds=following)
+    with ThreadPoolExecutor(16) as threads:
+        _had_company(shared, job, threads)
+        for number in range(4):
+            waited = threads.submit(_run, shared, str(number))
+            assert waited.result(PATIENCE_SECONDS)[0].rows_read == number
+    assert job.jobs[JOBS_AT_ONCE + 1 :] == [("0",), ("1",), ("2",), ("3",)]
+    assert shared._expected == 1
+
+
+def test_who_is_interrupted_while_it_waits_for_company_leaves_the_job_to_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = Job(is_held=True)
+    shared = SharedJobs(job=job, company_seconds=PATIENCE_SECONDS, next_seconds=PATIENCE_SECONDS)
+    is_joined = threading.Event()
+
+    def interrupt(_seconds: float) -> bool:
+        monkeypatch.undo()
+        shared._changed.release()
+        assert is_joined.wait(PATIENCE_SECONDS)
+        shared._changed.acquire()
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(16) as threads:
+        _had_company(shared, job, threads)
+        monkeypatch.setattr(shared._arrived, "wait", interrupt)
+        first = threads.submit(_run, shared, "1")
+        _until(lambda: len(shared._waiting) == 1)
+        others = [threads.submit(_run, shared, root) for root in ("2", "3", "4")]
+        _until(lambda: len(shared._waiting) == 4)
+        is_joined.set()
+        assert isinstance(first.exception(PATIENCE_SECONDS), KeyboardInterrupt)
+        rows = [other.result(PATIENCE_SECONDS)[0].rows_read for other in others]
+    assert rows == [2, 3, 4]
+    assert sorted(job.jobs[-1]) == ["2", "3", "4"]
 
 
 def test_an_entry_without_tasks_is_done() -> None:
