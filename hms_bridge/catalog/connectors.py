@@ -13,7 +13,7 @@ from hms_bridge.backend.schema.connector_tables import (
     DATACONNECTORS,
     DC_PRIVS,
 )
-from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.row_locks import RowLock, read_held
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.connector import DataConnector
@@ -41,10 +41,12 @@ def find_connector(
     connection: Connection, name: str, lock: RowLock = RowLock.NONE
 ) -> DataConnector | None:
     """One; None if it is not there."""
-    hold(connection, _C.NAME, _C.NAME == name, lock)
-    row = connection.execute(select(DATACONNECTORS).where(_C.NAME == name)).first()
-    if row is None:
+    here = _C.NAME == name
+    connector = select(DATACONNECTORS).where(here)
+    rows = read_held(connection, _C.NAME, here, lock, lambda: connection.execute(connector).all())
+    if not rows:
         return None
+    row = rows[0]
     parameters = connection.execute(select(DATACONNECTOR_PARAMS).where(_P.NAME == name))
     return _COLUMNS.read(row, parameters={p.PARAM_KEY: p.PARAM_VALUE or "" for p in parameters})
 

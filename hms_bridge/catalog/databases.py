@@ -12,6 +12,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Row,
     and_,
     bindparam,
     delete,
@@ -39,7 +40,7 @@ from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.patterns import matches
-from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.row_locks import RowLock, read_held
 from hms_bridge.catalog.storage import delete_unused_column_lists
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, PrincipalType
@@ -82,8 +83,11 @@ def find_database(
     lock: RowLock = RowLock.NONE,
 ) -> StoredDatabase | None:
     """One database; None if it is not there."""
-    hold(connection, DBS.c.DB_ID, _is(name, catalog), lock)
-    rows = connection.execute(_SELECT_ONE, {"name": name, "catalog": catalog}).all()
+
+    def read() -> Sequence[Row[Any]]:
+        return connection.execute(_SELECT_ONE, {"name": name, "catalog": catalog}).all()
+
+    rows = read_held(connection, DBS.c.DB_ID, _is(name, catalog), lock, read)
     if not rows:
         return None
     row = rows[0]

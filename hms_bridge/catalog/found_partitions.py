@@ -36,6 +36,14 @@ class StoredPartition:
     storage: StorageKey | None
 
 
+def is_same_place(looked: StoredPartition, now: StoredPartition) -> bool:
+    """Whether what was seen of a partition's files is still of it: its table may have been dropped
+    and made again meanwhile, or it has got another directory."""
+    return looked.id == now.id and (
+        looked.partition.storage.location == now.partition.storage.location
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class FoundPartitions:
     """Sorted by name."""

@@ -21,7 +21,7 @@ from hms_bridge.backend.batches import batches_of_names
 from hms_bridge.backend.columns import Columns, flag, name_or_none
 from hms_bridge.backend.schema.privilege_tables import ROLE_MAP, ROLES
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.row_locks import RowLock, hold, read_held
 from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.privilege import Principal, Role, RoleGrant
 
@@ -53,9 +53,10 @@ def find_role(
 ) -> tuple[int, Role] | None:
     """A role with its key; None if it is not there."""
     here = ROLES.c.ROLE_NAME == name
-    hold(connection, ROLES.c.ROLE_ID, here, lock)
-    row = connection.execute(select(ROLES).where(here)).first()
-    return None if row is None else (row.ROLE_ID, _ROLE.read(row))
+    role = select(ROLES).where(here)
+    key = ROLES.c.ROLE_ID
+    rows = read_held(connection, key, here, lock, lambda: connection.execute(role).all())
+    return (rows[0].ROLE_ID, _ROLE.read(rows[0])) if rows else None
 
 
 def insert_role(connection: Connection, role: Role) -> None:

@@ -6,10 +6,11 @@ alone; one that adds something below an object shares it, so that the object sta
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, select
 
 
 class RowLock(Enum):
@@ -21,11 +22,27 @@ class RowLock(Enum):
 
 
 def hold(
-    connection: Connection, key: ColumnElement[Any], where: ColumnElement[bool], lock: RowLock
-) -> None:
-    """Hold the rows that match, in the order of their keys, so that nobody waits in a ring. On
-    SQLite the write transaction does it already."""
+    connection: Connection, key: Column[Any], where: ColumnElement[bool], lock: RowLock
+) -> Collection[Any] | None:
+    """Hold the rows that match, in the order of their keys, so that nobody waits in a ring; their
+    keys. On SQLite the write transaction does it already: None, as without a lock."""
     if lock is RowLock.NONE or connection.dialect.name == "sqlite":
-        return
+        return None
     rows = select(key).where(where).order_by(key)
-    connection.execute(rows.with_for_update(read=lock is RowLock.SHARED)).all()
+    return frozenset(connection.scalars(rows.with_for_update(read=lock is RowLock.SHARED)))
+
+
+def read_held(
+    connection: Connection,
+    key: Column[Any],
+    where: ColumnElement[bool],
+    lock: RowLock,
+    read: Callable[[], Sequence[Row[Any]]],
+) -> Sequence[Row[Any]]:
+    """What ``read`` finds of the rows that match, all of them held. One that comes between the
+    lock and the read is not yet: another process could change it, or drop it, at the same time."""
+    while True:
+        held = hold(connection, key, where, lock)
+        rows = read()
+        if held is None or all(getattr(row, key.name) in held for row in rows):
+            return rows

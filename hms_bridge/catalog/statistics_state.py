@@ -52,10 +52,12 @@ def partition_states(
     names = frozenset(names)
     for piece in batches(sorted(names)):
         where = and_(PARTITIONS.c.TBL_ID == stored.id, PARTITIONS.c.PART_NAME.in_(piece))
-        hold(connection, PARTITIONS.c.PART_ID, where, lock)
-        keys = list(connection.scalars(select(PARTITIONS.c.PART_ID).where(where)))
+        held = hold(connection, PARTITIONS.c.PART_ID, where, lock)
+        if held is None:
+            held = connection.scalars(select(PARTITIONS.c.PART_ID).where(where)).all()
+        there = _states(connection, sorted(held))
         # MySQL takes names for the same that differ in blanks at their ends.
-        states |= {state.name: state for state in _states(connection, keys) if state.name in names}
+        states |= {state.name: state for state in there if state.name in names}
     return dict(sorted(states.items()))
 
 

@@ -39,7 +39,7 @@ from hms_bridge.catalog.dependents import delete_dependents
 from hms_bridge.catalog.details import load_details
 from hms_bridge.catalog.parameters import insert_parameters
 from hms_bridge.catalog.patterns import matches
-from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.row_locks import RowLock, read_held
 from hms_bridge.catalog.storage import (
     STORAGE_COLUMNS,
     StorageKey,
@@ -115,11 +115,16 @@ def find_table(
     lock: RowLock = RowLock.NONE,
 ) -> StoredTable | None:
     """One table, with three statements at most; None if it is not there."""
-    if lock is not RowLock.NONE:
+
+    def read() -> Sequence[Row[Any]]:
+        return _ONE.named(connection, database=database, catalog=catalog, name=name)
+
+    if lock is RowLock.NONE:
+        rows = read()
+    else:
         owner = select(DBS.c.DB_ID).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
         where = and_(TBLS.c.TBL_NAME == name, TBLS.c.DB_ID.in_(owner))
-        hold(connection, TBLS.c.TBL_ID, where, lock)
-    rows = _ONE.named(connection, database=database, catalog=catalog, name=name)
+        rows = read_held(connection, TBLS.c.TBL_ID, where, lock, read)
     records = _records(connection, rows)
     return records[0] if records else None
 

@@ -3,13 +3,16 @@ docs/hive/metastore.md §34)."""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, delete, exists, insert, select, update
+from sqlalchemy import Connection, delete, exists, func, insert, select, update
 
+from hms_bridge.backend.dialect import is_sqlite
 from hms_bridge.backend.schema.token_tables import DELEGATION_TOKENS, MASTER_KEYS
+from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.catalog.limits import check_token
 from hms_bridge.errors import NoSuchObjectError
 
 _T = DELEGATION_TOKENS.c
+_KEY_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MMasterKey"
 
 
 def add_token(connection: Connection, identifier: str, token: str) -> bool:
@@ -39,10 +42,22 @@ def token_identifiers(connection: Connection) -> tuple[str, ...]:
 
 
 def add_master_key(connection: Connection, key: str) -> int:
-    """The number that it gets."""
+    """The number that it gets, which no other one had."""
     check_token(key)
-    inserted = connection.execute(insert(MASTER_KEYS).values(MASTER_KEY=key)).inserted_primary_key
+    values: dict[str, object] = {"MASTER_KEY": key}
+    if is_sqlite(connection):
+        values["KEY_ID"] = _next_number(connection)
+    inserted = connection.execute(insert(MASTER_KEYS).values(values)).inserted_primary_key
     return int(inserted[0]) if inserted else 0
+
+
+def _next_number(connection: Connection) -> int:
+    """SQLite by itself gives that of a removed last one again."""
+    highest = connection.scalar(select(func.max(MASTER_KEYS.c.KEY_ID))) or 0
+    # Earlier releases added some without it.
+    while (number := next_sequence_values(connection, _KEY_SEQUENCE, 1, after=highest)) <= highest:
+        pass
+    return number
 
 
 def update_master_key(connection: Connection, number: int, key: str) -> None:

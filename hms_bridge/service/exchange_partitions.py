@@ -98,7 +98,7 @@ class ExchangePartitionVerbs(VerbFamily):
         # Once more under the locks: the rows must still say what the directories were moved for.
         plan = self._plan(unit.connection, values, source, target, RowLock.EXCLUSIVE)
         is_same = [old.id for old, _ in plan.pairs] == [old.id for old, _ in planned.pairs]
-        is_same &= plan.moves == planned.moves
+        is_same &= plan.moves == planned.moves and plan.target.id == planned.target.id
         if not is_same or not all(self._file_work.finish(unit, task) for task in moved):
             raise MetaError(
                 f"partitions of {source.database}.{source.table} were changed by someone else "

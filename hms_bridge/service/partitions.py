@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import partitions, tables
+from hms_bridge.catalog.found_partitions import StoredPartition, is_same_place
 from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partitions import name_of
 from hms_bridge.catalog.places import Owner
@@ -37,21 +38,27 @@ from hms_bridge.service.unit_of_work import UnitOfWork
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Alteration:
-    """What alter_partitions is to do; ``counts`` of files by values."""
+    """What alter_partitions is to do; ``counts`` of files by values, for the partitions that were
+    looked at."""
 
     key: TableName
     wanted: Sequence[Partition]
     environment: Mapping[str, str]
-    counts: Mapping[tuple[str, ...], FileCount | None]
+    counts: Mapping[tuple[str, ...], tuple[StoredPartition, FileCount | None]]
     is_one_event: bool
     valid_write_ids: str | None
 
-    def with_statistics(self, table: Table, old: Partition, new: Partition) -> Partition:
-        counted = self.counts.get(new.values)
-        return replace(
-            new,
-            parameters=file_statistics.of_partition(table, old, new, counted, self.environment),
+    def with_statistics(self, table: Table, old: StoredPartition, new: Partition) -> Partition:
+        looked, counted = self.counts.get(new.values, (old, None))
+        if not is_same_place(looked, old):
+            raise MetaError(
+                f"partition {old.name} of {table.full_name} was changed by someone else while its "
+                "files were counted; try again"
+            )
+        parameters = file_statistics.of_partition(
+            table, old.partition, new, counted, self.environment
         )
+        return replace(new, parameters=parameters)
 
 
 class PartitionVerbs(VerbFamily):
@@ -194,24 +201,27 @@ class PartitionVerbs(VerbFamily):
 
     def _count(
         self, key: TableName, wanted: Sequence[Partition], environment: Mapping[str, str]
-    ) -> Mapping[tuple[str, ...], FileCount | None]:
+    ) -> Mapping[tuple[str, ...], tuple[StoredPartition, FileCount | None]]:
         """The files of those whose statistics are due, before the transaction."""
 
-        def work(connection: Connection) -> list[tuple[Partition, Partition, Table]]:
+        def work(connection: Connection) -> list[tuple[StoredPartition, Partition, Table]]:
             stored = _table(connection, key)
             if stored.table.is_transactional or stored.table.is_view:
                 return []
             named = {name_of(stored.table, p.values): p for p in wanted}
             stored_partitions = partitions.find_by_names(connection, stored, list(named)).stored()
             return [
-                (stored_partition.partition, named[stored_partition.name], stored.table)
+                (stored_partition, named[stored_partition.name], stored.table)
                 for stored_partition in stored_partitions
             ]
 
         return {
-            new.values: self._files.count(new.storage.location or old.storage.location)
+            new.values: (
+                old,
+                self._files.count(new.storage.location or old.partition.storage.location),
+            )
             for old, new, table in self._transactions.read_whole(work)
-            if file_statistics.is_due_for_partition(table, old, new, environment)
+            if file_statistics.is_due_for_partition(table, old.partition, new, environment)
         }
 
     def _alter_partitions(self, unit: UnitOfWork, alteration: _Alteration) -> None:
@@ -240,9 +250,7 @@ class PartitionVerbs(VerbFamily):
                     existing[name],
                     _altered(
                         existing[name].partition,
-                        alteration.with_statistics(
-                            stored.table, existing[name].partition, partition
-                        ),
+                        alteration.with_statistics(stored.table, existing[name], partition),
                         unit.now_seconds,
                     ),
                     alteration.valid_write_ids,

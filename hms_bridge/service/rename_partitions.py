@@ -9,7 +9,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
-from hms_bridge.catalog.found_partitions import StoredPartition
+from hms_bridge.catalog.found_partitions import StoredPartition, is_same_place
 from hms_bridge.catalog.limits import check_partition
 from hms_bridge.catalog.partitions import name_of
 from hms_bridge.catalog.places import Owner
@@ -36,7 +36,7 @@ class _Renaming:
 
     table_key: TableName
     highest_write_id: WriteId
-    old_name: str
+    old: StoredPartition
     wanted: Partition
     counted: FileCount | None
 
@@ -62,7 +62,7 @@ class RenamePartitionVerbs(VerbFamily):
         renaming = _Renaming(
             table_key=key,
             highest_write_id=highest,
-            old_name=old.name,
+            old=old,
             wanted=partition,
             counted=self._files.count(old.partition.storage.location) if is_due else None,
         )
@@ -85,7 +85,7 @@ class RenamePartitionVerbs(VerbFamily):
             location=source,
             database=renaming.table_key.database,
             table=renaming.table_key.table,
-            partition=renaming.old_name,
+            partition=renaming.old.name,
         )
         with self._file_work.moved(
             source, target, context=context, is_archived=is_archived
@@ -95,7 +95,9 @@ class RenamePartitionVerbs(VerbFamily):
     def _rename(self, unit: UnitOfWork, renaming: _Renaming, move: FileTask | None) -> None:
         stored = tables.require_table(unit.connection, *renaming.table_key.parts, RowLock.SHARED)
         table = stored.table
-        old = _require_old(unit.connection, stored, renaming.old_name, RowLock.EXCLUSIVE)
+        old = _require_old(unit.connection, stored, renaming.old.name, RowLock.EXCLUSIVE)
+        if not is_same_place(renaming.old, old):
+            raise _changed(table, old, "it was renamed")
         _require_free(unit.connection, stored, renaming.wanted)
         if move is not None:
             owner = Owner(table=table, partitions=frozenset({old.name}))
@@ -118,15 +120,19 @@ class RenamePartitionVerbs(VerbFamily):
         if move is not None:
             is_same = old.partition.storage.location == move.location
             if not is_same or not self._file_work.finish(unit, move):
-                raise MetaError(
-                    f"partition {old.name} of {table.full_name} was changed by someone else while "
-                    "its directory was moved; try again"
-                )
+                raise _changed(table, old, "its directory was moved")
         if table.is_in_txn_tables:
             resources.rename_partition(
                 unit.connection, table.database_name, table.name, old.name, name
             )
         unit.events.append(events.partition_altered(table, old.partition, new, unit.now_seconds))
+
+
+def _changed(table: Table, old: StoredPartition, meanwhile: str) -> MetaError:
+    return MetaError(
+        f"partition {old.name} of {table.full_name} was changed by someone else while "
+        f"{meanwhile}; try again"
+    )
 
 
 def _look_up(

@@ -8,17 +8,18 @@ so a write id is needed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
-from hms_bridge.catalog.found_partitions import StoredPartition
+from hms_bridge.catalog.found_partitions import StoredPartition, is_same_place
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
+from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.config.settings import DELETION_ROOTS
-from hms_bridge.errors import InvalidOperationError
+from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.properties import LAST_DDL_TIME
@@ -37,10 +38,29 @@ class _Truncation:
 
     key: TableName
     database: Database
-    table: Table
+    stored: StoredTable
     names: tuple[str, ...] | None
+    partitions: Mapping[int, StoredPartition]
     places: tuple[tuple[str, str | None], ...]
     write_id: WriteId
+
+    @property
+    def table(self) -> Table:
+        return self.stored.table
+
+    def require_same(self, now: StoredTable) -> None:
+        """What was emptied belongs to that table. Raises MetaError."""
+        place = self.table.storage.location
+        if (now.id, now.table.storage.location) != (self.stored.id, place):
+            raise _changed(now.table.full_name)
+
+    def emptied_of(self, now: Sequence[StoredPartition]) -> list[StoredPartition]:
+        """Without those that came since the look, whose rows are there. Raises MetaError."""
+        emptied = [partition for partition in now if partition.id in self.partitions]
+        for partition in emptied:
+            if not is_same_place(self.partitions[partition.id], partition):
+                raise _changed(f"partition {partition.name} of {self.table.full_name}")
+        return emptied
 
 
 class TruncationVerbs(VerbFamily):
@@ -121,8 +141,9 @@ class TruncationVerbs(VerbFamily):
 
     def _note_truncation(self, unit: UnitOfWork, truncation: _Truncation) -> None:
         stored = tables.require_table(unit.connection, *truncation.key.parts, RowLock.EXCLUSIVE)
+        truncation.require_same(stored)
         if stored.table.is_partitioned:
-            some = _partitions(unit.connection, stored, truncation.names)
+            some = truncation.emptied_of(_partitions(unit.connection, stored, truncation.names))
             self._note_partitions(unit, stored.table, some, truncation.write_id)
             return
         emptied = replace(
@@ -167,6 +188,10 @@ class TruncationVerbs(VerbFamily):
         )
 
 
+def _changed(what: str) -> MetaError:
+    return MetaError(f"{what} was changed by someone else while it was emptied; try again")
+
+
 def _look_up(
     connection: Connection,
     key: TableName,
@@ -178,17 +203,20 @@ def _look_up(
     places: tuple[tuple[str, str | None], ...] = ((place, None),) if place else ()
     wanted = None if names is None else tuple(names)
     _check(connection, table, write_id)
+    some: Sequence[StoredPartition] = ()
     if table.is_partitioned:
+        some = _partitions(connection, stored, wanted)
         places = tuple(
             (stored_partition.partition.storage.location, stored_partition.name)
-            for stored_partition in _partitions(connection, stored, wanted)
+            for stored_partition in some
             if stored_partition.partition.storage.location
         )
     return _Truncation(
         key=key,
         database=databases.require_database(connection, key.database, key.catalog).database,
-        table=table,
+        stored=stored,
         names=wanted,
+        partitions={partition.id: partition for partition in some},
         places=places,
         write_id=write_id,
     )

@@ -155,7 +155,7 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     if owner is not None:
         owner.require_open(request.txn_id)
     lock_id, now = ids()
-    blocked = _first_of(connection, _read(held), targets)
+    blocked = _first_compared(connection, _read(held), targets)
     refusal = _refusal(request, blocked) if blocked else None
     if refusal is not None:
         return LockResponse(lock_id=lock_id, state=LockState.NOT_ACQUIRED, error_message=refusal)
@@ -205,10 +205,12 @@ def _grant_each(
     waiting: dict[LockId, _Blocked] = {}
     blockers = {kind for component in components for kind in BLOCKERS[component.type]}
     enqueued = []
+    if is_mysql(connection):
+        held = [(_without_blanks(other), row) for other, row in held]
     for number, (request, component) in enumerate(zip(requests, components, strict=True)):
-        lock_id, target = LockId(first + number), _target(component)
+        lock_id, target = LockId(first + number), _compared(connection, _target(component))
         others = [(other, row) for other, row in held if request.txn_id != row.HL_TXNID]
-        blocked = _first_of(connection, others, [(1, target)])
+        blocked = _first_of(others, [(1, target)])
         if blocked is not None:
             waiting[lock_id] = blocked
         new = _rows(lock_id, request, [component], blocked, now)
@@ -251,7 +253,7 @@ def check_lock(work: Work, lock_id: LockId) -> LockResponse:
     targets = [(row.HL_LOCK_INT_ID, _row_target(row)) for row in rows]
     there = _ask_earlier(connection, lock_id, txn_id, targets)
     require_alive()
-    blocked = _first_of(connection, _read(there), targets)
+    blocked = _first_compared(connection, _read(there), targets)
     if blocked is not None:
         _record_blocker(connection, lock_id, blocked)
         return LockResponse(lock_id=lock_id, state=LockState.WAITING)
@@ -345,20 +347,31 @@ def _rows(
     ]
 
 
-def _first_of(
+def _first_compared(
     connection: Connection,
     held: Sequence[tuple[LockTarget, _LockRow]],
     targets: Sequence[tuple[int, LockTarget]],
 ) -> _Blocked | None:
-    """The first component that has to wait, and for which lock."""
+    """As :func:`_first_of`, of names as they are stored."""
     if is_mysql(connection):
         held = [(_without_blanks(other), row) for other, row in held]
         targets = [(number, _without_blanks(target)) for number, target in targets]
+    return _first_of(held, targets)
+
+
+def _first_of(
+    held: Sequence[tuple[LockTarget, _LockRow]], targets: Sequence[tuple[int, LockTarget]]
+) -> _Blocked | None:
+    """The first component that has to wait, and for which lock."""
     for number, target in targets:
         for other, row in held:
             if blocks(other, target):
                 return _Blocked(number, target.type, row)
     return None
+
+
+def _compared(connection: Connection, target: LockTarget) -> LockTarget:
+    return _without_blanks(target) if is_mysql(connection) else target
 
 
 def _without_blanks(target: LockTarget) -> LockTarget:

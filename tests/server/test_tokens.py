@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hms_bridge.errors import MetastoreError, NoSuchObjectError
+from tests.support.databases import SERVER_URL
 from tests.support.served_metastore import ServedMetastore, served_metastore
 
 
@@ -52,3 +54,29 @@ def test_they_are_bounded_and_not_shown_in_refusals(served: ServedMetastore) -> 
     with pytest.raises(MetastoreError, match="at most 767 fit") as refused:
         served.call("add_master_key", key=secret)
     assert "s3cret" not in str(refused.value)
+
+
+def test_the_number_of_a_removed_key_is_never_given_again(served: ServedMetastore) -> None:
+    """A token that the removed one signed would be checked against the new one."""
+    first = served.call("add_master_key", key="k")
+    assert served.call("remove_master_key", key_seq=first) is True
+    second = served.call("add_master_key", key="l")
+    third = served.call("add_master_key", key="m")
+    assert served.call("remove_master_key", key_seq=third) is True
+    assert first < second < third < served.call("add_master_key", key="n")
+
+
+@pytest.mark.skipif(SERVER_URL is not None, reason="the others number them by themselves")
+def test_keys_that_an_earlier_release_added_are_counted(served: ServedMetastore) -> None:
+    """It took the number after the highest."""
+
+    def add_as_before(key: str) -> int:
+        with sqlite3.connect(served.database_url.removeprefix("sqlite:///")) as database:
+            added = database.execute("INSERT INTO MASTER_KEYS (MASTER_KEY) VALUES (?)", (key,))
+        return added.lastrowid or 0
+
+    numbers = [add_as_before("a"), add_as_before("b"), served.call("add_master_key", key="c")]
+    numbers += [add_as_before("d"), add_as_before("e"), served.call("add_master_key", key="f")]
+    assert numbers == sorted(set(numbers))
+    assert served.call("remove_master_key", key_seq=numbers[-1]) is True
+    assert served.call("add_master_key", key="g") > numbers[-1]

@@ -127,3 +127,19 @@ def test_nor_is_one_of_several_that_come_at_once(world: World) -> None:
     states = world.do(ask)
     second = LockState.WAITING if world.do(is_conflict) else LockState.ACQUIRED
     assert states == [LockState.ACQUIRED, second]
+
+
+def test_nor_one_of_a_batch_beside_one_that_is_held(world: World) -> None:
+    holder, one = world.txns.open(2)
+    world.txns.lock(holder, exclusive("db", "t", "k=a "))
+    requests = [request(exclusive("db", "t", "k=a"), txn=one)]
+
+    def ask(work: Work) -> list[LockState]:
+        answers = locks.ask_each(work, requests)
+        if answers is None:
+            return [locks.lock(work, request).state for request in requests]
+        return [answer.state for answer in answers()]
+
+    states = world.do(ask)
+    first = LockState.WAITING if world.do(is_conflict) else LockState.ACQUIRED
+    assert states == [first]

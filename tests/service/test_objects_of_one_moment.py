@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, event
 
 from hms_bridge.errors import NoSuchObjectError
-from hms_bridge.model.catalog import Column, Partition, Table
+from hms_bridge.model.catalog import Column, Database, Partition, Table
 from hms_bridge.model.event import EventType, InsertNotification
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.service.metastore_service import MetastoreService
@@ -154,3 +154,40 @@ def test_an_insert_names_the_partition_that_is_dropped_after_it(pair: Pair) -> N
     assert (inserted.type, dropped.type) == (EventType.INSERT, EventType.DROP_PARTITION)
     named = json.loads(read_message(inserted)["ptnObjJson"])
     assert named["1"]["lst"][-1] == "x", "its values, as thrift's JSON has them"
+
+
+@ONE_WRITER
+def test_a_table_that_comes_as_another_one_drops_it_is_held(pair: Pair) -> None:
+    """Else the second event of a drop would stand behind that of a table that came again."""
+    first = pair.one.get_current_event_id()
+
+    def again() -> None:
+        with suppress(NoSuchObjectError):
+            pair.other.drop_table(pair.database, "n", is_data_deleted=False)
+        new_table(pair.other, pair.database, "n")
+
+    with ThreadPoolExecutor(1) as beside:
+        pair.meanwhile("FOR UPDATE", lambda: new_table(pair.other, pair.database, "n"))
+        pair.meanwhile("FROM TABLE_PARAMS", lambda: pair.beside(beside, again))
+        pair.one.drop_table(pair.database, "n", is_data_deleted=False)
+
+    assert "n" in pair.one.get_tables(pair.database)
+    logged = [event.type for event in events_after(pair.one, first)]
+    assert logged == [EventType.CREATE_TABLE, EventType.DROP_TABLE, EventType.CREATE_TABLE]
+
+
+@ONE_WRITER
+def test_a_database_that_comes_as_another_one_alters_it_is_held(pair: Pair) -> None:
+    """Else what another one changed of it at that moment would be lost."""
+    database = Database(name=f"{pair.database}_n", location="file:/nowhere/n")
+
+    def describe() -> None:
+        there = pair.other.get_database(database.name)
+        pair.other.alter_database(database.name, replace(there, description="other"))
+
+    with ThreadPoolExecutor(1) as beside:
+        pair.meanwhile("FOR UPDATE", lambda: pair.other.create_database(database))
+        pair.meanwhile("DATABASE_PARAMS ON", lambda: pair.beside(beside, describe))
+        pair.one.alter_database(database.name, replace(database, parameters={"a": "b"}))
+
+    assert pair.one.get_database(database.name).description == "other"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -239,23 +240,29 @@ def test_a_failed_exchange_puts_directories_back(
     assert list(metastore.get_partition_names("db", "t")) == NAMES
 
 
-def test_a_partition_that_comes_while_directories_are_moved_stops_the_exchange(
-    metastore: MetastoreService,
-) -> None:
-    """Its row would say that its files lie in the other table, where nobody has moved them."""
+def require_stopped(metastore: MetastoreService, act: Callable[[], object]) -> None:
+    """What another one does before directories are moved stops the exchange; all files stay."""
     old = place_of(metastore, "t", "n=2/s=b")
     (old / "data").write_bytes(b"rows")
     with pytest.MonkeyPatch.context() as patched:
 
         def meanwhile(*_: str) -> None:
             patched.undo()
-            metastore.add_partitions("db", "t", [partition("db", "t", "2", "c")])
+            act()
 
         patched.setattr(metastore._file_work, "settle", meanwhile)
         with pytest.raises(MetaError, match="were changed by someone else while"):
             exchange(metastore, n="2")
     assert (old / "data").read_bytes() == b"rows"
     assert metastore.get_partition_names("db", "u") == ()
+
+
+def test_a_partition_that_comes_while_directories_are_moved_stops_the_exchange(
+    metastore: MetastoreService,
+) -> None:
+    """Its row would say that its files lie in the other table, where nobody has moved them."""
+    added = partition("db", "t", "2", "c")
+    require_stopped(metastore, lambda: metastore.add_partitions("db", "t", [added]))
     assert len(metastore.get_partition_names("db", "t")) == len(NAMES) + 1
 
 
@@ -263,23 +270,24 @@ def test_a_table_that_gets_another_place_while_directories_are_moved_stops_the_e
     metastore: MetastoreService, tmp_path: Path
 ) -> None:
     """The rows would say that files lie in the new place; they were moved to the old one."""
-    old = place_of(metastore, "t", "n=2/s=b")
-    (old / "data").write_bytes(b"rows")
-    with pytest.MonkeyPatch.context() as patched:
-
-        def meanwhile(*_: str) -> None:
-            patched.undo()
-            table = metastore.get_table("db", "u")
-            elsewhere = replace(table.storage, location=f"file:{tmp_path}/elsewhere")
-            metastore.alter_table("db", "u", replace(table, storage=elsewhere))
-
-        patched.setattr(metastore._file_work, "settle", meanwhile)
-        with pytest.raises(MetaError, match="were changed by someone else while"):
-            exchange(metastore, n="2")
-    assert (old / "data").read_bytes() == b"rows"
-    assert metastore.get_partition_names("db", "u") == ()
+    table = metastore.get_table("db", "u")
+    elsewhere = replace(table.storage, location=f"file:{tmp_path}/elsewhere")
+    altered = replace(table, storage=elsewhere)
+    require_stopped(metastore, lambda: metastore.alter_table("db", "u", altered))
     exchange(metastore, n="2")
     assert (tmp_path / "elsewhere" / "n=2" / "s=b" / "data").read_bytes() == b"rows"
+
+
+def test_a_table_that_is_made_again_while_directories_are_moved_stops_the_exchange(
+    metastore: MetastoreService,
+) -> None:
+    """Who drops the table deletes what lies in its directory, where they were moved to."""
+
+    def again() -> None:
+        metastore.drop_table("db", "u", is_data_deleted=False)
+        metastore.create_table(acid_table("db", "u", partition_columns=KEYS, **PLAIN))
+
+    require_stopped(metastore, again)
 
 
 def test_replication_sources_keep_their_files(metastore: MetastoreService, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ another process has made meanwhile: there are two metastores on one database."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hms_bridge.errors import MetaError, NoSuchObjectError
+from hms_bridge.model.catalog import Partition
 from hms_bridge.model.event import EventType
 from tests.conformance.objects import DS, DS_HR, events_after, new_table, orc_storage, partition
 from tests.service.test_objects_of_one_moment import Pair, pair
@@ -70,3 +72,91 @@ def test_it_is_not_added_to_a_table_that_is_gone(pair: Pair) -> None:
     pair.meanwhile(LOOKED, lambda: pair.other.drop_table(pair.database, "p", is_data_deleted=False))
     with pytest.raises(NoSuchObjectError):
         pair.one.add_partitions(pair.database, "p", [partition(pair.database, "p", "x")])
+
+
+PLAIN = {"parameters": {}}
+"""No transactional table: its files are counted, and deleted at once."""
+
+
+def plain(pair: Pair) -> Partition:
+    make_again(pair, **PLAIN)()
+    pair.one.add_partitions(pair.database, "p", [partition(pair.database, "p", "x")])
+    (added,) = pair.one.get_partitions(pair.database, "p")
+    write_rows(added)
+    return added
+
+
+def write_rows(at: Partition) -> None:
+    (Path((at.storage.location or "").removeprefix("file:")) / "data").write_bytes(b"rows")
+
+
+def with_rows_again(pair: Pair) -> Callable[[], None]:
+    """The other one makes another table of the name, with a partition that has rows."""
+
+    def act() -> None:
+        make_again(pair, **PLAIN)()
+        pair.other.add_partitions(pair.database, "p", [partition(pair.database, "p", "x")])
+
+    return act
+
+
+def test_files_of_a_dropped_table_are_not_counted_for_another_one(pair: Pair) -> None:
+    old = plain(pair)
+    pair.meanwhile("FROM PARTITION_PARAMS", with_rows_again(pair))
+    with pytest.raises(MetaError, match=r"ds=x of .*\.p was changed .* try again"):
+        pair.one.alter_partitions(pair.database, "p", [replace(old, parameters={"a": "b"})])
+    (now,) = pair.one.get_partitions(pair.database, "p")
+    assert "a" not in now.parameters
+
+
+def test_files_of_another_place_are_not_counted_for_a_partition_that_was_moved(
+    pair: Pair, tmp_path: Path
+) -> None:
+    old = plain(pair)
+    elsewhere = replace(old.storage, location=f"file:{tmp_path}/warehouse/elsewhere")
+
+    def move() -> None:
+        pair.other.alter_partitions(pair.database, "p", [replace(old, storage=elsewhere)])
+
+    pair.meanwhile("FROM PARTITION_PARAMS", move)
+    unplaced = replace(old.storage, location=None)
+    with pytest.raises(MetaError, match=r"ds=x of .*\.p was changed .* try again"):
+        pair.one.alter_partitions(
+            pair.database, "p", [replace(old, storage=unplaced, parameters={"a": "b"})]
+        )
+
+
+def test_a_partition_of_a_dropped_table_is_not_renamed_in_another_one(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked and counted is of the dropped one."""
+    old = plain(pair)
+    again = with_rows_again(pair)
+    monkeypatch.setattr(pair.one._file_work, "settle", lambda *_: again())
+    with pytest.raises(MetaError, match=r"ds=x of .*\.p was changed .* try again"):
+        pair.one.rename_partition(pair.database, "p", ["x"], replace(old, values=("y",)))
+    assert pair.one.get_partition_names(pair.database, "p") == ("ds=x",)
+
+
+def test_a_table_made_again_is_not_noted_as_empty(pair: Pair) -> None:
+    """A query would be answered from its statistics: no rows."""
+    plain(pair)
+    pair.meanwhile("FROM PARTITION_PARAMS", with_rows_again(pair))
+    with pytest.raises(MetaError, match=r"\.p was changed .* try again"):
+        pair.one.truncate_table(pair.database, "p")
+
+
+def test_a_partition_that_comes_while_others_are_emptied_keeps_its_statistics(pair: Pair) -> None:
+    """Its rows are there; as one of the emptied it would be known to have none."""
+    plain(pair)
+    known = {"numFiles": "1", "totalSize": "4", "numFilesErasureCoded": "0", "numRows": "7"}
+
+    def come() -> None:
+        other = partition(pair.database, "p", "y", parameters=known)
+        pair.other.add_partitions(pair.database, "p", [other])
+
+    pair.meanwhile("FROM PARTITION_PARAMS", come)
+    pair.one.truncate_table(pair.database, "p")
+    emptied, came = pair.one.get_partitions(pair.database, "p")
+    assert "COLUMN_STATS_ACCURATE" in emptied.parameters
+    assert came.parameters["numRows"] == "7"
