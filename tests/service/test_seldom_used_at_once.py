@@ -1,5 +1,6 @@
-"""Roles and scheduled queries that two metastores change at once: the other one acts between two
-statements of the first, and what comes of it is what comes of one after the other."""
+"""Roles, privileges, functions, procedures and scheduled queries that two metastores change at
+once: the other one acts between two statements of the first, and what comes of it is what comes of
+one after the other."""
 
 from __future__ import annotations
 
@@ -14,12 +15,23 @@ import pytest
 from sqlalchemy import select
 
 from hms_bridge.backend.schema.notification_tables import HMSB_HOOK_POINT
-from hms_bridge.errors import InvalidOperationError, NoSuchObjectError
+from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import PrincipalType
-from hms_bridge.model.privilege import Principal, Role, RoleGrant
+from hms_bridge.model.event import EventType
+from hms_bridge.model.function import Function, Resource, ResourceType
+from hms_bridge.model.privilege import (
+    Grant,
+    ObjectKind,
+    Principal,
+    Role,
+    RoleGrant,
+    Securable,
+)
+from hms_bridge.model.procedure import StoredProcedure
 from hms_bridge.model.schedule import QueryProgress, QueryState, ScheduledQuery, ScheduleKey
 from hms_bridge.service.hook_positions import StoredPositions
 from hms_bridge.service.metastore_service import MetastoreService
+from tests.conformance.objects import events_after
 from tests.service.test_objects_of_one_moment import ONE_WRITER, Pair, pair, somebody_waits
 from tests.support.crowd import wait_until
 from tests.support.databases import SERVER_URL
@@ -174,3 +186,86 @@ def test_an_execution_that_began_as_others_are_freed_goes_on(pair: Pair) -> None
     assert due is not None
     (row,) = _rows("SCHEDULED_QUERIES")
     assert row["ACTIVE_EXECUTION_ID"] == due.execution_id
+
+
+def _function(pair: Pair, **more: Any) -> Function:
+    made = Function(name="f", database_name=pair.database, class_name="a.B")
+    return replace(made, **more)
+
+
+def _drop_and_make_function(pair: Pair) -> None:
+    with suppress(NoSuchObjectError):
+        pair.other.drop_function(pair.database, "f")
+    pair.other.create_function(_function(pair, class_name="a.C"))
+
+
+def test_who_drops_a_function_keeps_others_from_dropping_it(pair: Pair) -> None:
+    """Else the second event of a drop would stand behind that of a function that came again, and
+    a replica would be without it."""
+    pair.one.create_function(_function(pair))
+    first = pair.one.get_current_event_id()
+    with ThreadPoolExecutor(1) as beside:
+        act = partial(pair.beside, beside, partial(_drop_and_make_function, pair))
+        pair.meanwhile("DELETE FROM FUNC_RU", act)
+        pair.one.drop_function(pair.database, "f")
+
+    logged = [event.type for event in events_after(pair.one, first)]
+    assert logged == [EventType.DROP_FUNCTION, EventType.CREATE_FUNCTION]
+    assert pair.one.get_function(pair.database, "f").class_name == "a.C"
+
+
+def test_a_function_is_not_altered_after_another_one_dropped_it(pair: Pair) -> None:
+    _hear(pair)
+    pair.one.create_function(_function(pair))
+    first = pair.one.get_current_event_id()
+    altered = _function(pair, resources=(Resource(type=ResourceType.JAR, uri="file:/a.jar"),))
+    drop = partial(pair.other.drop_function, pair.database, "f")
+    with ThreadPoolExecutor(1) as beside:
+        pair.meanwhile("FROM FUNCS", lambda: pair.beside(beside, drop))
+        pair.one.alter_function(pair.database, "f", altered)
+
+    assert _verbs(pair) == ["alter"]
+    (dropped,) = events_after(pair.one, first)
+    assert dropped.type == EventType.DROP_FUNCTION
+    assert pair.one.get_functions(pair.database) == ()
+
+
+def test_a_procedure_that_is_put_as_another_one_drops_it_is_there_or_was_dropped(
+    pair: Pair,
+) -> None:
+    _hear(pair)
+    procedure = StoredProcedure(name="p", database_name=pair.database, owner_name="u", source="a")
+    pair.one.put_procedure(procedure)
+    with ThreadPoolExecutor(1) as beside:
+        drop = partial(pair.other.drop_procedure, pair.database, "p")
+        pair.meanwhile("FROM STORED_PROCS", lambda: pair.beside(beside, drop))
+        pair.one.put_procedure(replace(procedure, source="b"))
+
+    assert _verbs(pair) == ["put", "put", "drop"]
+    assert pair.one.get_procedure_names(pair.database) == ()
+
+
+@pytest.mark.parametrize("is_option_only", [False, True])
+def test_a_privilege_that_two_revoke_is_revoked_once(pair: Pair, is_option_only: bool) -> None:
+    _hear(pair)
+    grant = Grant(
+        object=Securable(kind=ObjectKind.TABLE, database=pair.database, name="t"),
+        principal=Principal("ann", PrincipalType.USER), privilege="SELECT", grantor="hive",
+        grantor_type=PrincipalType.USER, has_grant_option=True,
+    )  # fmt: skip
+    pair.one.grant_privileges([grant])
+    refused: list[str] = []
+
+    def revoke(metastore: MetastoreService) -> None:
+        try:
+            metastore.revoke_privileges([grant], is_option_only)
+        except MetaError as error:
+            refused.append(str(error))
+
+    with ThreadPoolExecutor(1) as beside:
+        act = partial(pair.beside, beside, partial(revoke, pair.other))
+        pair.meanwhile("FROM TBL_PRIVS", act)
+        revoke(pair.one)
+
+    assert len(refused) == 1
+    assert _verbs(pair) == ["grant", "revoke"]
