@@ -21,7 +21,7 @@ from hms_bridge.backend.batches import batches_of_names
 from hms_bridge.backend.columns import Columns, flag, name_or_none
 from hms_bridge.backend.schema.privilege_tables import ROLE_MAP, ROLES
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.row_locks import RowLock, hold, read_held
+from hms_bridge.catalog.row_locks import RowLock, read_held
 from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.privilege import Principal, Role, RoleGrant
 
@@ -44,8 +44,13 @@ def role_names(connection: Connection) -> tuple[str, ...]:
 
 
 def hold_roles(connection: Connection) -> None:
-    """Hold all roles alone: who makes one a member of another decides by all of them."""
-    hold(connection, ROLES.c.ROLE_ID, ROLES.c.ROLE_ID.is_not(None), RowLock.EXCLUSIVE)
+    """Hold all roles alone: who makes one a member of another decides by all of them, also by one
+    that another program made while this one waited for the others."""
+    key = ROLES.c.ROLE_ID
+    all_roles = key.is_not(None)
+    read_held(
+        connection, key, all_roles, RowLock.EXCLUSIVE, lambda: connection.execute(select(key)).all()
+    )
 
 
 def find_role(

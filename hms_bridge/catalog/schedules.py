@@ -3,13 +3,13 @@ docs/hive/metastore.md §35)."""
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from hms_bridge.backend.columns import Columns
 from hms_bridge.backend.schema.catalog_tables import CTLGS
 from hms_bridge.backend.schema.report_tables import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.row_locks import RowLock, hold
+from hms_bridge.catalog.row_locks import RowLock, hold, read_held
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.schedule import QueryState, ScheduledQuery, ScheduleKey
 
@@ -52,43 +52,47 @@ def insert_query(connection: Connection, query: ScheduledQuery) -> None:
     )
 
 
-def update_query(connection: Connection, number: int, query: ScheduledQuery) -> None:
-    """Replace everything but its name."""
+def update_query(connection: Connection, number: int, query: ScheduledQuery) -> bool:
+    """Replace everything but its name; whether it was there."""
     here = _Q.SCHEDULED_QUERY_ID == number
-    connection.execute(update(SCHEDULED_QUERIES).where(here).values(**_COLUMNS.values(query)))
+    values = _COLUMNS.values(query)
+    return connection.execute(update(SCHEDULED_QUERIES).where(here).values(**values)).rowcount > 0
 
 
-def delete_query(connection: Connection, number: int) -> None:
-    """With what is known of its executions."""
+def delete_query(connection: Connection, number: int) -> bool:
+    """With what is known of its executions; whether it was there."""
     connection.execute(delete(SCHEDULED_EXECUTIONS).where(_E.SCHEDULED_QUERY_ID == number))
-    connection.execute(delete(SCHEDULED_QUERIES).where(_Q.SCHEDULED_QUERY_ID == number))
+    here = _Q.SCHEDULED_QUERY_ID == number
+    return connection.execute(delete(SCHEDULED_QUERIES).where(here)).rowcount > 0
 
 
 def first_due(
     connection: Connection, namespace: str | None, now_seconds: int
 ) -> tuple[int, ScheduledQuery] | None:
-    """The one that waits longest and that nobody executes."""
-    return _first(
-        connection,
+    """The one that waits longest and that nobody executes, held: what its service executes is what
+    it is, and it is due."""
+    is_due = (
         _in(namespace),
         _Q.ENABLED.is_(True),
         _Q.ACTIVE_EXECUTION_ID.is_(None),
         _Q.NEXT_EXECUTION <= now_seconds,
     )
+    while (first := _first(connection, *is_due)) is not None:
+        here = and_(_Q.SCHEDULED_QUERY_ID == first[0], *is_due)
+        hold(connection, _Q.SCHEDULED_QUERY_ID, here, RowLock.EXCLUSIVE)
+        if (held := _first(connection, here)) is not None:
+            return held
+    return None
 
 
-def start(
-    connection: Connection, number: int, next_execution: int | None, now_seconds: int
-) -> int | None:
-    """The number of a new execution; None if somebody else was faster."""
+def start(connection: Connection, number: int, next_execution: int | None, now_seconds: int) -> int:
+    """The number of a new execution of a query that is held."""
     execution = next_sequence_values(connection, _EXECUTION_SEQUENCE, 1)
-    taken = connection.execute(
+    connection.execute(
         update(SCHEDULED_QUERIES)
-        .where(_Q.SCHEDULED_QUERY_ID == number, _Q.ACTIVE_EXECUTION_ID.is_(None))
+        .where(_Q.SCHEDULED_QUERY_ID == number)
         .values(ACTIVE_EXECUTION_ID=execution, NEXT_EXECUTION=next_execution)
     )
-    if taken.rowcount == 0:
-        return None
     connection.execute(
         insert(SCHEDULED_EXECUTIONS).values(
             SCHEDULED_EXECUTION_ID=execution,
@@ -135,11 +139,19 @@ def end(
 
 
 def silent_since(connection: Connection, before_seconds: int) -> tuple[int, ...]:
-    """Executions of which nothing was heard since."""
-    query = select(_E.SCHEDULED_EXECUTION_ID).where(
-        _E.LAST_UPDATE_TIME < before_seconds, _IS_GOING_ON
+    """Executions of which nothing was heard since, held: their services may be about to end
+    them."""
+    number = _E.SCHEDULED_EXECUTION_ID
+    is_silent = and_(_E.LAST_UPDATE_TIME < before_seconds, _IS_GOING_ON)
+    silent = select(number).where(is_silent).order_by(number)
+    rows = read_held(
+        connection,
+        number,
+        is_silent,
+        RowLock.EXCLUSIVE,
+        lambda: connection.execute(silent).all(),
     )
-    return tuple(connection.scalars(query.order_by(_E.SCHEDULED_EXECUTION_ID)))
+    return tuple(row.SCHEDULED_EXECUTION_ID for row in rows)
 
 
 def free_unexecuted(connection: Connection) -> None:
@@ -147,11 +159,10 @@ def free_unexecuted(connection: Connection) -> None:
     killed may leave that (ObjectStore.recoverInvalidScheduledQueryState)."""
     going_on = select(_E.SCHEDULED_EXECUTION_ID).where(_IS_GOING_ON)
     active = _Q.ACTIVE_EXECUTION_ID
-    connection.execute(
-        update(SCHEDULED_QUERIES)
-        .where(active.is_not(None), active.not_in(going_on))
-        .values(ACTIVE_EXECUTION_ID=None)
-    )
+    is_left = and_(active.is_not(None), active.not_in(going_on))
+    # First, for a statement that waits for a row looks at the executions of before it waited.
+    hold(connection, _Q.SCHEDULED_QUERY_ID, is_left, RowLock.EXCLUSIVE)
+    connection.execute(update(SCHEDULED_QUERIES).where(is_left).values(ACTIVE_EXECUTION_ID=None))
 
 
 def forget_ended(connection: Connection, before_seconds: int) -> None:

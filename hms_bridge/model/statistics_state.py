@@ -121,14 +121,20 @@ def _parsed(parameters: Parameters) -> tuple[bool, frozenset[str]]:
     text = parameters.get(ACCURATE)
     try:
         known = json.loads(text or "{}")
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # also a number that is too long: clients write this
         known = {}
     if not isinstance(known, dict):
         # Old Hives wrote a bare true.
         return (text or "").lower() == "true", frozenset()
     columns = known.get(_COLUMNS)
     named = columns if isinstance(columns, dict) else {}
-    return _is_true(known.get(_BASIC)), frozenset(k for k, v in named.items() if _is_true(v))
+    accurate = (name for name, value in named.items() if _is_true(value))
+    return _is_true(known.get(_BASIC)), frozenset(filter(_may_be_stored, accurate))
+
+
+def _may_be_stored(name: str) -> bool:
+    """Half of a pair of surrogates, which JSON may have, is no text to a database."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _with(parameters: Parameters, *, is_basic: bool, columns: frozenset[str]) -> dict[str, str]:

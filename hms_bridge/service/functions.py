@@ -39,12 +39,11 @@ def _alter_function(
 ) -> None:
     wanted = _checked(function)
     key = _key(catalog, database, name)
+    _hold_databases(unit, key[:2], (wanted.catalog_name, wanted.database_name))
     old = functions.find_function(unit.connection, *key)
     if old is None:
         raise MetaError(f"function {key[2]} doesn't exist")
-    owner = databases.require_database(
-        unit.connection, wanted.database_name, wanted.catalog_name, RowLock.EXCLUSIVE
-    )
+    owner = databases.require_database(unit.connection, wanted.database_name, wanted.catalog_name)
     taken = _find(unit, wanted)
     if taken is not None and taken.id != old.id:
         raise AlreadyExistsError(f"Function {wanted.name} already exists")
@@ -52,7 +51,15 @@ def _alter_function(
     unit.points.append(changes.function_altered(old.function, wanted))
 
 
+def _hold_databases(unit: UnitOfWork, *names: tuple[str, str]) -> None:
+    """Those of these catalogs and names: their functions stay as they are. In one order, so that
+    nobody waits in a ring."""
+    for catalog, name in sorted(set(names)):
+        databases.find_database(unit.connection, name, catalog, RowLock.EXCLUSIVE)
+
+
 def _drop_function(unit: UnitOfWork, key: tuple[str, str, str]) -> None:
+    _hold_databases(unit, key[:2])
     stored = functions.find_function(unit.connection, *key)
     if stored is None:
         raise NoSuchObjectError(f"Function {key[2]} does not exist")

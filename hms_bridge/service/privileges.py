@@ -4,6 +4,7 @@ docs/hive/metastore.md §32)."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 
@@ -91,6 +92,8 @@ def _insert(unit: UnitOfWork, grants: Sequence[Grant]) -> None:
 def _revoke(unit: UnitOfWork, grants: Sequence[Grant], is_option_only: bool = False) -> None:
     for wanted, of_object in _by_object(grants):
         level = privileges.level_of(wanted)
+        with suppress(NoSuchObjectError):  # what is not there has no grants, which is said below
+            _hold(unit.connection, wanted)
         there = _stored(unit.connection, wanted)
         for grant in of_object:
             revoked = [_named(there, single) for single in _split(grant)]

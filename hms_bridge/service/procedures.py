@@ -43,6 +43,8 @@ def _require(
 
 def _drop(unit: UnitOfWork, kept: Kept[T], database: str, name: str, catalog: str) -> None:
     """One that is not there is none afterwards, either (Hive: ObjectStore.dropPackage)."""
+    # Alone, as who puts one does, else that one would be lost.
+    databases.find_database(unit.connection, database.lower(), catalog.lower(), RowLock.EXCLUSIVE)
     there = procedures.find(unit.connection, kept, catalog.lower(), database.lower(), name)
     if there is not None:
         key, dropped = there

@@ -52,13 +52,15 @@ def _alter(unit: UnitOfWork, query: ScheduledQuery) -> None:
     check_scheduled_query(query)
     number, _ = _require(unit.connection, query.key)
     new = query if query.next_execution is not None else _scheduled(unit, query)
-    schedules.update_query(unit.connection, number, new)
+    if not schedules.update_query(unit.connection, number, new):
+        raise _unknown(query.key)
     unit.points.append(changes.query_changed("alter", new))
 
 
 def _drop(unit: UnitOfWork, key: ScheduleKey) -> None:
     number, query = _require(unit.connection, key)
-    schedules.delete_query(unit.connection, number)
+    if not schedules.delete_query(unit.connection, number):
+        raise _unknown(key)
     unit.points.append(changes.query_changed("drop", query))
 
 
@@ -70,13 +72,13 @@ def _poll(unit: UnitOfWork, namespace: str | None) -> DueQuery | None:
     """Here also ends what its service will never end, as a task of Hive's does every minute: only
     who asks for work needs it."""
     _end_silent(unit)
-    while (due := schedules.first_due(unit.connection, namespace, unit.now_seconds)) is not None:
-        number, query = due
-        following = _following(unit, query)
-        execution = schedules.start(unit.connection, number, following, unit.now_seconds)
-        if execution is not None:
-            return DueQuery(execution_id=execution, query=query)
-    return None
+    due = schedules.first_due(unit.connection, namespace, unit.now_seconds)
+    if due is None:
+        return None
+    number, query = due
+    following = _following(unit, query)
+    execution = schedules.start(unit.connection, number, following, unit.now_seconds)
+    return DueQuery(execution_id=execution, query=query)
 
 
 def _end_silent(unit: UnitOfWork) -> None:
@@ -126,8 +128,12 @@ def _following(unit: UnitOfWork, query: ScheduledQuery) -> int | None:
 def _require(connection: Connection, key: ScheduleKey) -> tuple[int, ScheduledQuery]:
     stored = schedules.find_query(connection, key)
     if stored is None:
-        raise NoSuchObjectError(f"There is no scheduled query for: {key}")
+        raise _unknown(key)
     return stored
+
+
+def _unknown(key: ScheduleKey) -> NoSuchObjectError:
+    return NoSuchObjectError(f"There is no scheduled query for: {key}")
 
 
 def _shortened(text: str) -> str:

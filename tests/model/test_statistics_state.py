@@ -41,6 +41,28 @@ def test_what_cannot_be_read_is_not_right(text: str) -> None:
     assert with_accurate_basic(parameters) == BASIC
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"BASIC_STATS":"true","COLUMN_STATS":' + '{"a":' * 100_000 + "1" + "}" * 100_001,
+        '{"BASIC_STATS":' + "9" * 5_000 + "}",
+    ],
+    ids=["too deep", "too long a number"],
+)
+def test_a_text_that_nobody_can_read_is_replaced(text: str) -> None:
+    assert with_accurate_columns({ACCURATE: text}, ["a"]) == {
+        ACCURATE: '{"COLUMN_STATS":{"a":"true"}}'
+    }
+
+
+def test_a_name_that_no_column_has_is_left_out() -> None:
+    """Half of a pair of surrogates, which no database holds: no statistics could be changed."""
+    text = '{"BASIC_STATS":"true","COLUMN_STATS":{"\\ud800":"true","\\ud83d\\ude00":"true"}}'
+    assert with_accurate_columns({ACCURATE: text}, ["a"]) == {
+        ACCURATE: '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","\N{GRINNING FACE}":"true"}}'
+    }
+
+
 def test_old_hives_wrote_a_bare_true() -> None:
     assert is_basic_accurate({ACCURATE: "true"})
 

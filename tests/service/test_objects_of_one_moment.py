@@ -36,9 +36,12 @@ class Pair:
     other: MetastoreService
     database: str
 
-    def meanwhile(self, mark: str, act: Callable[[], object]) -> None:
-        """The other one acts once, after the first's next statement that has this text."""
-        engine, left = self.one._transactions.database.engine, [act]
+    def meanwhile(
+        self, mark: str, act: Callable[[], object], of: MetastoreService | None = None
+    ) -> None:
+        """The other one acts once, after the first's next statement that has this text; ``of``:
+        after one of that metastore's."""
+        engine, left = (of or self.one)._transactions.database.engine, [act]
 
         @event.listens_for(engine, "after_cursor_execute")
         def hear(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:

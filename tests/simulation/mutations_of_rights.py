@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.simulation.mutation import Edit, Mutation
+from tests.simulation.mutation import Mutation
 
 _ROLES = "tests/server/test_roles.py::"
 _PRIVILEGES = "tests/server/test_privileges.py::"
@@ -60,13 +60,6 @@ OF_RIGHTS = (
         file="hms_bridge/catalog/schedules.py",
         old="        _Q.ENABLED.is_(True),\n        _Q.ACTIVE_EXECUTION_ID.is_(None),\n",
         new="        _Q.ENABLED.is_(True),\n",
-        also=(
-            Edit(
-                "hms_bridge/catalog/schedules.py",
-                ".where(_Q.SCHEDULED_QUERY_ID == number, _Q.ACTIVE_EXECUTION_ID.is_(None))",
-                ".where(_Q.SCHEDULED_QUERY_ID == number)",
-            ),
-        ),
         test=_SCHEDULES + "test_a_query_is_given_out_once_at_a_time",
     ),
     Mutation(
