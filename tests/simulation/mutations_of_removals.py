@@ -301,7 +301,7 @@ OF_REMOVALS = (
     Mutation(
         name="partitions are exchanged for a place to which nobody moved their directories",
         file="hms_bridge/service/exchange_partitions.py",
-        old="        is_same &= plan.moves == planned.moves\n",
+        old="plan.moves == planned.moves and ",
         new="",
         test="tests/service/test_partition_conditions.py::"
         "test_a_table_that_gets_another_place_while_directories_are_moved_stops_the_exchange",
