@@ -122,8 +122,9 @@ class Database:
         about few rows (on PostgreSQL, see
         :meth:`~hms_bridge.backend.pipeline.PipelinedConnection.go_by_indexes`). Transactions do not
         nest.
-        Raises BackendError for what the database refuses, RetryableBackendError where the whole
-        transaction may be tried again.
+        Raises BackendError for what the database refuses: RetryableBackendError where the whole
+        transaction may be tried again, CommitUnknownError where it may have been committed; and
+        InvalidObjectError for a text that no column takes.
         """
         is_committing = False
         pipelined: Any = None

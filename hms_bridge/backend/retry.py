@@ -48,7 +48,6 @@ def run_in_transaction(
     is_of_one_moment: bool = False,
     clock: Clock,
     settings: RetrySettings | None = None,
-    chance: random.Random | None = None,
 ) -> T:
     """Run ``work`` in one transaction; again from the start after a deadlock or the like.
 
@@ -69,7 +68,7 @@ def run_in_transaction(
         return once()
     except RetryableBackendError as error:
         first = error
-    return _again(once, first, clock, settings or RetrySettings(), chance or random.Random())
+    return _again(once, first, clock, settings or RetrySettings())
 
 
 def _again(
@@ -77,12 +76,12 @@ def _again(
     first: RetryableBackendError,
     clock: Clock,
     rule: RetrySettings,
-    dice: random.Random,
 ) -> T:
     """Go on after the first attempt, which has failed: most need no second."""
     outage = _Outage(clock, rule.outage_seconds_max)
     failed: list[RetryableBackendError] = [first]
     answered = 0
+    dice = random.Random()
 
     def attempt() -> T:
         if failed:

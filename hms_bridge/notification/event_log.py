@@ -40,6 +40,7 @@ from hms_bridge.backend.columns import Columns
 from hms_bridge.backend.dialect import is_postgresql, or_fault
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, json_rows
 from hms_bridge.backend.listing_sql import ListingSql
+from hms_bridge.backend.schema.data_steps import LOG_SEQUENCE
 from hms_bridge.backend.schema.notification_tables import (
     NOTIFICATION_LOG,
     NOTIFICATION_SEQUENCE,
@@ -53,9 +54,7 @@ from hms_bridge.model.ids import MAX_ID, EventId
 from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.message_text import MessageFormat, write_text
 
-LOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MNotificationLog"
 PURGE_BATCH = 10_000
-
 
 _COLUMNS = Columns(
     NotificationEvent,

@@ -33,7 +33,7 @@ class EventDraft:
 
 
 def origin() -> dict[str, Any]:
-    """Who reports it: Hive leaves both empty."""
+    """Who reports it."""
     return {"server": "", "servicePrincipal": ""}
 
 

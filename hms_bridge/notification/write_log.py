@@ -1,8 +1,8 @@
 """TXN_WRITE_NOTIFICATION_LOG: which files each transaction added to which table or partition.
 
 One row for a transaction, table and partition; later files stand before earlier ones, joined by
-``]``. Nothing here is an event by itself; a dump reads these rows when
-it meets the transaction's COMMIT_TXN.
+``]``. Nothing here is an event by itself; a dump reads these rows when it meets the transaction's
+COMMIT_TXN.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, select, update
 
 from changemanager.uri import EncodedUri, encode_uri, join_uris, split_uris
 from hms_bridge.backend.batches import batches, insert_rows
+from hms_bridge.backend.schema.data_steps import WRITE_LOG_SEQUENCE
 from hms_bridge.backend.schema.notification_tables import TXN_WRITE_NOTIFICATION_LOG
 from hms_bridge.backend.sequences import next_sequence_values
 from hms_bridge.errors import InvalidObjectError
@@ -25,8 +26,6 @@ from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.wire.object_json import partition_to_json, table_to_json
-
-WRITE_LOG_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MTxnWriteNotificationLog"
 
 _ROW = TXN_WRITE_NOTIFICATION_LOG.c
 _Key = tuple[int, str, str, str]
@@ -185,7 +184,7 @@ def read(
     database: str | None = None,
     table: str | None = None,
 ) -> tuple[WriteEvent, ...]:
-    """What a transaction wrote, in the order it was reported; rows of one table stand together."""
+    """What a transaction wrote, by database, table and partition."""
     query = select(TXN_WRITE_NOTIFICATION_LOG).where(_ROW.WNL_TXNID == txn_id)
     if database is not None:
         query = query.where(_ROW.WNL_DATABASE == database.lower())

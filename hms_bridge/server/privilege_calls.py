@@ -77,7 +77,8 @@ def _grants(bag: Struct | None) -> list[Grant]:
 
 
 def bounded(grants: list[Grant]) -> list[Grant]:
-    """Those of one call. Raises MetaError for too many."""
-    if len(grants) > GRANTS_MAX:
-        raise MetaError(f"{len(grants)} privileges were sent; send at most {GRANTS_MAX}")
+    """Those of one call, in each of which several may stand. Raises MetaError for too many."""
+    count = sum(1 + grant.privilege.count(",") for grant in grants)
+    if count > GRANTS_MAX:
+        raise MetaError(f"{count} privileges were sent; send at most {GRANTS_MAX}")
     return grants

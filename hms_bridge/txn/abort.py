@@ -154,12 +154,10 @@ def abort_open(work: Work, kinds: dict[TxnId, TxnType], *, reason: AbortReason) 
     return AbortOutcome(aborted=aborted, broken_policies=broken)
 
 
-def forget_open(
-    connection: Connection, ids: Sequence[TxnId], tables: Iterable[Table] = OPEN_ONLY
-) -> None:
+def forget_open(connection: Connection, ids: Sequence[TxnId]) -> None:
     """Drop what only an open transaction needs: its locks and its hold on history."""
-    for table in tables:
-        connection.execute(delete(table).where(OPEN_ONLY[table].in_(ids)))
+    for table, column in OPEN_ONLY.items():
+        connection.execute(delete(table).where(column.in_(ids)))
 
 
 def forget_open_one(connection: Connection, txn_id: TxnId, tables: Iterable[Table]) -> None:

@@ -49,6 +49,8 @@ def find_ready_to_clean_aborts(work: Work) -> tuple[Compaction, ...]:
     heights: dict[TableName, WriteId] = {}
     entries: list[Compaction] = []
     for target, (has_too_many, has_old, lowest) in targets.items():
+        if len(entries) == FETCH_MAX:
+            break
         waiting = postponed.get(target)
         if waiting is not None and _waits_until(waiting) > now:
             continue
@@ -69,7 +71,7 @@ def find_ready_to_clean_aborts(work: Work) -> tuple[Compaction, ...]:
                 has_old_abort=has_old,
             )
         )
-    return tuple(entries[:FETCH_MAX])
+    return tuple(entries)
 
 
 def forget_aborted_components(
@@ -94,7 +96,8 @@ def aborted_targets(
 ) -> dict[Target, tuple[bool, bool, int | None]]:
     """Targets over a threshold: too many, too old, lowest aborted write id (None if untold).
 
-    Of those only that may be forgotten: what stays would be found again each time.
+    Of those only that may be forgotten: what stays would be found again each time. And all of
+    them: a limit here would give out the same ones each time, though they have to wait.
     """
     now = work.now_ms
     count, oldest = func.count(), func.min(TXNS.c.TXN_STARTED)
@@ -107,7 +110,6 @@ def aborted_targets(
         .where(is_aborted_before(aborts_end_ms(work, now)), _C.TC_TABLE.is_not(None))
         .group_by(_C.TC_DATABASE, _C.TC_TABLE, _C.TC_PARTITION)
         .having(is_over)
-        .limit(FETCH_MAX)
     )
     return {
         Target(database, table, partition): (

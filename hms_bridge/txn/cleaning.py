@@ -225,35 +225,35 @@ def retry_failed_cleanings(work: Work, after_ms: int) -> int:
     They were compacted and committed; those whose target was cleaned by a later one stay.
     """
     connection = work.connection
-    now = work.now_ms
-    rows = connection.execute(
-        select(COMPLETED_COMPACTIONS)
-        .where(
-            _H.CC_STATE == CompactionState.FAILED.stored,
-            _H.CC_NEXT_TXN_ID > 0,
-            _H.CC_COMMIT_TIME > 0,
-            _H.CC_END < now - after_ms,
+    later = COMPLETED_COMPACTIONS.alias()
+    is_made_good = exists().where(
+        later.c.CC_DATABASE == _H.CC_DATABASE,
+        later.c.CC_TABLE == _H.CC_TABLE,
+        later.c.CC_PARTITION.is_not_distinct_from(_H.CC_PARTITION),
+        later.c.CC_STATE == CompactionState.SUCCEEDED.stored,
+        later.c.CC_ID > _H.CC_ID,
+    )
+    failed = (
+        connection.execute(
+            select(COMPLETED_COMPACTIONS)
+            .where(
+                _H.CC_STATE == CompactionState.FAILED.stored,
+                _H.CC_NEXT_TXN_ID > 0,
+                _H.CC_COMMIT_TIME > 0,
+                _H.CC_END < work.now_ms - after_ms,
+                ~is_made_good,  # here: what stays is not to hide what follows it
+            )
+            .order_by(_H.CC_ID)
+            .limit(FETCH_MAX)
+            .with_for_update()
         )
-        .order_by(_H.CC_ID)
-        .limit(FETCH_MAX)
-        .with_for_update()
-    ).mappings()
-    count = 0
-    for row in rows.all():
-        later = COMPLETED_COMPACTIONS.alias()
-        is_made_good = exists().where(
-            later.c.CC_DATABASE == row["CC_DATABASE"],
-            later.c.CC_TABLE == row["CC_TABLE"],
-            null_safe_equals(later.c.CC_PARTITION, row["CC_PARTITION"]),
-            later.c.CC_STATE == CompactionState.SUCCEEDED.stored,
-            later.c.CC_ID > row["CC_ID"],
-        )
-        if connection.execute(select(is_made_good)).scalar():
-            continue
+        .mappings()
+        .all()
+    )
+    for row in failed:
         connection.execute(insert(COMPACTION_QUEUE).values(queue_row(row)))
         connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID == row["CC_ID"]))
-        count += 1
-    return count
+    return len(failed)
 
 
 def _is_waited(now: int, retention_ms: int) -> ColumnElement[bool]:

@@ -82,7 +82,8 @@ def mark_failed(work: Work, compaction: Compaction) -> Compaction | None:
 
 
 def mark_refused(work: Work, compaction: Compaction) -> Compaction | None:
-    """Into the history as refused, with its error message; otherwise as :func:`mark_failed`."""
+    """Into the history as refused, with its error message; otherwise as :func:`mark_failed` of
+    an id that is not 0."""
     return _end(work, compaction, CompactionState.REFUSED)
 
 

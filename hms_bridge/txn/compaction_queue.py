@@ -124,6 +124,7 @@ def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
     """Put a request into the queue, unless the same target is there already.
 
     There means initiated, being worked at, or compacted up to the same write id and not cleaned.
+    Raises MetaError for texts that do not fit.
     """
     connection = work.connection
     hold(connection, Mutex.COMPACTION_SCHEDULER)
@@ -185,7 +186,8 @@ def find_next_compaction(
     """Claim the oldest initiated entry of the pool; None if there is none.
 
     The claim is one conditional update, so no two workers get the same. Nobody gets an entry of a
-    table of which a directory is being moved: it may look empty.
+    table of which a directory is being moved: it may look empty. Raises MetaError for texts that do
+    not fit.
     """
     connection = work.connection
     require_texts_fit(
@@ -223,7 +225,7 @@ def update_compactor_state(connection: Connection, compaction: Compaction, txn_i
 
     The transaction gets a TXN_COMPONENTS row, so that an aborted compaction is remembered until
     its output is gone. Raises NoSuchCompactionError if the entry is not this worker's any more,
-    NoSuchTxnError and TxnAbortedError for the transaction.
+    NoSuchTxnError and TxnAbortedError for the transaction, MetaError for texts that do not fit.
     """
     require_entry_fits(compaction.target, compaction.run_as)
     locked = LockedTxns(connection, [txn_id])

@@ -282,7 +282,7 @@ def tracked_rows(
 def add_dynamic_partitions(connection: Connection, partitions: DynamicPartitions) -> None:
     """Replace the placeholder of a dynamic-partition write by the partitions it touched.
 
-    Raises NoSuchTxnError, TxnAbortedError.
+    Raises NoSuchTxnError, TxnAbortedError, MetaError for names that do not fit.
     """
     lock_open_txn(connection, partitions.txn_id)
     operation = partitions.operation

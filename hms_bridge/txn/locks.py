@@ -136,7 +136,8 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     NOT_ACQUIRED, and nothing enqueued, if it would wait although it is a read that must not, or a
     CREATE TABLE AS that must be alone. What the locks say is written is remembered with the
     transaction. Raises NoSuchTxnError and TxnAbortedError (also for a committed transaction, where
-    Hive grants the lock), MetaError for a request without components.
+    Hive grants the lock), MetaError for a request without components, or one of them without a
+    database, and for texts that do not fit.
     """
     connection = work.connection
     if not request.components:

@@ -27,7 +27,7 @@ def submit_for_cleanup(
     aborted. True: it is queued, now or by a call before.
 
     Hive asks nothing; here only who wrote the table may. Raises NoSuchTxnError if the transaction
-    is committed or unknown, MetaError if it has no such write id.
+    is committed or unknown, MetaError if it has no such write id, or for texts that do not fit.
     """
     connection = work.connection
     target = lower_target(request.target)

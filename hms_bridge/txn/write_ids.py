@@ -112,7 +112,8 @@ def allocate_table_write_ids(
 
     A reallocation takes back those first. Replayed ones get the source's ids; nothing if one of
     the source's transactions is not open here (any more). Raises MetaError for transactions that
-    are not open or read only.
+    are not open or read only, for none, for the source's ids with gaps, and for names that do not
+    fit.
     """
     database, table = request.database_name.lower(), request.table_name.lower()
     require_fitting(Target(database, table))
@@ -144,7 +145,7 @@ def get_max_allocated_write_id(
 ) -> WriteId:
     """The highest write id of a table; 0 if there is none. Locked: none is given until the
     transaction ends."""
-    following = _next(connection, database.lower(), table.lower(), is_locked=is_locked)
+    following = _next(connection, database, table, is_locked=is_locked)
     return WriteId(max(0, (following or 1) - 1))
 
 
@@ -154,7 +155,8 @@ def has_write_ids(connection: Connection, database: str, table: str) -> bool:
 
 
 def seed_write_id(connection: Connection, database: str, table: str, seed: WriteId) -> None:
-    """The next write id becomes ``seed + 1``. Raises MetaError if the table has write ids.
+    """The next write id becomes ``seed + 1``. Raises MetaError if the table has write ids, and for
+    a seed or names that cannot be.
 
     Hive does it when it converts a table that has rows (docs/hive/acid.md §24).
     """
@@ -174,7 +176,8 @@ def seed_write_id(connection: Connection, database: str, table: str, seed: Write
 
 
 def seed_txn_id(connection: Connection, seed: TxnId) -> None:
-    """The next transaction id becomes ``seed``, as in Hive. Raises MetaError if it is passed.
+    """The next transaction id becomes ``seed``, as in Hive. Raises MetaError if it is passed, or
+    too high.
 
     An old, committed transaction is put before it: so the ids that are left out never count as
     open, and a second, lower seed is refused (Hive goes back).

@@ -71,3 +71,21 @@ def test_a_limit_of_the_server_stays(
     with limited.transaction(write=True) as connection:
         assert connection.scalar(show) == "7s"
     limited.close()
+
+
+@pytest.mark.skipif("mysql" not in (SERVER_URL or ""), reason="of MariaDB")
+def test_so_does_one_of_mariadb(two: tuple[Database, Database]) -> None:
+    show = text("SELECT @@idle_transaction_timeout")
+    with two[0].transaction(write=True) as connection:
+        assert connection.scalar(show) == 1
+    assert SERVER_URL is not None
+    with two[0].transaction(write=True) as connection:
+        connection.execute(text("SET GLOBAL idle_transaction_timeout = 7"))
+    limited = open_database(SERVER_URL)
+    try:
+        with limited.transaction(write=True) as connection:
+            assert connection.scalar(show) == 7
+    finally:
+        limited.close()
+        with two[0].transaction(write=True) as connection:
+            connection.execute(text("SET GLOBAL idle_transaction_timeout = 0"))

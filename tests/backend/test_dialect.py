@@ -9,6 +9,7 @@ from sqlalchemy.dialects import mysql
 
 from hms_bridge.backend import dialect, sequences
 from hms_bridge.backend.engine import Database
+from hms_bridge.backend.savepoints import impatient
 from hms_bridge.backend.schema.txn_tables import (
     AUX_TABLE,
     NEXT_LOCK_ID,
@@ -21,7 +22,8 @@ from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
-from hms_bridge.errors import BackendError
+from hms_bridge.errors import BackendError, RetryableBackendError
+from tests.support.databases import ON_A_SERVER
 from tests.support.simulated_clock import SimulatedClock
 
 ROW = {
@@ -125,11 +127,26 @@ def test_null_safe_equality(database: Database, value: str | None, found: list[i
         ).scalars().all() == (found)
 
 
-def test_locking_transactions(database: Database) -> None:
+@ON_A_SERVER
+@pytest.mark.parametrize("is_held_alone", [False, True])
+@pytest.mark.parametrize("is_wanted_alone", [False, True])
+def test_openers_share_their_lock_and_who_wants_it_alone_waits(
+    database: Database, is_held_alone: bool, is_wanted_alone: bool
+) -> None:
+    def ask() -> None:
+        with database.transaction(write=True) as other, impatient(other, 100):
+            lock_txns(other, is_exclusive=is_wanted_alone)
+            other.execute(select(1))
+
     with database.transaction(write=True) as connection:
-        lock_txns(connection, is_exclusive=False)
-    with database.transaction(write=True) as connection:
-        lock_txns(connection, is_exclusive=True)
+        lock_txns(connection, is_exclusive=is_held_alone)
+        connection.execute(select(1))
+        if is_held_alone or is_wanted_alone:
+            with pytest.raises(RetryableBackendError):
+                ask()
+        else:
+            ask()
+    ask()
 
 
 def test_counters(database: Database) -> None:

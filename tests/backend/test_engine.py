@@ -55,6 +55,27 @@ def test_what_is_no_url_is_refused_without_its_password(url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_how_long_a_silent_host_is_waited_for_may_stand_in_the_url(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    given: list[dict[str, object]] = []
+
+    def connect(*_words: object, **options: object) -> None:
+        given.append(options)
+        raise psycopg.OperationalError("nobody is there")
+
+    monkeypatch.setattr(psycopg.Connection, "connect", connect)
+    for words in ("", "?tcp_user_timeout=60000&keepalives_idle=20"):
+        database = open_database(f"postgresql://u@h/d{words}")
+        with pytest.raises(BackendError, match="nobody"), database.transaction(write=True):
+            pass
+    names = ("tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count")
+    usual, own = ([int(str(options[name])) for name in names] for options in given)
+    assert usual == [15_000, 5, 5, 3]
+    assert own == [60_000, 20, 5, 3]
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="folder .* is missing; create it"):
         open_database(f"sqlite:///{tmp_path}/no/where.db")

@@ -101,7 +101,10 @@ def test_a_second_signal_stops_at_once(program: Program) -> None:
 def test_a_port_has_one_server(program: Program) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = str(probe.getsockname()[1])
-    with serving(program, "--port", port) as server:
+    site = program.folder / "hive-site.xml"  # which says where else it is: that is not heeded
+    bound = "<name>hive.metastore.thrift.bind.host</name><value>192.0.2.1</value>"
+    site.write_text(f"<configuration><property>{bound}</property></configuration>")
+    with serving(program, "--port", port, "--config", str(site)) as server:
         assert server.wait_until_ready() == f"thrift://127.0.0.1:{port}"
         second = program.start("serve", "--port", port)
         assert second.exit_code == 1

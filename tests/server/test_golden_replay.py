@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from hms_bridge.server.serve import offered_names
+from tests.support.golden import CHECKOUT
 from tests.support.golden_differences import (
     APART,
     NOT_PLAYED,
@@ -103,6 +104,12 @@ def test_every_recorded_call_is_accounted_for(outcomes: list[Outcome]) -> None:
 def test_what_is_answered_without_a_recording_is_known() -> None:
     """The list may only shrink: a new method first is asked of a real Hive, if one can be."""
     assert offered_names() - _recorded_methods() == UNRECORDED.keys()
+
+
+def test_the_page_says_how_many_there_are() -> None:
+    page = " ".join((CHECKOUT / "docs" / "metastore.md").read_text().split())
+    assert f"All {len(ALL)} calls that a real Hive" in page
+    assert f"were asked once, of {len(_recorded_methods())} methods, are asked again" in page
 
 
 def test_outcomes_are_hives(outcomes: list[Outcome]) -> None:

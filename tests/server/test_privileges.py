@@ -248,6 +248,25 @@ def test_what_an_authorizer_wrote_is_replaced(served: ServedMetastore) -> None:
             )
 
 
+def test_too_many_in_a_call_are_refused(served: ServedMetastore) -> None:
+    before = _kept(served)
+    many = [_privilege(T, f"u{number}") for number in range(10_001)]
+    for wanted in (many, [_privilege(T, privilege=",".join(f"p{n}" for n in range(10_001)))]):
+        with pytest.raises(MetaError, match="10001 privileges were sent; send at most 10000"):
+            _grant(served, *wanted)
+    infos = {
+        f"u{number}": [hive.PrivilegeGrantInfo(privilege="SELECT")] for number in range(10_001)
+    }
+    new = table_to_struct(Table(name="new", database_name="db", storage=STORAGE))
+    new.privileges = hive.PrincipalPrivilegeSet(userPrivileges=infos)  # type: ignore[attr-defined]
+    with pytest.raises(MetaError, match="10001 privileges were sent; send at most 10000"):
+        served.call("create_table", tbl=new)
+    with pytest.raises(MetaError, match="1001 groups were sent; send at most 1000"):
+        _set(served, T, user_name="ann", group_names=[f"g{number}" for number in range(1_001)])
+    assert _kept(served) == before
+    assert served.call("get_all_tables", db_name="db") == ["p", "t"]
+
+
 def _names(by_name: dict[str, list[Struct]]) -> dict[str, list[str]]:
     return {name: [info.privilege for info in infos] for name, infos in by_name.items()}
 

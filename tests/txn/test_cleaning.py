@@ -21,7 +21,7 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnType
-from hms_bridge.txn import compaction_queue
+from hms_bridge.txn import aborted_writes, cleaning, compaction_queue
 from tests.support.txns import Txns, component
 from tests.support.world import World
 
@@ -380,6 +380,24 @@ class TestAborts:
         assert world.records(COMPACTION_QUEUE) == []
         assert world.records(TXN_COMPONENTS) == []
 
+    def test_those_that_have_to_wait_hide_no_others(
+        self, world: World, txns: Txns, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        world.start(compactor=AT_ONCE)
+        monkeypatch.setattr(aborted_writes, "FETCH_MAX", 2)
+        free, waiting = ("a", "b", "e"), ("c", "d")
+        for table in waiting:
+            txns.write(table=table)
+        for table in (*free, *waiting):
+            txns.abort_many([txns.write(table=table)[0]])
+        first = _aborts(world)
+        assert len(first) == 2
+        for entry in first:
+            world.metastore.mark_cleaning_postponed(entry, reason="why", retry_retention_ms=DAY_MS)
+        (last,) = _aborts(world)
+        assert {entry.target.table for entry in (*first, last)} == set(free)
+        assert {row[0] for row in _potential(world, threshold=0)} == {*free, *waiting}
+
     def test_cleanups_are_no_compactions(self, world: World, txns: Txns) -> None:
         world.start(compactor=AT_ONCE)
         self._aborted(txns, 1)
@@ -392,6 +410,27 @@ class TestAborts:
         mine = txns.compacted(_written(txns))
         txns.mark_cleaned(mine)
         assert world.records(COMPACTION_QUEUE) == []
+
+
+def test_failed_cleanings_that_were_made_good_hide_no_others(
+    world: World, txns: Txns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleaning, "FETCH_MAX", 1)
+    failed = []
+    for table in ("a", "b"):
+        txns.commit(txns.write(table=table)[0])
+        txns.compact(table)
+        ready = replace(txns.finish(1), state=CompactionState.READY_FOR_CLEANING)
+        txns.fail(replace(ready, error_message="too often"))
+        failed.append(ready.id)
+    txns.commit(txns.write(table="a")[0])
+    txns.compact("a")
+    txns.mark_cleaned(txns.finish(2))
+    world.clock.advance_ms(DAY_MS + 1)
+    assert world.metastore.retry_failed_cleanings(DAY_MS) == 1
+    (again,) = world.records(COMPACTION_QUEUE)
+    assert again["CQ_ID"] == failed[1]
+    assert world.metastore.retry_failed_cleanings(DAY_MS) == 0
 
 
 def test_potential_compactions(world: World, txns: Txns) -> None:

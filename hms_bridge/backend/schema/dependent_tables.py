@@ -1,8 +1,8 @@
 """What else Hive keeps about tables and databases: constraints, what materialized views read,
 registered schemas, procedures and packages.
 
-Nothing here makes such rows; those that Hive made are followed when a table or database is
-dropped, renamed or given other columns.
+They follow when a table or database is dropped, renamed or given other columns. Registered schemas
+are made by Hive alone.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from hms_bridge.backend.schema.metadata import ID, key, table
 
 _NAME = String(128)
 _LONG_NAME = String(256)
-_TYPE = String(767)
+_PARTITION = String(767)
 
 PARTITION_EVENTS = table(
     "PARTITION_EVENTS",
@@ -17,7 +17,7 @@ PARTITION_EVENTS = table(
     Column("DB_NAME", _NAME),
     Column("EVENT_TIME", ID, nullable=False),
     Column("EVENT_TYPE", Integer, nullable=False),
-    Column("PARTITION_NAME", _TYPE),
+    Column("PARTITION_NAME", _PARTITION),
     Column("TBL_NAME", _LONG_NAME),
     Index("PARTITIONEVENTINDEX", "PARTITION_NAME"),
 )

@@ -6,15 +6,15 @@ from sqlalchemy import Column, Integer, String
 
 from hms_bridge.backend.schema.metadata import table
 
-_TYPE = String(767)
+_TOKEN = String(767)
 
 MASTER_KEYS = table(
     "MASTER_KEYS",
     Column("KEY_ID", Integer, primary_key=True, autoincrement=True),
-    Column("MASTER_KEY", _TYPE),
+    Column("MASTER_KEY", _TOKEN),
 )
 DELEGATION_TOKENS = table(
     "DELEGATION_TOKENS",
-    Column("TOKEN_IDENT", _TYPE, primary_key=True),
-    Column("TOKEN", _TYPE),
+    Column("TOKEN_IDENT", _TOKEN, primary_key=True),
+    Column("TOKEN", _TOKEN),
 )

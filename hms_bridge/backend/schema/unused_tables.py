@@ -1,5 +1,5 @@
-"""Tables of Hive's that nothing here reads or writes: resource plans, scheduled queries,
-tokens.
+"""Tables of Hive's that nothing here reads or writes: types, properties of a
+metastore, DataNucleus's list of its own tables.
 
 They are made so that a Hive metastore, and its schematool, find their whole schema in a database
 that we made. One that lacks them works with us all the same.
