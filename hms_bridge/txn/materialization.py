@@ -113,7 +113,7 @@ def changes_since(
 def _seen(creation: CreationMetadata) -> ValidTxnWriteIdList | None:
     try:
         stored = json.loads(creation.snapshot or "")
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # also what is nested too deep: clients write this
         return ValidTxnWriteIdList.parse(creation.snapshot) if creation.snapshot else None
     if (
         not isinstance(stored, dict)

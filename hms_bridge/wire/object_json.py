@@ -111,7 +111,15 @@ def struct_from_json(type_name: str, text: str) -> Struct:
             struct: Struct = cls()
             struct.read(TJSONProtocol(TMemoryBuffer(text.encode())))
             return struct
-    except (TException, EOFError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (
+        TException,
+        EOFError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise InvalidObjectError(
             f"no {type_name} in thrift's JSON form: {text[:200]!r}; check where it was read from"
         ) from error

@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import CreationMetadata
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation
@@ -34,6 +39,13 @@ def write(txns: Txns, operation: DataOperation) -> TxnId:
     txn_id, _ = txns.write(operation)
     txns.commit(txn_id)
     return txn_id
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, "9" * 5000], ids=["deep", "long number"])
+def test_what_a_view_saw_may_be_no_text_of_any_kind(world: World, txns: Txns, text: str) -> None:
+    creation = replace(made_now(txns), snapshot=text)
+    with pytest.raises(MetaError, match="malformed"):
+        changes(world, txns, creation)
 
 
 def test_new_rows_alone_are_no_change_of_old_ones(world: World, txns: Txns) -> None:

@@ -312,6 +312,16 @@ def test_texts_have_what_a_load_of_hive_needs() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["[" * 50_000, '{"1":' + "9" * 5000 + "}", "no JSON", ""],
+    ids=["deep", "long number", "words", "nothing"],
+)
+def test_a_text_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InvalidObjectError, match="no Table in thrift's JSON form"):
+        object_json.struct_from_json("Table", text)
+
+
+@pytest.mark.parametrize(
     ("text", "catalog", "database"),
     [
         (None, "hive", None),
