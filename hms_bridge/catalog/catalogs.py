@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from hms_bridge.backend.columns import Columns
 from hms_bridge.backend.schema.catalog_tables import CTLGS
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.row_locks import RowLock, read_held
+from hms_bridge.catalog.row_locks import RowLock, select_held
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import Catalog
 
@@ -29,10 +29,8 @@ def catalog_names(connection: Connection) -> tuple[str, ...]:
 
 def find_catalog(connection: Connection, name: str, lock: RowLock = RowLock.NONE) -> Catalog | None:
     """One; None if it is not there."""
-    here = CTLGS.c.NAME == name
-    catalog = select(CTLGS).where(here)
-    key = CTLGS.c.CTLG_ID
-    rows = read_held(connection, key, here, lock, lambda: connection.execute(catalog).all())
+    statement = select(CTLGS).where(CTLGS.c.NAME == name)
+    rows = select_held(connection, statement, CTLGS.c.CTLG_ID, lock)
     return _COLUMNS.read(rows[0]) if rows else None
 
 

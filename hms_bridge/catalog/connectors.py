@@ -13,7 +13,7 @@ from hms_bridge.backend.schema.connector_tables import (
     DATACONNECTORS,
     DC_PRIVS,
 )
-from hms_bridge.catalog.row_locks import RowLock, read_held
+from hms_bridge.catalog.row_locks import RowLock, select_held
 from hms_bridge.errors import NoSuchObjectError
 from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.connector import DataConnector
@@ -41,9 +41,8 @@ def find_connector(
     connection: Connection, name: str, lock: RowLock = RowLock.NONE
 ) -> DataConnector | None:
     """One; None if it is not there."""
-    here = _C.NAME == name
-    connector = select(DATACONNECTORS).where(here)
-    rows = read_held(connection, _C.NAME, here, lock, lambda: connection.execute(connector).all())
+    statement = select(DATACONNECTORS).where(_C.NAME == name)
+    rows = select_held(connection, statement, _C.NAME, lock)
     if not rows:
         return None
     row = rows[0]

@@ -17,7 +17,7 @@ from hms_bridge.backend.schema.plan_tables import (
     WM_TRIGGER,
 )
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.row_locks import RowLock, read_held
+from hms_bridge.catalog.row_locks import RowLock, select_held
 from hms_bridge.model.resource_plan import Mapping, PlanKey, PlanStatus, Pool, ResourcePlan, Trigger
 
 _MODELS = "org.apache.hadoop.hive.metastore.model."
@@ -46,9 +46,8 @@ def plans_of(
 ) -> dict[int, ResourcePlan]:
     """Those of a namespace by their numbers, sorted by name. Who changes one holds them all: it
     decides by the others, and there are few."""
-    here = _P.NS == namespace
-    plans = select(WM_RESOURCEPLAN).where(here).order_by(_P.NAME)
-    rows = read_held(connection, _P.RP_ID, here, lock, lambda: connection.execute(plans).all())
+    statement = select(WM_RESOURCEPLAN).where(_P.NS == namespace).order_by(_P.NAME)
+    rows = select_held(connection, statement, _P.RP_ID, lock)
     return {row.RP_ID: _plan(connection, row.RP_ID, row) for row in rows}
 
 

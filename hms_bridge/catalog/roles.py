@@ -21,7 +21,7 @@ from hms_bridge.backend.batches import batches_of_names
 from hms_bridge.backend.columns import Columns, flag, name_or_none
 from hms_bridge.backend.schema.privilege_tables import ROLE_MAP, ROLES
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.row_locks import RowLock, read_held
+from hms_bridge.catalog.row_locks import RowLock, select_held
 from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.privilege import Principal, Role, RoleGrant
 
@@ -47,20 +47,15 @@ def hold_roles(connection: Connection) -> None:
     """Hold all roles alone: who makes one a member of another decides by all of them, also by one
     that another program made while this one waited for the others."""
     key = ROLES.c.ROLE_ID
-    all_roles = key.is_not(None)
-    read_held(
-        connection, key, all_roles, RowLock.EXCLUSIVE, lambda: connection.execute(select(key)).all()
-    )
+    select_held(connection, select(key).where(key.is_not(None)), key, RowLock.EXCLUSIVE)
 
 
 def find_role(
     connection: Connection, name: str, lock: RowLock = RowLock.NONE
 ) -> tuple[int, Role] | None:
     """A role with its key; None if it is not there."""
-    here = ROLES.c.ROLE_NAME == name
-    role = select(ROLES).where(here)
-    key = ROLES.c.ROLE_ID
-    rows = read_held(connection, key, here, lock, lambda: connection.execute(role).all())
+    statement = select(ROLES).where(ROLES.c.ROLE_NAME == name)
+    rows = select_held(connection, statement, ROLES.c.ROLE_ID, lock)
     return (rows[0].ROLE_ID, _ROLE.read(rows[0])) if rows else None
 
 

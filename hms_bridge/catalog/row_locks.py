@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Row, select
+from sqlalchemy import Column, ColumnElement, Connection, Row, Select, select
 
 
 class RowLock(Enum):
@@ -46,3 +46,12 @@ def read_held(
         rows = read()
         if held is None or all(getattr(row, key.name) in held for row in rows):
             return rows
+
+
+def select_held(
+    connection: Connection, statement: Select[Any], key: Column[Any], lock: RowLock
+) -> Sequence[Row[Any]]:
+    """The same of one statement, which says which rows match."""
+    where = statement.whereclause
+    assert where is not None
+    return read_held(connection, key, where, lock, lambda: connection.execute(statement).all())

@@ -9,7 +9,7 @@ from hms_bridge.backend.columns import Columns
 from hms_bridge.backend.schema.catalog_tables import CTLGS
 from hms_bridge.backend.schema.report_tables import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
 from hms_bridge.backend.sequences import next_sequence_values
-from hms_bridge.catalog.row_locks import RowLock, hold, read_held
+from hms_bridge.catalog.row_locks import RowLock, hold, select_held
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.schedule import QueryState, ScheduledQuery, ScheduleKey
 
@@ -143,14 +143,8 @@ def silent_since(connection: Connection, before_seconds: int) -> tuple[int, ...]
     them."""
     number = _E.SCHEDULED_EXECUTION_ID
     is_silent = and_(_E.LAST_UPDATE_TIME < before_seconds, _IS_GOING_ON)
-    silent = select(number).where(is_silent).order_by(number)
-    rows = read_held(
-        connection,
-        number,
-        is_silent,
-        RowLock.EXCLUSIVE,
-        lambda: connection.execute(silent).all(),
-    )
+    statement = select(number).where(is_silent).order_by(number)
+    rows = select_held(connection, statement, number, RowLock.EXCLUSIVE)
     return tuple(row.SCHEDULED_EXECUTION_ID for row in rows)
 
 

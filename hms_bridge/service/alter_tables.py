@@ -17,14 +17,14 @@ from hms_bridge.catalog.table_rules import (
     with_altered_acid_properties,
 )
 from hms_bridge.catalog.tables import StoredTable
-from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.errors import InvalidOperationError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Partition, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.properties import is_true
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics, moves
-from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
+from hms_bridge.service.foundation import VerbFamily, changed_meanwhile, normal_table, with_ddl_time
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import resources, write_ids
@@ -236,10 +236,7 @@ class AlterTableVerbs(VerbFamily):
         self._files.rule.require_alone(connection, Owner(table=stored.table), task.location)
         moves.require_no_new_writer(connection, stored.table, moved.plan.highest_write_id)
         if stored.table.storage.location != task.location or not self._file_work.finish(unit, task):
-            raise MetaError(
-                f"{stored.table.full_name} was changed by someone else while its directory "
-                "was moved; try again"
-            )
+            raise changed_meanwhile(stored.table.full_name, "its directory was moved")
         places.move_partitions(connection, stored.id, task.location, after.storage.location or "")
 
     def _altered(self, unit: UnitOfWork, old: Table, wanted: Table) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hms_bridge.catalog.limits import check_database, check_table
+from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Column, Database, Partition, Storage, Table
 from hms_bridge.model.properties import LAST_DDL_TIME
 from hms_bridge.service.drops import Drops
@@ -37,6 +38,12 @@ class VerbFamily(Verbs):
         self._settings = foundation.transactions.settings
         self._clock = foundation.transactions.clock
         self._roots = foundation.roots
+
+
+def changed_meanwhile(what: str, meanwhile: str) -> MetaError:
+    """The refusal of a verb: what was looked at, or done, before its transaction is of something
+    that is not there any more."""
+    return MetaError(f"{what} was changed by someone else while {meanwhile}; try again")
 
 
 def normal_database(database: Database) -> Database:

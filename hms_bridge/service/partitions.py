@@ -31,7 +31,12 @@ from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics
 from hms_bridge.service.file_statistics import FileCount
-from hms_bridge.service.foundation import VerbFamily, normal_partition, with_ddl_time
+from hms_bridge.service.foundation import (
+    VerbFamily,
+    changed_meanwhile,
+    normal_partition,
+    with_ddl_time,
+)
 from hms_bridge.service.locations import WarehouseRoots, partition_location
 from hms_bridge.service.unit_of_work import UnitOfWork
 
@@ -51,9 +56,8 @@ class _Alteration:
     def with_statistics(self, table: Table, old: StoredPartition, new: Partition) -> Partition:
         looked, counted = self.counts.get(new.values, (old, None))
         if not is_same_place(looked, old):
-            raise MetaError(
-                f"partition {old.name} of {table.full_name} was changed by someone else while its "
-                "files were counted; try again"
+            raise changed_meanwhile(
+                f"partition {old.name} of {table.full_name}", "its files were counted"
             )
         parameters = file_statistics.of_partition(
             table, old.partition, new, counted, self.environment

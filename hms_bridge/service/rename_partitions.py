@@ -22,7 +22,12 @@ from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics, moves
 from hms_bridge.service.file_statistics import FileCount
-from hms_bridge.service.foundation import VerbFamily, normal_partition, with_ddl_time
+from hms_bridge.service.foundation import (
+    VerbFamily,
+    changed_meanwhile,
+    normal_partition,
+    with_ddl_time,
+)
 from hms_bridge.service.locations import partition_location
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
@@ -129,10 +134,7 @@ class RenamePartitionVerbs(VerbFamily):
 
 
 def _changed(table: Table, old: StoredPartition, meanwhile: str) -> MetaError:
-    return MetaError(
-        f"partition {old.name} of {table.full_name} was changed by someone else while "
-        f"{meanwhile}; try again"
-    )
+    return changed_meanwhile(f"partition {old.name} of {table.full_name}", meanwhile)
 
 
 def _look_up(

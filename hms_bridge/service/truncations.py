@@ -26,7 +26,7 @@ from hms_bridge.model.properties import LAST_DDL_TIME
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
-from hms_bridge.service.foundation import VerbFamily
+from hms_bridge.service.foundation import VerbFamily, changed_meanwhile
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
 from hms_bridge.txn import write_ids
@@ -189,7 +189,7 @@ class TruncationVerbs(VerbFamily):
 
 
 def _changed(what: str) -> MetaError:
-    return MetaError(f"{what} was changed by someone else while it was emptied; try again")
+    return changed_meanwhile(what, "it was emptied")
 
 
 def _look_up(

@@ -156,7 +156,7 @@ def lock(work: Work, request: LockRequest) -> LockResponse:
     if owner is not None:
         owner.require_open(request.txn_id)
     lock_id, now = ids()
-    blocked = _first_compared(connection, _read(held), targets)
+    blocked = _first_of(connection, _read(connection, held), targets)
     refusal = _refusal(request, blocked) if blocked else None
     if refusal is not None:
         return LockResponse(lock_id=lock_id, state=LockState.NOT_ACQUIRED, error_message=refusal)
@@ -189,7 +189,7 @@ def ask_each(
         for txn_id in txn_ids:
             owners.require_open(txn_id)
         first, now = ids()
-        return _grant_each(connection, requests, components, _read(there), first, now)
+        return _grant_each(connection, requests, components, _read(connection, there), first, now)
 
     return look
 
@@ -206,12 +206,10 @@ def _grant_each(
     waiting: dict[LockId, _Blocked] = {}
     blockers = {kind for component in components for kind in BLOCKERS[component.type]}
     enqueued = []
-    if is_mysql(connection):
-        held = [(_without_blanks(other), row) for other, row in held]
     for number, (request, component) in enumerate(zip(requests, components, strict=True)):
         lock_id, target = LockId(first + number), _compared(connection, _target(component))
         others = [(other, row) for other, row in held if request.txn_id != row.HL_TXNID]
-        blocked = _first_of(others, [(1, target)])
+        blocked = _first_of(connection, others, [(1, target)])
         if blocked is not None:
             waiting[lock_id] = blocked
         new = _rows(lock_id, request, [component], blocked, now)
@@ -254,7 +252,7 @@ def check_lock(work: Work, lock_id: LockId) -> LockResponse:
     targets = [(row.HL_LOCK_INT_ID, _row_target(row)) for row in rows]
     there = _ask_earlier(connection, lock_id, txn_id, targets)
     require_alive()
-    blocked = _first_compared(connection, _read(there), targets)
+    blocked = _first_of(connection, _read(connection, there), targets)
     if blocked is not None:
         _record_blocker(connection, lock_id, blocked)
         return LockResponse(lock_id=lock_id, state=LockState.WAITING)
@@ -348,23 +346,14 @@ def _rows(
     ]
 
 
-def _first_compared(
+def _first_of(
     connection: Connection,
     held: Sequence[tuple[LockTarget, _LockRow]],
     targets: Sequence[tuple[int, LockTarget]],
 ) -> _Blocked | None:
-    """As :func:`_first_of`, of names as they are stored."""
-    if is_mysql(connection):
-        held = [(_without_blanks(other), row) for other, row in held]
-        targets = [(number, _without_blanks(target)) for number, target in targets]
-    return _first_of(held, targets)
-
-
-def _first_of(
-    held: Sequence[tuple[LockTarget, _LockRow]], targets: Sequence[tuple[int, LockTarget]]
-) -> _Blocked | None:
     """The first component that has to wait, and for which lock."""
-    for number, target in targets:
+    for number, asked in targets:
+        target = _compared(connection, asked)
         for other, row in held:
             if blocks(other, target):
                 return _Blocked(number, target.type, row)
@@ -409,9 +398,12 @@ def _ask_earlier(
     return lambda: rows
 
 
-def _read(rows: Callable[[], Sequence[Sequence[Any]]]) -> list[tuple[LockTarget, _LockRow]]:
+def _read(
+    connection: Connection, rows: Callable[[], Sequence[Sequence[Any]]]
+) -> list[tuple[LockTarget, _LockRow]]:
+    """Locks, each with what it is compared by."""
     earlier = [_LockRow(*row) for row in rows()]
-    return [(_row_target(row), row) for row in earlier]
+    return [(_compared(connection, _row_target(row)), row) for row in earlier]
 
 
 def _record_blocker(connection: Connection, lock_id: LockId, blocked: _Blocked) -> None:

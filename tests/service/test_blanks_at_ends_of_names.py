@@ -4,7 +4,8 @@ decide, as in Hive, whose CheckLockFunction joins them by names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from hms_bridge.backend.work import Work
 from hms_bridge.errors import AlreadyExistsError, BackendError, NoSuchObjectError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
-from hms_bridge.model.lock import DataOperation, LockComponent, LockState, LockType
+from hms_bridge.model.lock import DataOperation, LockComponent, LockRequest, LockState, LockType
 from hms_bridge.model.target import Target
 from hms_bridge.txn import locks
 from tests.conformance.objects import acid_table, partition, request
@@ -113,18 +114,18 @@ def test_no_lock_is_granted_beside_one_that_the_rows_say_conflicts(
     assert world.txns.check(asked.lock_id) is LockState.ACQUIRED
 
 
+def asked_together(requests: Sequence[LockRequest], work: Work) -> list[LockState]:
+    answers = locks.ask_each(work, requests)
+    if answers is None:
+        return [locks.lock(work, request).state for request in requests]
+    return [answer.state for answer in answers()]
+
+
 def test_nor_is_one_of_several_that_come_at_once(world: World) -> None:
     one, two = world.txns.open(2)
     requests = [request(exclusive("db", "t", "k=a"), txn=one)]
     requests.append(request(exclusive("db", "t", "k=a "), txn=two))
-
-    def ask(work: Work) -> list[LockState]:
-        answers = locks.ask_each(work, requests)
-        if answers is None:
-            return [locks.lock(work, request).state for request in requests]
-        return [answer.state for answer in answers()]
-
-    states = world.do(ask)
+    states = world.do(partial(asked_together, requests))
     second = LockState.WAITING if world.do(is_conflict) else LockState.ACQUIRED
     assert states == [LockState.ACQUIRED, second]
 
@@ -133,13 +134,6 @@ def test_nor_one_of_a_batch_beside_one_that_is_held(world: World) -> None:
     holder, one = world.txns.open(2)
     world.txns.lock(holder, exclusive("db", "t", "k=a "))
     requests = [request(exclusive("db", "t", "k=a"), txn=one)]
-
-    def ask(work: Work) -> list[LockState]:
-        answers = locks.ask_each(work, requests)
-        if answers is None:
-            return [locks.lock(work, request).state for request in requests]
-        return [answer.state for answer in answers()]
-
-    states = world.do(ask)
+    states = world.do(partial(asked_together, requests))
     first = LockState.WAITING if world.do(is_conflict) else LockState.ACQUIRED
     assert states == [first]
