@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,12 +49,14 @@ def sizes(world: ReplWorld) -> dict[str, int]:
 def test_what_is_full_is_named_with_what_is_lacking(
     world: ReplWorld, monkeypatch: pytest.MonkeyPatch, number: int, why: str
 ) -> None:
-    copy = file_copy.copy_verified
+    copy, a_is_there = file_copy.copy_verified, threading.Event()
 
     def copy_or_fill(source, target, *more):
         if "/b/" in target.uri:
+            assert a_is_there.wait(60), "what is lacking depends on it"
             raise OSError(number, os.strerror(number))
         copy(source, target, *more)
+        a_is_there.set()
 
     with monkeypatch.context() as patch:
         patch.setattr(file_copy, "copy_verified", copy_or_fill)
