@@ -20,6 +20,7 @@ from hms_bridge.repl.load.copy import Copier
 from hms_bridge.repl.load.plan import LoadRequest
 from tests.support.copying import copy_below
 from tests.support.repl_world import ReplWorld
+from tests.support.server_processes import until
 from tests.support.simulated_clock import SimulatedClock
 
 DELTA = "delta_0000001_0000001_0000"
@@ -145,15 +146,13 @@ def test_a_failure_stops_what_is_being_copied(tmp_path: Path, sources: list[Path
     lost = dumped(sources[0])
     sources[0].unlink()
     others = tuple(dumped(path) for path in sources[1:])
-    has_failed = threading.Event()
     pieces = Counter[str]()
 
     def pace(_: int) -> None:
         pieces[threading.current_thread().name] += 1
-        has_failed.wait(5)
+        until(lambda: copier._is_stopped, seconds=30)
 
     copier = Copier(FsspecResolver(), pace=pace)
-    threading.Timer(0.5, has_failed.set).start()
     with pytest.raises(SourceFileMissingError):
         copy_below(copier, (lost, *others), FsspecResolver()(f"{tmp_path}/target"))
     assert set(pieces.values()) <= {1}, "each stopped at the piece after the failure"
