@@ -15,6 +15,7 @@ from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
+from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_processes import OF_PROCESSES
 from tests.simulation.mutations_of_removals import OF_REMOVALS
@@ -51,6 +52,7 @@ MUTATIONS = (
     *OF_HOOKS,
     *OF_TURNS,
     *OF_LOADS,
+    *OF_MEANWHILE,
     *OF_POLICIES,
     *OF_PROCESSES,
     *OF_RIGHTS,
