@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from collections.abc import Mapping
 
 from hms_bridge.model.hook import HookEvent
 from hms_bridge.repl.format.stored_message import message_json
 
+_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
+
 
 def told_json(event: HookEvent) -> str:
-    """In one line. ``message`` is an object, or a text where it is not JSON.
+    """In one line. ``message`` is an object, or a text where it is no JSON that is passed on: it is
+    nested too deep, or has a number that is none. Whatever another metastore writes is told.
 
     Raises ReplError for a message that cannot be unpacked.
     """
     text = message_json(event)
-    message: Any
     try:
-        message = json.loads(text)
-    except ValueError:
-        message = text
+        return _line(event, json.loads(text))
+    except (ValueError, RecursionError):
+        return _line(event, text)
+
+
+def _line(event: HookEvent, message: object) -> str:
     fields = {
         "key": event.key,
         "event_id": event.id,
@@ -31,4 +37,10 @@ def told_json(event: HookEvent) -> str:
         "table": event.table_name,
         "message": message,
     }
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    line = _dumped(fields, ensure_ascii=False)
+    # JSON may have what no encoding has: it stays written as an escape.
+    return _dumped(fields, ensure_ascii=True) if _HALF_OF_A_PAIR.search(line) else line
+
+
+def _dumped(fields: Mapping[str, object], *, ensure_ascii: bool) -> str:
+    return json.dumps(fields, ensure_ascii=ensure_ascii, separators=(",", ":"), allow_nan=False)

@@ -271,11 +271,7 @@ class MetastoreServer:
     def _admit(self, door: Door, client: socket.socket, address: object) -> None:
         with self._lock:
             if self._stopped.is_set() or not self._has_room():
-                _log.warning(
-                    "refused %s: %d connections are open, see metastore.server.max.threads",
-                    address_text(address),
-                    len(self._connections),
-                )
+                _log.warning("refused %s: %s", address_text(address), self._why_refused())
                 client.close()
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -292,6 +288,11 @@ class MetastoreServer:
                 return
             self._connections[client] = _Connection(thread, turns)
             door.note(len(self._connections))
+
+    def _why_refused(self) -> str:
+        if self._stopped.is_set():
+            return "the server is stopping"
+        return f"{len(self._connections)} connections are open, see metastore.server.max.threads"
 
     def _has_room(self) -> bool:
         """For one more; the one that has been idle longest makes room, if it has been for long."""

@@ -236,7 +236,8 @@ class HookTeller:
         if until.event_id > last.event_id:
             _LOG.error(
                 "event hook %s was not told of %d events, from %d to %d: they are purged from the "
-                "notification log (hive.metastore.event.db.listener.timetolive)",
+                "notification log (hive.repl.event.db.listener.timetolive, or "
+                "hive.metastore.event.db.listener.timetolive without an archive)",
                 self._name,
                 until.event_id - last.event_id,
                 last.event_id + 1,

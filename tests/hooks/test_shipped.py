@@ -41,6 +41,8 @@ TOLD = {
     "type": "ACID_WRITE", "catalog": "hive", "database": "sales",
     "table": "größe; rm -rf $HOME", "message": {"txnid": 5},
 }  # fmt: skip
+DEEP = "[" * 100_000 + "]" * 100_000
+LONG_NUMBER = "9" * 5000
 
 
 def hook(name: str, **given: str) -> Any:
@@ -56,6 +58,30 @@ def test_a_json_line_is_on_the_disk_before_it_counts_as_heard(
     hook("json-lines", json_lines_file=str(file)).on_event(EVENT)
     assert synced == [file.read_bytes()]
     assert json.loads(synced[0]) == TOLD
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ('{"a":"\\ud800 ß"}', {"a": "\ud800 ß"}),
+        (DEEP, DEEP),
+        ('{"a":NaN}', '{"a":NaN}'),
+        (LONG_NUMBER, LONG_NUMBER),
+        ("{", "{"),
+    ],
+    ids=["half a pair", "deep", "no number", "a long number", "no JSON"],
+)
+def test_what_another_metastore_wrote_is_told_whatever_it_is(
+    tmp_path: Path, message: str, told: object
+) -> None:
+    file = tmp_path / "events.jsonl"
+    hook("json-lines", json_lines_file=str(file)).on_event(replace(EVENT, message=message))
+    (line,) = file.read_text(encoding="utf-8").splitlines()
+    assert json.loads(line, parse_constant=_refuse) == TOLD | {"message": told}
+
+
+def _refuse(name: str) -> None:
+    raise AssertionError(f"{name} is no JSON")
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))

@@ -211,6 +211,17 @@ def test_too_many_connections_are_refused(caplog: pytest.LogCaptureFixture) -> N
             pytest.fail("a closed connection kept its place")
 
 
+def test_who_comes_while_a_server_stops_is_refused_for_that(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with MetastoreServer(0, FakeMetastore()) as server:  # type: ignore[arg-type]
+        server._stopped.set()  # as stop() does first
+        with RawClient(server.port) as client:
+            host, port = client.socket.getsockname()
+            assert client.is_closed()
+        assert f"refused {host}:{port}: the server is stopping" in caplog.text
+
+
 def _structs(*counts: int) -> bytes:
     """Lists of empty structs, which are a byte each."""
     return b"".join(

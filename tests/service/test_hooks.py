@@ -239,7 +239,10 @@ def test_events_that_were_purged_before_a_hook_heard_them_are_told_of(
     moody = Moody(failures=0)
     open_at(url, tmp_path, moody).close()
     assert [one.id for one in moody.heard] == [4, 5]
-    assert "was not told of 3 events, from 1 to 3: they are purged" in caplog.text
+    (said,) = (text for text in caplog.messages if "was not told of" in text)
+    assert "was not told of 3 events, from 1 to 3: they are purged" in said
+    for setting in ("repl.event.db.listener", "metastore.event.db.listener"):
+        assert f"hive.{setting}.timetolive" in said
 
 
 def test_a_log_that_was_purged_whole_is_told_of(
