@@ -15,15 +15,21 @@ from typing import Any
 
 import pytest
 
-from hms_bridge.errors import HmsBridgeError, InvalidOperationError, MetaError
+from hms_bridge.errors import (
+    HmsBridgeError,
+    InvalidOperationError,
+    MetaError,
+    NoSuchObjectError,
+)
 from hms_bridge.model.catalog import TableType
 from hms_bridge.model.target import TableName
-from hms_bridge.service import file_work
+from hms_bridge.service import file_work, truncations
 from hms_bridge.service.directories import Directories
 from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.metastore_service import MetastoreService
+from hms_bridge.service.truncations import TruncationVerbs
 from hms_bridge.service.warehouse_files import WarehouseFiles
-from tests.conformance.objects import DS, new_table, orc_storage, partition
+from tests.conformance.objects import DS, new_table, orc_storage, partition, write
 from tests.service.test_objects_of_one_moment import Pair, pair
 from tests.support.faults import CrashError
 
@@ -94,7 +100,7 @@ DROP_NAMES = ["table", "partition", "database"]
 
 
 @contextmanager
-def meanwhile(kind: type, method: str, act: Act) -> Iterator[list[Exception]]:
+def meanwhile(kind: object, method: str, act: Act) -> Iterator[list[Exception]]:
     """Something happens once, after the next call of a method; what it is refused with."""
     refusals: list[Exception] = []
     inner = getattr(kind, method)
@@ -314,3 +320,45 @@ def test_nothing_is_moved_to_where_another_table_has_come_meanwhile(
         rename_table(pair)()
     assert refusals == []
     assert (place / "data").read_bytes() == ROWS
+
+
+def truncated(pair: Pair) -> Act:
+    """A transactional table ``s``, emptied in a transaction that is open."""
+    pair.one.drop_table(pair.database, "s")
+    new_table(pair.one, pair.database, "s")
+    _, write_id = write(pair.one, pair.database, "s")
+    return lambda: pair.one.truncate_table(pair.database, "s", write_id=write_id)
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+def test_a_truncation_leaves_no_base_where_its_table_is_gone(
+    pair: Pair, place: Path, *, is_moved: bool
+) -> None:
+    """It would hide the rows of the next table there once that has as many write ids."""
+    truncate = truncated(pair)
+    away = rename_table(pair) if is_moved else drop_table(pair, "s")
+    with (
+        meanwhile(TruncationVerbs, "_require_all_alone", away) as refusals,
+        pytest.raises(NoSuchObjectError),
+    ):
+        truncate()
+    assert refusals == []
+    assert not place.parent.exists()
+
+
+def test_what_is_being_moved_is_not_emptied(pair: Pair, place: Path) -> None:
+    """What lies there is another's until the rename has ended."""
+    pair.one.add_partitions(pair.database, "u", [partition(pair.database, "u", "x")])
+
+    def make_way() -> None:
+        pair.other.drop_partitions(pair.database, "u", ["ds=x"])
+        killed(exchange(pair))()
+
+    with (
+        meanwhile(truncations, "require_definitions_open", make_way) as refusals,
+        pytest.raises(MetaError, match="is still being moved"),
+    ):
+        pair.other.truncate_table(pair.database, "u")
+    assert refusals == []
+    keep_house(pair)
+    require_nothing_lost(pair, place, is_dropped=False)
