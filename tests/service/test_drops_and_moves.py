@@ -8,7 +8,8 @@ of the metastore may, loses files there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.truncations import TruncationVerbs
 from hms_bridge.service.warehouse_files import WarehouseFiles
 from tests.conformance.objects import DS, new_table, orc_storage, partition, write
-from tests.service.test_objects_of_one_moment import Pair, pair
+from tests.service.test_objects_of_one_moment import ONE_WRITER, Pair, pair
 from tests.support.faults import CrashError
 
 __all__ = ["pair"]
@@ -241,6 +242,30 @@ def test_what_was_dropped_is_not_moved_away_from_its_deletion(
     assert (refusals, too_late) == ([], [])
     assert tasks
     delete()
+    require_nothing_lost(pair, place, is_dropped=True)
+
+
+@ONE_WRITER
+@pytest.mark.parametrize(
+    ("drop", "mark"),
+    [(DROPS[0], "DELETE FROM TBLS"), (drop_partition, "DELETE FROM PARTITIONS")],
+    ids=DROP_NAMES[:2],
+)
+@with_moves
+def test_no_move_begins_while_a_drop_commits(
+    pair: Pair, place: Path, move: Making, drop: Making, mark: str
+) -> None:
+    """Neither would see of the other what it has written down."""
+    moving, began = move(pair), []
+
+    def begin() -> None:
+        with suppress(HmsBridgeError):
+            moving()
+
+    with ThreadPoolExecutor(1) as beside:
+        pair.meanwhile(mark, lambda: began.append(pair.beside(beside, begin)), of=pair.other)
+        drop(pair)()
+    assert began
     require_nothing_lost(pair, place, is_dropped=True)
 
 
