@@ -7,6 +7,7 @@ of the metastore may, loses files there.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -42,6 +43,7 @@ PLAIN: dict[str, Any] = {
     "partition_columns": DS,
 }
 ROWS = b"rows"
+LONG_SECONDS = 30
 Act = Callable[[], object]
 
 
@@ -253,20 +255,68 @@ def test_what_was_dropped_is_not_moved_away_from_its_deletion(
 )
 @with_moves
 def test_no_move_begins_while_a_drop_commits(
-    pair: Pair, place: Path, move: Making, drop: Making, mark: str
+    pair: Pair,
+    place: Path,
+    move: Making,
+    drop: Making,
+    mark: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neither would see of the other what it has written down."""
-    moving, began = move(pair), []
+    moving, began, ended = move(pair), [], threading.Event()
+    move_back = Directories.move_back
+
+    def move_back_late(*arguments: Any, **named: Any) -> None:
+        ended.wait(LONG_SECONDS)
+        move_back(*arguments, **named)
 
     def begin() -> None:
         with suppress(HmsBridgeError):
             moving()
 
+    monkeypatch.setattr(Directories, "move_back", move_back_late)
     with ThreadPoolExecutor(1) as beside:
         pair.meanwhile(mark, lambda: began.append(pair.beside(beside, begin)), of=pair.other)
         drop(pair)()
+        ended.set()
     assert began
     require_nothing_lost(pair, place, is_dropped=True)
+
+
+def test_a_table_that_was_made_again_since_it_was_looked_at_is_dropped_with_its_files(
+    pair: Pair, place: Path
+) -> None:
+    def make_again() -> None:
+        pair.one.drop_table(pair.database, "s")
+        new_table(pair.one, pair.database, "s", **PLAIN)
+        pair.one.add_partitions(pair.database, "s", [partition(pair.database, "s", "x")])
+        (place / "data").write_bytes(b"others")
+
+    with meanwhile(WarehouseFiles, "look", make_again) as refusals:
+        drop_table(pair, "s")()
+    assert refusals == []
+    require_nothing_lost(pair, place, is_dropped=True)
+
+
+@with_moves
+def test_a_move_of_what_was_made_again_since_it_was_looked_at_is_refused(
+    pair: Pair, place: Path, move: Making
+) -> None:
+    """Before its directory is moved: readers of the new one would find nothing meanwhile."""
+    moves: list[None] = []
+
+    def make_again() -> None:
+        pair.other.drop_table(pair.database, "s")
+        new_table(pair.other, pair.database, "s", **PLAIN)
+        pair.other.add_partitions(pair.database, "s", [partition(pair.database, "s", "x")])
+
+    with (
+        meanwhile(Directories, "exists", make_again) as refusals,
+        meanwhile(Directories, "move", lambda: moves.append(None)),
+        pytest.raises(MetaError, match=r"(was|were) changed by someone else while"),
+    ):
+        move(pair)()
+    assert (refusals, moves) == ([], [])
 
 
 def test_who_drops_the_target_of_an_exchange_deletes_nothing_of_its_source(
