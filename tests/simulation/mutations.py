@@ -212,8 +212,8 @@ MUTATIONS = (
     Mutation(
         name="a partition is exchanged whose directory was not moved",
         file="hms_bridge/service/exchange_partitions.py",
-        old="        if not is_same or not all(",
-        new="        if not all(",
+        old="        if not is_same or not all(self._file_work",
+        new="        if not all(self._file_work",
         test="tests/service/test_partition_conditions.py::"
         "test_a_partition_that_comes_while_directories_are_moved_stops_the_exchange",
     ),
@@ -1057,7 +1057,7 @@ MUTATIONS = (
     Mutation(
         name="what is committed while a drop looks stays behind",
         file="hms_bridge/service/drops.py",
-        old="            if self.writers.get(table.name) != now:\n",
+        old="            if content.writers != now:\n",
         new="            if False:\n",
         test=f"{_FOUND}test_what_is_committed_while_a_drop_looks_at_a_partition_goes_with_it",
     ),
