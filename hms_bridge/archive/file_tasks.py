@@ -35,6 +35,8 @@ _MOVE_LOCATIONS = FixedSql(
         _ROW.TBL_NAME == bindparam("name"),
     )
 )
+_PLACES = FixedSql(select(_ROW.LOCATION, _ROW.TARGET))
+_PLACES_OF_MOVES = FixedSql(select(_ROW.LOCATION, _ROW.TARGET).where(_ROW.KIND == MOVE))
 _FILE, _DIRECTORY = "f", "d"
 
 
@@ -77,7 +79,11 @@ class FileTask:
 
     def touches(self, location: str) -> bool:
         """Whether the work is at a place, below it or above it."""
-        return self.covers(location) or any(is_below(place, location) for place in self.places)
+        return any(_touch(place, location) for place in self.places)
+
+
+def _touch(place: str, other: str) -> bool:
+    return is_below(place, other) or is_below(other, place)
 
 
 _TASK_COLUMNS = Columns(
@@ -144,6 +150,24 @@ def move_locations(connection: Connection, database: str, table: str) -> tuple[s
     """From where directories of a table are being moved."""
     rows = _MOVE_LOCATIONS.all(connection, database=database, name=table)
     return tuple(location for (location,) in rows)
+
+
+def touching(
+    connection: Connection, locations: Sequence[str], kind: FileTaskKind | None = None
+) -> FileTask | None:
+    """The oldest task at, below or above one of some places, without what was seen."""
+    statement = _PLACES_OF_MOVES if kind is FileTaskKind.MOVE else _PLACES
+    there = {place for row in statement.all(connection) for place in row if place is not None}
+    if not any(_touch(place, location) for place in there for location in locations):
+        return None
+    return next(
+        (
+            task
+            for task in find(connection)
+            if kind in (None, task.kind) and any(map(task.touches, locations))
+        ),
+        None,
+    )
 
 
 def claim(

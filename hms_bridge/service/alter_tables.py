@@ -41,6 +41,7 @@ class _Move:
     to the old place.
     """
 
+    table_id: int
     source: str
     target: str
     is_archived: bool
@@ -62,6 +63,20 @@ class _Alteration:
     old_name: TableName
     is_cascade: bool
     valid_write_ids: str | None
+    counted: _Counted | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Counted:
+    """Whose files were counted, and where, before the transaction."""
+
+    table_id: int
+    location: str | None
+
+    def require_same(self, stored: StoredTable, wanted: Table) -> None:
+        location = wanted.storage.location or stored.table.storage.location
+        if (stored.id, location) != (self.table_id, self.location):
+            raise changed_meanwhile(stored.table.full_name, "its files were counted")
 
 
 class AlterTableVerbs(VerbFamily):
@@ -84,8 +99,8 @@ class AlterTableVerbs(VerbFamily):
             valid_write_ids=valid_write_ids,
         )
         if old_name == _name_of(wanted):
-            counted = self._with_file_statistics(wanted, environment or {})
-            self._transactions.write(lambda unit: self._alter(unit, alteration, counted))
+            alteration, wanted = self._with_file_statistics(alteration, wanted, environment or {})
+            self._transactions.write(lambda unit: self._alter(unit, alteration, wanted))
             return
         move = self._move_for(old_name, wanted)
         if move is None:
@@ -93,23 +108,22 @@ class AlterTableVerbs(VerbFamily):
             return
         self._alter_with_move(alteration, wanted, move)
 
-    def _with_file_statistics(self, wanted: Table, environment: Mapping[str, str]) -> Table:
+    def _with_file_statistics(
+        self, alteration: _Alteration, wanted: Table, environment: Mapping[str, str]
+    ) -> tuple[_Alteration, Table]:
         """Counted before the transaction, which must not wait for a file system."""
         if not file_statistics.is_due_for_altered(wanted, environment):
-            return wanted
-        location = wanted.storage.location
-        if not location:
-            stored = self._transactions.read_whole(
-                lambda c: tables.find_table(
-                    c, wanted.database_name, wanted.name, wanted.catalog_name
-                )
-            )
-            location = None if stored is None else stored.table.storage.location
-        counted = self._files.count(location)
-        return replace(
-            wanted,
-            parameters=file_statistics.of_table(wanted.parameters, counted, environment),
+            return alteration, wanted
+        name = alteration.old_name
+        stored = _require(
+            self._transactions.read_whole(lambda c: tables.find_table(c, *name.parts)), name
         )
+        location = wanted.storage.location or stored.table.storage.location
+        parameters = file_statistics.of_table(
+            wanted.parameters, self._files.count(location), environment
+        )
+        counted = _Counted(table_id=stored.id, location=location)
+        return replace(alteration, counted=counted), replace(wanted, parameters=parameters)
 
     def _alter_with_move(self, alteration: _Alteration, wanted: Table, move: _Move) -> None:
         old_name = alteration.old_name
@@ -123,7 +137,11 @@ class AlterTableVerbs(VerbFamily):
         )
         altered = replace(wanted, storage=replace(wanted.storage, location=move.target))
         with self._file_work.moved(
-            move.source, move.target, context=context, is_archived=move.is_archived
+            move.source,
+            move.target,
+            context=context,
+            is_archived=move.is_archived,
+            require=lambda c: _require_same(c, old_name, move),
         ) as task:
             self._transactions.write(
                 lambda unit: self._alter(
@@ -172,6 +190,7 @@ class AlterTableVerbs(VerbFamily):
         )
         target = self._roots.table_location(new_database, wanted.name, is_external=old.is_external)
         return _Move(
+            table_id=stored.id,
             source=source,
             target=self._roots.uri(target, f"location of table '{wanted.full_name}'"),
             is_archived=old_database.is_replication_source,
@@ -191,6 +210,8 @@ class AlterTableVerbs(VerbFamily):
             tables.find_table(connection, *old_name.parts, RowLock.EXCLUSIVE),
             old_name,
         )
+        if alteration.counted is not None:
+            alteration.counted.require_same(stored, wanted)
         stored = view_creation.with_creation(connection, stored)
         new_database = stored.database_id
         if old_name != _name_of(wanted):
@@ -282,6 +303,12 @@ def _require(stored: StoredTable | None, name: TableName) -> StoredTable:
     if stored is None:
         raise InvalidOperationError(f"{DEFAULT_CATALOG}.{name} table not found")
     return stored
+
+
+def _require_same(connection: Connection, name: TableName, move: _Move) -> None:
+    stored = _require(tables.find_table(connection, *name.parts, RowLock.EXCLUSIVE), name)
+    if (stored.id, stored.table.storage.location) != (move.table_id, move.source):
+        raise changed_meanwhile(stored.table.full_name, "its rename began")
 
 
 def _check_name_is_free(connection: Connection, database_id: int, wanted: Table) -> None:

@@ -81,13 +81,11 @@ class Directories:
             return uri
         return f"{parsed.prefix}{known.of_any(self._resolve(uri))}"
 
-    def write_file(self, uri: str, path: str, content: bytes) -> None:
-        """A small new file below a directory, whole and on the disk; nothing if it is there."""
-        file = self._resolve(uri)
-        for name in path.split("/"):
-            file = file.child(name)
+    def write_file(self, uri: str, path: str, content: bytes) -> bool:
+        """A small new file below a directory, whole and on the disk; False if it was there."""
+        file = self._resolve(uri).child(path)
         if file.status() is not None:
-            return
+            return False
         file.volume.make_directory(file.parent.path)
         part = file.parent.child(f".{file.name}.part")
         if part.status() is not None:
@@ -96,6 +94,14 @@ class Directories:
         if file.volume.place(part.path, file.path) is not Placement.MOVED:
             file.volume.remove_file(part.path)
         settle_names(file.volume, file.parent.path)
+        return True
+
+    def unwrite_file(self, uri: str, path: str) -> None:
+        """Remove what :meth:`write_file` wrote, and its directory if nothing else is in it."""
+        file = self._resolve(uri).child(path)
+        if file.status() is not None:
+            file.volume.remove_file(file.path)
+            self.remove_empty(file.parent.uri)
 
     def remove_empty(self, uri: str) -> bool:
         """Remove a directory if nothing is in it; whether it is gone."""

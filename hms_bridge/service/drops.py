@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import ListedFile, is_below
@@ -33,19 +33,36 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class _Content:
+    """A table before a look at its directories: where its partitions lay, and who could write."""
+
+    table_id: int
+    partition_places: frozenset[str]
+    writers: Writers
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Looked:
-    """What was in directories before the transaction that drops them, by place, and who could write
-    to their tables before that look, by name of the table."""
+    """What was in directories before the transaction that drops them, by place, and of their
+    tables, by name, what they were before that look."""
 
     files: Mapping[str, Sequence[ListedFile]]
-    writers: Mapping[str, Writers]
+    tables: Mapping[str, _Content]
 
-    def still(self, connection: Connection, table: Table) -> Mapping[str, Sequence[ListedFile]]:
-        """What was seen, unless somebody may have committed to the table since: then nothing, and
-        the transaction looks again. What it left would come back with a new partition."""
+    def still(
+        self, connection: Connection, stored: StoredTable, partition_places: Collection[str]
+    ) -> Mapping[str, Sequence[ListedFile]]:
+        """What was seen, unless somebody may have committed to the table since, or renamed or
+        exchanged partitions of it: then nothing, and the transaction looks again. What it left
+        would come back with a new table or partition."""
+        table, content = stored.table, self.tables.get(stored.table.name)
+        if content is None or content.table_id != stored.id:
+            return {}
+        if not content.partition_places.issuperset(partition_places):
+            return {}
         if table.is_in_txn_tables:
             now = write_ids.writers_of(connection, table.database_name, table.name)
-            if self.writers.get(table.name) != now:
+            if content.writers != now:
                 return {}
         return self.files
 
@@ -75,8 +92,9 @@ class Drops:
             unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
         )
         table = view_creation.with_creation(unit.connection, stored).table
-        seen = None if looked is None else looked.still(unit.connection, table)
         places_of_partitions = partitions.delete_all_of(unit.connection, stored)
+        wanted = _directories_of(table, places_of_partitions)
+        seen = self._still(unit, looked, stored, wanted, places_of_partitions.values())
         tables.delete_table(unit.connection, stored)
         if table.is_in_txn_tables:
             resources.forget_table(unit.connection, table.database_name, table.name)
@@ -86,7 +104,7 @@ class Drops:
                 unit,
                 database,
                 Owner(table=table),
-                _directories_of(table, places_of_partitions),
+                wanted,
                 seen,
                 cause=ArchiveCause.DROP_TABLE,
                 is_purge=is_purge,
@@ -97,16 +115,16 @@ class Drops:
     def look_at_tables(self, database: str, names: Sequence[str], catalog: str) -> Looked:
         """What is in the directories of tables that are about to be dropped. Raises MetaError."""
 
-        def work(connection: Connection) -> tuple[list[str], dict[str, Writers]]:
+        def work(connection: Connection) -> tuple[list[str], dict[str, _Content]]:
             wanted: list[str] = []
-            writers: dict[str, Writers] = {}
+            contents: dict[str, _Content] = {}
             for name in names:
                 stored = tables.find_table(connection, database, name, catalog)
                 if stored is not None and has_own_files(stored.table):
                     places = partitions.locations(connection, stored)
                     wanted += _directories_of(stored.table, places)
-                    writers[name] = write_ids.writers_of(connection, database, name)
-            return self._deletable(connection, wanted), writers
+                    contents[name] = _content(connection, stored, places.values())
+            return self._deletable(connection, wanted), contents
 
         return self._look(*self._transactions.read_whole(work))
 
@@ -117,14 +135,14 @@ class Drops:
     ) -> Looked:
         """What is in the directories of partitions that are about to be dropped."""
 
-        def work(connection: Connection) -> tuple[list[str], dict[str, Writers]]:
+        def work(connection: Connection) -> tuple[list[str], dict[str, _Content]]:
             stored = tables.require_table(connection, *key.parts)
             table = stored.table
             if not has_own_files(table):
                 return [], {}
-            writers = write_ids.writers_of(connection, table.database_name, table.name)
             wanted = list(_places(find(connection, stored)))
-            return self._deletable(connection, wanted), {table.name: writers}
+            content = _content(connection, stored, wanted)
+            return self._deletable(connection, wanted), {table.name: content}
 
         return self._look(*self._transactions.read_whole(work))
 
@@ -141,7 +159,8 @@ class Drops:
         if not stored_partitions:
             return ()
         table = stored.table
-        seen = None if looked is None else looked.still(unit.connection, table)
+        wanted = _places(stored_partitions)
+        seen = self._still(unit, looked, stored, wanted, wanted)
         partitions.delete_partitions(unit.connection, stored_partitions)
         if table.is_in_txn_tables:
             resources.forget_partitions(
@@ -159,7 +178,7 @@ class Drops:
                 unit,
                 database.database,
                 Owner(table=table, partitions=frozenset(p.name for p in stored_partitions)),
-                _places(stored_partitions),
+                wanted,
                 seen,
                 cause=ArchiveCause.DROP_PARTITION,
                 is_purge=is_purge,
@@ -168,9 +187,25 @@ class Drops:
         unit.events.append(events.partitions_dropped(table, values, unit.now_seconds))
         return tasks
 
-    def _look(self, wanted: Sequence[str], writers: Mapping[str, Writers]) -> Looked:
+    def _look(self, wanted: Sequence[str], contents: Mapping[str, _Content]) -> Looked:
+        self._file_work.settle_moves(*wanted)
         files = {place: self._files.look(place) for place in wanted}
-        return Looked(files=files, writers=writers)
+        return Looked(files=files, tables=contents)
+
+    def _still(
+        self,
+        unit: UnitOfWork,
+        looked: Looked | None,
+        stored: StoredTable,
+        wanted: Collection[str],
+        partition_places: Collection[str],
+    ) -> Mapping[str, Sequence[ListedFile]] | None:
+        """See :meth:`Looked.still`; None if all files stay. Raises MetaError if a directory is
+        elsewhere now, because a rename moves it: it may be put back."""
+        if looked is None:
+            return None
+        self._file_work.require_unmoved(unit.connection, list(wanted))
+        return looked.still(unit.connection, stored, partition_places)
 
     def _deletable(self, connection: Connection, wanted: Sequence[str]) -> list[str]:
         roots = self._files.rule.roots_of(connection, wanted)
@@ -244,6 +279,17 @@ class Drops:
         }
         for place in sorted(above, key=len, reverse=True):
             self._files.remove_if_empty(place)
+
+
+def _content(
+    connection: Connection, stored: StoredTable, partition_places: Iterable[str]
+) -> _Content:
+    table = stored.table
+    return _Content(
+        table_id=stored.id,
+        partition_places=frozenset(partition_places),
+        writers=write_ids.writers_of(connection, table.database_name, table.name),
+    )
 
 
 def _directories_of(table: Table, places_of_partitions: Mapping[str, str]) -> dict[str, str | None]:

@@ -11,7 +11,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases, partitions, tables
-from hms_bridge.catalog.found_partitions import StoredPartition
+from hms_bridge.catalog.found_partitions import StoredPartition, is_same_place
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
@@ -42,6 +42,19 @@ class _Exchange:
             for old, new in self.pairs
             if old.partition.storage.location and new.storage.location
         ]
+
+    def require_same(self, connection: Connection, source: TableName, target: TableName) -> None:
+        """Hold both tables alone; they, and the partitions, are what was looked at. Raises
+        MetaError."""
+        stored = _hold(connection, (source, target), RowLock.EXCLUSIVE)
+        now_source, now_target = stored[source], stored[target]
+        names = [old.name for old, _ in self.pairs]
+        now = partitions.find_by_names(connection, now_source, names).stored()
+        is_same = len(now) == len(names) and now_target.id == self.target.id
+        is_same &= now_target.table.storage.location == self.target.table.storage.location
+        by_name = {partition.name: partition for partition in now}
+        if not is_same or not all(is_same_place(old, by_name[old.name]) for old, _ in self.pairs):
+            raise _changed(source)
 
 
 class ExchangePartitionVerbs(VerbFamily):
@@ -74,6 +87,7 @@ class ExchangePartitionVerbs(VerbFamily):
                             partition=name,
                         ),
                         is_archived=plan.is_source_of_replication,
+                        require=lambda c: plan.require_same(c, source, target),
                     )
                 )
                 for name, place, new_place in plan.moves
@@ -91,19 +105,13 @@ class ExchangePartitionVerbs(VerbFamily):
         planned: _Exchange,
         moved: Sequence[FileTask],
     ) -> tuple[Partition, ...]:
-        for key in sorted({source, target}):  # one order for all, so that nobody waits in a ring
-            tables.require_table(
-                unit.connection, key.database, key.table, key.catalog, RowLock.SHARED
-            )
+        _hold(unit.connection, (source, target), RowLock.SHARED)
         # Once more under the locks: the rows must still say what the directories were moved for.
         plan = self._plan(unit.connection, values, source, target, RowLock.EXCLUSIVE)
         is_same = [old.id for old, _ in plan.pairs] == [old.id for old, _ in planned.pairs]
         is_same &= plan.moves == planned.moves and plan.target.id == planned.target.id
         if not is_same or not all(self._file_work.finish(unit, task) for task in moved):
-            raise MetaError(
-                f"partitions of {source.database}.{source.table} were changed by someone else "
-                "while their directories were moved; try again"
-            )
+            raise _changed(source)
         new = [partition for _, partition in plan.pairs]
         partitions.insert_partitions(unit.connection, plan.target, new)
         partitions.delete_partitions(unit.connection, [old for old, _ in plan.pairs])
@@ -159,6 +167,20 @@ def _plan(
         target=into,
         pairs=[(stored, _moved(stored, out_of.table, into.table)) for stored in moving],
         is_source_of_replication=_check_replication(connection, source, target),
+    )
+
+
+def _hold(
+    connection: Connection, keys: Sequence[TableName], lock: RowLock
+) -> dict[TableName, StoredTable]:
+    # One order for all, so that nobody waits in a ring.
+    return {key: tables.require_table(connection, *key.parts, lock) for key in sorted(set(keys))}
+
+
+def _changed(source: TableName) -> MetaError:
+    return MetaError(
+        f"partitions of {source.database}.{source.table} were changed by someone else while their "
+        "directories were moved; try again"
     )
 
 

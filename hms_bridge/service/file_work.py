@@ -30,8 +30,8 @@ from changemanager.recycle import RecycleKind
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.backend.connection import Connection
+from hms_bridge.catalog import places
 from hms_bridge.errors import InvalidOperationError, MetaError
-from hms_bridge.model.target import TableName
 from hms_bridge.service import moves
 from hms_bridge.service.directories import Directories, visible_children
 from hms_bridge.service.locations import parent
@@ -166,8 +166,17 @@ class FileWork:
 
         Raises MetaError if somebody is still at it, or it cannot be done.
         """
+        self._settle(lambda c: _task_at(c, locations, is_below_left=is_below_left))
+
+    def settle_moves(self, *locations: str) -> None:
+        """Before it is looked what is at some places: a move that is under way there, or was
+        killed, must have ended. Raises MetaError as :meth:`settle`."""
+        if locations:
+            self._settle(lambda c: file_tasks.touching(c, locations, FileTaskKind.MOVE))
+
+    def _settle(self, next_task: Callable[[Connection], FileTask | None]) -> None:
         waited_seconds, failures = 0.0, 0
-        while (task := self._task_at(locations, is_below_left=is_below_left)) is not None:
+        while (task := self._transactions.read(next_task)) is not None:
             claimed = self._claim(task)
             if claimed is not None and self._try(claimed):
                 continue
@@ -177,26 +186,22 @@ class FileWork:
             self._clock.sleep_seconds(WAIT_STEP_SECONDS)
             waited_seconds += WAIT_STEP_SECONDS
 
-    def _task_at(self, locations: Sequence[str], *, is_below_left: bool) -> FileTask | None:
-        for task in self._transactions.read(file_tasks.find):
-            if any(
-                task.covers(location) if is_below_left else task.touches(location)
-                for location in locations
-            ):
-                return task
-        return None
-
-    def require_unmoved(
-        self, connection: Connection, name: TableName, locations: Sequence[str]
-    ) -> None:
-        """For who has made directories of a table, and stores now that they are there: a move that
-        began after they were settled may have left them at the old place. One that is written down
-        later takes them along. Raises MetaError."""
-        if not file_tasks.move_locations(connection, name.database, name.table):
+    def require_unmoved(self, connection: Connection, locations: Sequence[str]) -> None:
+        """For who holds a table's row, and stores or drops what lies in directories of it: a move
+        that began after they were settled has them elsewhere, and may put them back. None begins
+        until that transaction ends. Raises MetaError."""
+        if not locations:
             return
-        for task in file_tasks.find_moves(connection, name.database, name.table):
-            if any(map(task.touches, locations)):
-                raise self._busy(task)
+        task = file_tasks.touching(connection, locations, FileTaskKind.MOVE)
+        if task is not None:
+            raise self._busy(task)
+
+    def require_settled(self, connection: Connection, location: str) -> None:
+        """For who stores something new at a place: what began there after it was settled would
+        move it away, or delete what is counted as its own. Raises MetaError."""
+        task = file_tasks.touching(connection, [location])
+        if task is not None:
+            raise self._busy(task)
 
     def keep(self, location: str) -> None:
         """What was dropped at a place shall stay after all: nothing is deleted there any more.
@@ -321,15 +326,26 @@ class FileWork:
 
     @contextmanager
     def moved(
-        self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
+        self,
+        source: str,
+        target: str,
+        *,
+        context: ArchiveContext,
+        is_archived: bool,
+        require: Callable[[Connection], None],
     ) -> Iterator[FileTask]:
         """Move a directory before a block, whose transaction renames its rows and must finish the
         task; put it back if the block fails.
 
+        ``require`` holds the rows of the tables alone while the move is written down, and raises if
+        they do not say any more what the move is for: who drops something there has done so before,
+        or finds the move.
+
         Raises InvalidOperationError if the target is there, MetaError if it cannot be moved, or is
         being cleaned. Meanwhile nobody compacts or cleans the table.
         """
-        task = self._note_move(source, target, context=context, is_archived=is_archived)
+        task = self._planned_move(source, target, context=context, is_archived=is_archived)
+        self._note_move(task, require)
         with self._leases.held([task]):
             self._move(task)
             try:
@@ -342,7 +358,7 @@ class FileWork:
         except OSError as error:  # nobody reads it
             _LOG.warning("the mark of a move stays in %s: %s", target, error)
 
-    def _note_move(
+    def _planned_move(
         self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
     ) -> FileTask:
         try:
@@ -350,11 +366,8 @@ class FileWork:
         except OSError as error:  # too long a name, a file on the way
             raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
         if is_taken:
-            raise InvalidOperationError(
-                f"New location for this table {target} already exists; remove it, or give the "
-                "table another location"
-            )
-        task = replace(
+            raise _taken(target)
+        return replace(
             self.deletion(
                 source,
                 root=self._root_of(source),
@@ -367,13 +380,25 @@ class FileWork:
             target=target,
             owner=self._new_id(),
         )
+
+    def _note_move(self, task: FileTask, require: Callable[[Connection], None]) -> None:
+        def work(unit: UnitOfWork) -> bool:
+            connection, target = unit.connection, task.target or ""
+            require(connection)
+            for place in task.places:
+                self.require_settled(connection, place)
+            if places.user_of(connection, target) is not None:
+                raise _taken(target)
+            return moves.begin(connection, task)
+
         waited_seconds = 0.0
-        while not self._transactions.write(lambda unit: moves.begin(unit.connection, task)):
+        while not self._transactions.write(work):
             if waited_seconds >= WAIT_SECONDS:
-                raise MetaError(f"{source} is being cleaned and cannot be moved now; try again")
+                raise MetaError(
+                    f"{task.location} is being cleaned and cannot be moved now; try again"
+                )
             self._clock.sleep_seconds(WAIT_STEP_SECONDS)
             waited_seconds += WAIT_STEP_SECONDS
-        return task
 
     def _move(self, task: FileTask) -> None:
         source, target = task.location, task.target or ""
@@ -453,3 +478,20 @@ class FileWork:
         self._leases.check(task)
         proceed = partial(self._leases.check, task)
         self._directories.move_back(task.location, task.target or "", task.id, proceed)
+
+
+def _task_at(
+    connection: Connection, locations: Sequence[str], *, is_below_left: bool
+) -> FileTask | None:
+    if not is_below_left:
+        return file_tasks.touching(connection, locations)
+    return next(
+        (task for task in file_tasks.find(connection) if any(map(task.covers, locations))), None
+    )
+
+
+def _taken(target: str) -> InvalidOperationError:
+    return InvalidOperationError(
+        f"New location for this table {target} already exists; remove it, or give the "
+        "table another location"
+    )

@@ -157,7 +157,7 @@ class PartitionVerbs(VerbFamily):
         ]
         if new:
             places = [p.storage.location for p in new if p.storage.location is not None]
-            self._file_work.require_unmoved(unit.connection, key, places)
+            self._file_work.require_unmoved(unit.connection, places)
             self._require_places(unit.connection, stored.table, new)
             unit.events.append(events.partitions_added(stored.table, new, unit.now_seconds))
             new = [

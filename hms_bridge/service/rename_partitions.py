@@ -93,7 +93,11 @@ class RenamePartitionVerbs(VerbFamily):
             partition=renaming.old.name,
         )
         with self._file_work.moved(
-            source, target, context=context, is_archived=is_archived
+            source,
+            target,
+            context=context,
+            is_archived=is_archived,
+            require=lambda c: _require_same(c, renaming),
         ) as task:
             self._transactions.write(lambda unit: self._rename(unit, renaming, task))
 
@@ -168,6 +172,13 @@ def _require_old(
             "Unable to rename partition because old partition does not exist"
         )
     return stored_partitions[0]
+
+
+def _require_same(connection: Connection, renaming: _Renaming) -> None:
+    stored = tables.require_table(connection, *renaming.table_key.parts, RowLock.EXCLUSIVE)
+    now = _require_old(connection, stored, renaming.old.name)
+    if not is_same_place(renaming.old, now):
+        raise _changed(stored.table, now, "its rename began")
 
 
 def _require_movable(connection: Connection, stored: StoredTable, wanted: Partition) -> None:

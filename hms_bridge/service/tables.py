@@ -135,6 +135,8 @@ class TableVerbs(VerbFamily):
                 file_statistics.without_count_request(table.parameters), unit.now_seconds
             ),
         )
+        if table.storage.location is not None and not table.is_view:
+            self._file_work.require_settled(unit.connection, table.storage.location)
         key = tables.insert_table(unit.connection, stored.id, complete)
         # Only now: of many who make one table, the others must hear that it exists.
         if (place := table.storage.location) is not None and not table.is_view:

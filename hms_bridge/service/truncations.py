@@ -19,7 +19,7 @@ from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.tables import StoredTable
 from hms_bridge.config.settings import DELETION_ROOTS
-from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.errors import InvalidOperationError, MetaError, MetastoreError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Database, Table
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.properties import LAST_DDL_TIME
@@ -88,12 +88,23 @@ class TruncationVerbs(VerbFamily):
             )
         )
         if truncation.table.is_transactional:
-            self._transactions.read(lambda c: self._require_all_alone(c, truncation))
-            for place, _ in truncation.places:
-                self._files.add_truncated_base(place, given)
-        elif is_data_deleted:
+            self._add_bases(truncation)
+            return
+        if is_data_deleted:
             self._delete_data(truncation)
         self._transactions.write(lambda unit: self._note_truncation(unit, truncation))
+
+    def _add_bases(self, truncation: _Truncation) -> None:
+        self._transactions.read(lambda c: self._require_all_alone(c, truncation))
+        added = []
+        try:
+            for place, _ in truncation.places:
+                if self._files.add_truncated_base(place, truncation.write_id):
+                    added.append(place)
+            self._transactions.write(lambda unit: self._note_truncation(unit, truncation))
+        except MetastoreError:
+            self._files.undo_truncated_bases(added, truncation.write_id)
+            raise
 
     def _delete_data(self, truncation: _Truncation) -> None:
         if truncation.database.is_replication_source:
@@ -130,6 +141,8 @@ class TruncationVerbs(VerbFamily):
 
     def _require_all_alone(self, connection: Connection, truncation: _Truncation) -> None:
         stored = tables.require_table(connection, *truncation.key.parts)
+        truncation.require_same(stored)
+        self._file_work.require_unmoved(connection, [place for place, _ in truncation.places])
         is_whole = truncation.names is None or not stored.table.is_partitioned
         names = None if is_whole else frozenset(truncation.names or ())
         self._files.rule.require_alone(

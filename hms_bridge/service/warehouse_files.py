@@ -91,14 +91,24 @@ class WarehouseFiles:
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(f"the files at {location} cannot be listed: {error}") from error
 
-    def add_truncated_base(self, location: str, write_id: WriteId) -> None:
-        """Say that nothing is left of a place once this write id is committed. Raises MetaError."""
-        base = DirectoryName.base(write_id).format()
+    def add_truncated_base(self, location: str, write_id: WriteId) -> bool:
+        """Say that nothing is left of a place once this write id is committed; False if that was
+        said already. Raises MetaError."""
         content = format_metadata(DataFormat.TRUNCATED)
         try:
-            self._directories.write_file(location, f"{base}/{METADATA_FILE}", content)
+            return self._directories.write_file(location, _truncated_base(write_id), content)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(f"{location} cannot be truncated: {error}") from error
+
+    def undo_truncated_bases(self, locations: Sequence[str], write_id: WriteId) -> None:
+        """Those that :meth:`add_truncated_base` added are of a table that does not lie there any
+        more: what comes to the place next would seem empty."""
+        for location in locations:
+            try:
+                self._directories.unwrite_file(location, _truncated_base(write_id))
+            except (OSError, ChangeManagerError) as error:
+                _LOG.warning("%s/%s stays: %s", location, _truncated_base(write_id), error)
+        self.undo_made(locations)
 
     def look(self, location: str) -> tuple[ListedFile, ...]:
         """What is at a place before it is dropped, and may be deleted then. Raises MetaError."""
@@ -139,6 +149,10 @@ class WarehouseFiles:
                 "they are deleted, but the ChangeManager is off: set hive.repl.cm.enabled=true, "
                 "or remove the database's property repl.source.for"
             )
+
+
+def _truncated_base(write_id: WriteId) -> str:
+    return f"{DirectoryName.base(write_id).format()}/{METADATA_FILE}"
 
 
 def _not_made(location: str, error: Exception) -> MetaError:

@@ -240,17 +240,22 @@ def test_a_failed_exchange_puts_directories_back(
     assert list(metastore.get_partition_names("db", "t")) == NAMES
 
 
-def require_stopped(metastore: MetastoreService, act: Callable[[], object]) -> None:
-    """What another one does before directories are moved stops the exchange; all files stay."""
+def require_stopped(
+    metastore: MetastoreService, act: Callable[[], object], *, before: str = "_move"
+) -> None:
+    """What another one does before directories are moved, or before it is written down that they
+    are, stops the exchange; all files stay."""
+    step = getattr(metastore._file_work, before)
     old = place_of(metastore, "t", "n=2/s=b")
     (old / "data").write_bytes(b"rows")
     with pytest.MonkeyPatch.context() as patched:
 
-        def meanwhile(*_: str) -> None:
+        def meanwhile(*arguments: Any) -> None:
             patched.undo()
             act()
+            step(*arguments)
 
-        patched.setattr(metastore._file_work, "settle", meanwhile)
+        patched.setattr(metastore._file_work, before, meanwhile)
         with pytest.raises(MetaError, match="were changed by someone else while"):
             exchange(metastore, n="2")
     assert (old / "data").read_bytes() == b"rows"
@@ -287,7 +292,7 @@ def test_a_table_that_is_made_again_while_directories_are_moved_stops_the_exchan
         metastore.drop_table("db", "u", is_data_deleted=False)
         metastore.create_table(acid_table("db", "u", partition_columns=KEYS, **PLAIN))
 
-    require_stopped(metastore, again)
+    require_stopped(metastore, again, before="settle")
 
 
 def test_replication_sources_keep_their_files(metastore: MetastoreService, tmp_path: Path) -> None:

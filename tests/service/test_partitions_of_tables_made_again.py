@@ -12,6 +12,8 @@ import pytest
 from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import Partition
 from hms_bridge.model.event import EventType
+from hms_bridge.service.file_statistics import FileCount
+from hms_bridge.service.warehouse_files import WarehouseFiles
 from tests.conformance.objects import DS, DS_HR, events_after, new_table, orc_storage, partition
 from tests.service.test_objects_of_one_moment import Pair, pair
 
@@ -160,3 +162,24 @@ def test_a_partition_that_comes_while_others_are_emptied_keeps_its_statistics(pa
     emptied, came = pair.one.get_partitions(pair.database, "p")
     assert "COLUMN_STATS_ACCURATE" in emptied.parameters
     assert came.parameters["numRows"] == "7"
+
+
+def test_files_of_a_dropped_table_are_not_counted_for_one_made_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries are planned, and some answered, by what is noted of a table's files."""
+    unpartitioned = {**PLAIN, "partition_columns": ()}
+    make_again(pair, **unpartitioned)()
+    old = pair.one.get_table(pair.database, "p")
+    again, count = make_again(pair, **unpartitioned), WarehouseFiles.count
+
+    def count_before(files: WarehouseFiles, location: str | None) -> FileCount | None:
+        counted = count(files, location)
+        monkeypatch.undo()
+        again()
+        return counted
+
+    monkeypatch.setattr(WarehouseFiles, "count", count_before)
+    with pytest.raises(MetaError, match=r"\.p was changed .* its files were counted; try again"):
+        pair.one.alter_table(pair.database, "p", replace(old, parameters={"a": "b"}))
+    assert "a" not in pair.one.get_table(pair.database, "p").parameters

@@ -36,6 +36,7 @@ _COPY = "tests/orc/test_stripe_copy.py::"
 
 _HOUSE = "tests/txn/test_housekeeping.py::"
 _FOUND = "tests/simulation/test_found.py::"
+_DROPS = "tests/service/test_drops_and_moves.py::"
 
 # Not for the simulated cluster, because another line holds the same promise there: the gate
 # covers for what the cleaner makes of old readers and of compactions under them (and the reverse,
@@ -213,8 +214,8 @@ MUTATIONS = (
     Mutation(
         name="a partition is exchanged whose directory was not moved",
         file="hms_bridge/service/exchange_partitions.py",
-        old="        if not is_same or not all(",
-        new="        if not all(",
+        old="        if not is_same or not all(self._file_work",
+        new="        if not all(self._file_work",
         test="tests/service/test_partition_conditions.py::"
         "test_a_partition_that_comes_while_directories_are_moved_stops_the_exchange",
     ),
@@ -783,6 +784,64 @@ MUTATIONS = (
         ),
     ),
     Mutation(
+        name="a drop does not look for moves in its transaction",
+        file="hms_bridge/service/drops.py",
+        old="        self._file_work.require_unmoved(unit.connection, list(wanted))\n",
+        new="",
+        test=f"{_DROPS}test_a_drop_that_looked_before_the_move_began_is_refused",
+    ),
+    Mutation(
+        name="a drop does not wait for moves before it looks at files",
+        file="hms_bridge/service/drops.py",
+        old="        self._file_work.settle_moves(*wanted)\n",
+        new="",
+        test=f"{_DROPS}test_a_drop_puts_back_what_a_killed_move_left_elsewhere",
+    ),
+    Mutation(
+        name="a drop leaves what was renamed since it looked",
+        file="hms_bridge/service/drops.py",
+        old="        if not content.partition_places.issuperset(partition_places):\n",
+        new="        if False:\n",
+        test=f"{_DROPS}test_what_moved_into_a_dropped_table_since_it_was_looked_at_goes_with_it",
+    ),
+    Mutation(
+        name="a move begins where something waits to be deleted",
+        file="hms_bridge/service/file_work.py",
+        old="                self.require_settled(connection, place)\n",
+        new="                pass\n",
+        test=f"{_DROPS}test_what_was_dropped_is_not_moved_away_from_its_deletion",
+    ),
+    Mutation(
+        name="a move begins to where somebody lies",
+        file="hms_bridge/service/file_work.py",
+        old="            if places.user_of(connection, target) is not None:\n",
+        new="            if False:\n",
+        test=f"{_DROPS}test_nothing_is_moved_to_where_another_table_has_come_meanwhile",
+    ),
+    Mutation(
+        name="a table is made where a rename has moved another one",
+        file="hms_bridge/service/tables.py",
+        old="            self._file_work.require_settled("
+        "unit.connection, table.storage.location)\n",
+        new="            pass\n",
+        test=f"{_DROPS}test_a_table_is_not_made_of_what_a_rename_moved_to_its_place",
+    ),
+    Mutation(
+        name="a truncation that is refused leaves its base",
+        file="hms_bridge/service/truncations.py",
+        old="            self._files.undo_truncated_bases(added, truncation.write_id)\n",
+        new="            pass\n",
+        test=f"{_DROPS}test_a_truncation_leaves_no_base_where_its_table_is_gone",
+    ),
+    Mutation(
+        name="a truncation empties what is being moved",
+        file="hms_bridge/service/truncations.py",
+        old="        self._file_work.require_unmoved("
+        "connection, [place for place, _ in truncation.places])\n",
+        new="",
+        test=f"{_DROPS}test_what_is_being_moved_is_not_emptied",
+    ),
+    Mutation(
         name="a table is adopted under a writer of before its drop",
         file="hms_bridge/adoption/adopt.py",
         old="        _require_no_writers(metastore, table)\n",
@@ -1000,7 +1059,7 @@ MUTATIONS = (
     Mutation(
         name="what is committed while a drop looks stays behind",
         file="hms_bridge/service/drops.py",
-        old="            if self.writers.get(table.name) != now:\n",
+        old="            if content.writers != now:\n",
         new="            if False:\n",
         test=f"{_FOUND}test_what_is_committed_while_a_drop_looks_at_a_partition_goes_with_it",
     ),

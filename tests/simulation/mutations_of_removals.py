@@ -292,9 +292,9 @@ OF_REMOVALS = (
     ),
     Mutation(
         name="a partition is stored although its table's directory is being moved",
-        file="hms_bridge/service/file_work.py",
-        old="            if any(map(task.touches, locations)):\n                raise",
-        new="            if not locations:\n                raise",
+        file="hms_bridge/service/partitions.py",
+        old="            self._file_work.require_unmoved(unit.connection, places)\n",
+        new="",
         test="tests/service/test_partitions_of_moved_tables.py::"
         "test_one_that_looked_before_the_move_began_is_refused",
     ),

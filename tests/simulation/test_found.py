@@ -443,7 +443,7 @@ def test_what_is_committed_while_a_drop_looks_at_a_partition_goes_with_it() -> N
         Step(Kind.START, 8, "insert", 1006242576),
         Step(Kind.RUN, 8),
         Step(Kind.START, 10, "drop_partition", 953791438),
-        Step(Kind.RUN, 10, amount=2),
+        Step(Kind.RUN, 10, amount=3),
         Step(Kind.START, 11, "insert", 888399501),
         Step(Kind.RUN, 11),
         Step(Kind.START, 13, "insert", 268055088),
