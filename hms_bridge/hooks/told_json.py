@@ -14,7 +14,7 @@ _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 def told_json(event: HookEvent) -> str:
     """In one line. ``message`` is an object, or a text where it is no JSON that is passed on: it is
-    nested too deep, or has a number that is none. Whatever another metastore writes is told.
+    nested too deep, or has a number that is none. Whatever another metastore writes is passed on.
 
     Raises ReplError for a message that cannot be unpacked.
     """

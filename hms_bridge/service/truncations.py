@@ -141,8 +141,7 @@ class TruncationVerbs(VerbFamily):
 
     def _require_all_alone(self, connection: Connection, truncation: _Truncation) -> None:
         stored = tables.require_table(connection, *truncation.key.parts)
-        truncation.require_same(stored)
-        self._file_work.require_unmoved(connection, [place for place, _ in truncation.places])
+        self._require_in_place(connection, truncation, stored)
         is_whole = truncation.names is None or not stored.table.is_partitioned
         names = None if is_whole else frozenset(truncation.names or ())
         self._files.rule.require_alone(
@@ -152,9 +151,17 @@ class TruncationVerbs(VerbFamily):
             what="emptied",
         )
 
+    def _require_in_place(
+        self, connection: Connection, truncation: _Truncation, now: StoredTable
+    ) -> None:
+        """What lies there is the table's, and nothing of it is elsewhere because a rename that may
+        yet be committed moves it. Raises MetaError."""
+        truncation.require_same(now)
+        self._file_work.require_unmoved(connection, [place for place, _ in truncation.places])
+
     def _note_truncation(self, unit: UnitOfWork, truncation: _Truncation) -> None:
         stored = tables.require_table(unit.connection, *truncation.key.parts, RowLock.EXCLUSIVE)
-        truncation.require_same(stored)
+        self._require_in_place(unit.connection, truncation, stored)
         if stored.table.is_partitioned:
             some = truncation.emptied_of(_partitions(unit.connection, stored, truncation.names))
             self._note_partitions(unit, stored.table, some, truncation.write_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -437,3 +437,40 @@ def test_what_is_being_moved_is_not_emptied(pair: Pair, place: Path) -> None:
     assert refusals == []
     keep_house(pair)
     require_nothing_lost(pair, place, is_dropped=False)
+
+
+@pytest.mark.parametrize("is_transactional", [True, False])
+def test_what_a_rename_has_elsewhere_is_not_noted_as_empty(
+    pair: Pair, place: Path, *, is_transactional: bool
+) -> None:
+    """It comes back with its rows, under the new name or the old one."""
+    truncate: Act = lambda: pair.one.truncate_table(pair.database, "s")  # noqa: E731
+    if is_transactional:
+        truncate = truncated(pair)
+    is_moved, is_over, move = threading.Event(), threading.Event(), Directories.move
+
+    def linger(*arguments: Any) -> None:
+        move(*arguments)
+        is_moved.set()
+        assert is_over.wait(LONG_SECONDS)
+
+    table = pair.other.get_table(pair.database, "s")
+    renamed = replace(table, name="renamed", storage=replace(table.storage, location=None))
+    with ThreadPoolExecutor(1) as pool, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Directories, "move", linger)
+        renaming: list[Future[None]] = []
+
+        def begin() -> None:
+            renaming.append(pool.submit(pair.other.alter_table, pair.database, "s", renamed))
+            assert is_moved.wait(LONG_SECONDS)
+
+        with (
+            meanwhile(TruncationVerbs, "_require_all_alone", begin),
+            pytest.raises(MetaError, match="is still being moved"),
+        ):
+            truncate()
+        is_over.set()
+        renaming[0].result(LONG_SECONDS)
+    assert list(place.parent.rglob("*")) == [], "no base either"
+    if not is_transactional:
+        require_nothing_lost(pair, place, is_dropped=False)

@@ -89,6 +89,7 @@ EXCUSES = (
         ("sqlite",),
     ),
     Excuse("HMSB_FILE_TASK", "FROM HMSB_FILE_TASK ORDER BY", "what is still to be done"),
+    Excuse("HMSB_FILE_TASK", ".LOCATION, HMSB_FILE_TASK.TARGET FROM", "places of the same"),
     Excuse("HMSB_ARCHIVE_PIN", "ARCHIVED_SINCE_MS IS NOT NULL", "dumps that are not loaded yet"),
     Excuse("HMSB_LEASE", "DELETE FROM HMSB_LEASE", "what was claimed in the last days"),
     Excuse(

@@ -836,8 +836,7 @@ MUTATIONS = (
     Mutation(
         name="a truncation empties what is being moved",
         file="hms_bridge/service/truncations.py",
-        old="        self._file_work.require_unmoved("
-        "connection, [place for place, _ in truncation.places])\n",
+        old="        self._require_in_place(connection, truncation, stored)\n",
         new="",
         test=f"{_DROPS}test_what_is_being_moved_is_not_emptied",
     ),

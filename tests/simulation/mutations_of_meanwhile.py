@@ -38,9 +38,17 @@ OF_MEANWHILE = (
     Mutation(
         name="a table made again is noted as empty",
         file="hms_bridge/service/truncations.py",
-        old="        truncation.require_same(stored)\n",
+        old="        truncation.require_same(now)\n",
         new="",
         test=f"{_REMADE}test_a_table_made_again_is_not_noted_as_empty",
+    ),
+    Mutation(
+        name="what a rename has elsewhere is noted as empty",
+        file="hms_bridge/service/truncations.py",
+        old="        self._require_in_place(unit.connection, truncation, stored)\n",
+        new="        truncation.require_same(stored)\n",
+        test="tests/service/test_drops_and_moves.py::"
+        "test_what_a_rename_has_elsewhere_is_not_noted_as_empty",
     ),
     Mutation(
         name="a partition that comes while others are emptied is noted as empty",
