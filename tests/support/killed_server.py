@@ -127,9 +127,9 @@ class KilledServer:
         self._world.close()
         self._answers = self._start()
 
-    def pass_time(self) -> None:
-        """So that a sign of life changes something."""
-        self._world.clock.advance_ms(1)
+    def pass_time(self, ms: int = 1) -> None:
+        """So that a sign of life changes something, or leases of the dead run out."""
+        self._world.clock.advance_ms(ms)
 
     def go_on(self) -> None:
         """What a server does after a while, without anybody asking."""
