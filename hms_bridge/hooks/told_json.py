@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hms_bridge.errors import ReplError
 from hms_bridge.model.hook import HookEvent
 from hms_bridge.repl.format.stored_message import message_json
 
 
 def told_json(event: HookEvent) -> str:
-    """In one line. ``message`` is an object, or a text where it is not JSON.
-
-    Raises ReplError for a message that cannot be unpacked.
-    """
-    text = message_json(event)
-    message: Any
+    """In one line, which every reader of JSON takes. ``message`` is an object, or a text where it
+    is no JSON that all of them take: whoever writes to the log beside us may write anything, and a
+    hook would stand still before it. What cannot be unpacked is passed on as it is stored."""
     try:
-        message = json.loads(text)
-    except ValueError:
-        message = text
+        text = message_json(event)
+    except ReplError:
+        text = event.message
+    try:
+        line = _line(event, json.loads(text))
+        line.encode()
+    except (ValueError, RecursionError):
+        return _line(event, text.encode(errors="backslashreplace").decode())
+    return line
+
+
+def _line(event: HookEvent, message: Any) -> str:
+    """Raises ValueError for a number that JSON has not, RecursionError for what is too deep."""
     fields = {
         "key": event.key,
         "event_id": event.id,
@@ -31,4 +39,4 @@ def told_json(event: HookEvent) -> str:
         "table": event.table_name,
         "message": message,
     }
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -80,6 +83,52 @@ def test_json_lines_come_one_after_the_other_also_after_half_a_line(tmp_path: Pa
     file.rename(tmp_path / "old")
     lines.on_event(EVENT)
     assert json.loads(file.read_text()) == TOLD
+
+
+_DEEP = "[" * 50_000 + "]" * 50_000
+_LONG_NUMBER = "9" * 5000
+_HALF = r'{"table":"\ud800"}'
+_TORN = "H4sIAAAAAAAA"
+
+
+@pytest.mark.parametrize(
+    ("message", "as_text"),
+    [
+        (_HALF, _HALF),
+        (_DEEP, _DEEP),
+        (_LONG_NUMBER, _LONG_NUMBER),
+        ('{"x":NaN}', '{"x":NaN}'),
+        ('{"x":1e999}', '{"x":1e999}'),
+        ("no JSON", "no JSON"),
+        ("half \ud800", r"half \ud800"),
+    ],
+    ids=["half a character", "deep", "long number", "NaN", "infinite", "words", "half a text"],
+)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_message_that_not_every_reader_of_json_takes_is_passed_on_as_text(
+    tmp_path: Path, message: str, as_text: str, *, is_packed: bool
+) -> None:
+    stored = replace(EVENT, message=message)
+    if is_packed:
+        packed = gzip.compress(message.encode(errors="backslashreplace"))
+        zipped = base64.b64encode(packed).decode()
+        stored = replace(EVENT, message=zipped, message_format="gzip(json-2.0)")
+    assert _line_of(stored, tmp_path) == TOLD | {"message": as_text}
+
+
+def test_a_message_that_cannot_be_unpacked_is_passed_on_as_stored(tmp_path: Path) -> None:
+    for stored in (_TORN, "no base64", base64.b64encode(gzip.compress(b"\xff")).decode()):
+        event = replace(EVENT, message=stored, message_format="gzip(json-2.0)")
+        assert _line_of(event, tmp_path) == TOLD | {"message": stored}
+
+
+def _line_of(event: HookEvent, folder: Path) -> Any:
+    """As a strict reader takes it."""
+    file = folder / "events.jsonl"
+    hook("json-lines", json_lines_file=str(file)).on_event(event)
+    line = file.read_bytes().splitlines()[-1].decode()
+    assert not re.search(r"(?<!\\)\\u[dD][89a-fA-F]", line), "half a character"
+    return json.loads(line, parse_constant=pytest.fail)
 
 
 def test_a_line_that_cannot_be_written_is_not_heard(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import install
@@ -17,6 +18,7 @@ from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError
+from hms_bridge.hooks.json_lines import JsonLines
 from hms_bridge.hooks.port import EventHook, NotHeardError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.hook import HookEvent
@@ -240,6 +242,33 @@ def test_events_that_were_purged_before_a_hook_heard_them_are_told_of(
     open_at(url, tmp_path, moody).close()
     assert [one.id for one in moody.heard] == [4, 5]
     assert "was not told of 3 events, from 1 to 3: they are purged" in caplog.text
+
+
+@pytest.mark.parametrize("message", [r'{"x":"\ud800"}', "[" * 50_000], ids=["half", "deep"])
+def test_a_message_of_another_writer_holds_up_no_later_event(tmp_path: Path, message: str) -> None:
+    url, file = fresh_url(tmp_path), tmp_path / "events.jsonl"
+    open_at(url, tmp_path, JsonLines(file)).close()
+    metastore = open_at(url, tmp_path)
+    for _ in range(2):
+        new_database(metastore)
+    metastore.close()
+    put_message(url, 1, message)
+    open_at(url, tmp_path, JsonLines(file)).close()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["key"] for line in lines] == ["1", "2"]
+    assert lines[0]["message"] == message
+
+
+def put_message(url: str, event_id: int, message: str) -> None:
+    database = open_database(url)
+    with database.transaction(write=True) as connection:
+        log = NOTIFICATION_LOG.c
+        connection.execute(
+            update(NOTIFICATION_LOG)
+            .where(event_id == log.EVENT_ID)
+            .values(MESSAGE=message, MESSAGE_FORMAT="json-0.2")
+        )
+    database.close()
 
 
 def test_a_log_that_was_purged_whole_is_told_of(
