@@ -16,7 +16,7 @@ from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import install
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.settings import Settings, TxnSettings
+from hms_bridge.config.settings import ArchiveSettings, Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError
 from hms_bridge.hooks.json_lines import JsonLines
 from hms_bridge.hooks.port import EventHook, NotHeardError
@@ -57,12 +57,14 @@ def open_with(folder: Path, *hooks: EventHook) -> LocalMetastore:
     return open_at(fresh_url(folder), folder, *hooks)
 
 
-def open_at(url: str, folder: Path, *hooks: EventHook) -> LocalMetastore:
+def open_at(url: str, folder: Path, *hooks: EventHook, has_archive: bool = False) -> LocalMetastore:
     return open_local_metastore(
         url,
         # A transaction that a busy machine opens late would be aborted, which is heard too.
         settings=Settings(
-            warehouse=str(folder / "warehouse"), txn=TxnSettings(open_timeout_ms=60_000)
+            warehouse=str(folder / "warehouse"),
+            txn=TxnSettings(open_timeout_ms=60_000),
+            archive=ArchiveSettings(is_enabled=has_archive, root=str(folder / "archive")),
         ),
         hooks=hooks,
     )
@@ -229,8 +231,9 @@ def test_two_processes_whose_hook_is_slow_come_to_an_end(
         assert first_heard == sorted(first_heard)
 
 
+@pytest.mark.parametrize("name", ["hive.repl", "hive.metastore"])
 def test_events_that_were_purged_before_a_hook_heard_them_are_told_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     url = fresh_url(tmp_path)
     metastore = open_at(url, tmp_path, Moody(failures=10_000))
@@ -239,9 +242,10 @@ def test_events_that_were_purged_before_a_hook_heard_them_are_told_of(
     metastore.close()
     forget_events(url, 3)
     moody = Moody(failures=0)
-    open_at(url, tmp_path, moody).close()
+    open_at(url, tmp_path, moody, has_archive=name == "hive.repl").close()
     assert [one.id for one in moody.heard] == [4, 5]
     assert "was not told of 3 events, from 1 to 3: they are purged" in caplog.text
+    assert f"({name}.event.db.listener.timetolive)" in caplog.text
 
 
 @pytest.mark.parametrize("message", [r'{"x":"\ud800"}', "[" * 50_000], ids=["half", "deep"])
@@ -385,10 +389,10 @@ def test_what_is_not_heard_before_the_end_is_heard_after_the_next_start(
         database,
         SystemClock(),
         message_format=MessageFormat.JSON,
-        hooks=HookDispatcher([], new_id=lambda: "nobody"),
+        hooks=HookDispatcher([], new_id=lambda: "nobody", kept_by=""),
     )
     stuck = Stuck()
-    dispatcher = HookDispatcher([("x", stuck)], new_id=lambda: "one")
+    dispatcher = HookDispatcher([("x", stuck)], new_id=lambda: "one", kept_by="")
     dispatcher.start(StoredPositions(transactions))
     metastore = open_at(url, tmp_path)
     new_database(metastore)
@@ -398,7 +402,7 @@ def test_what_is_not_heard_before_the_end_is_heard_after_the_next_start(
     stuck.is_free.set()
     wait_until(lambda: len(stuck.heard) == 1)
     recorder = Recorder()
-    dispatcher = HookDispatcher([("x", recorder)], new_id=lambda: "one")
+    dispatcher = HookDispatcher([("x", recorder)], new_id=lambda: "one", kept_by="")
     dispatcher.start(StoredPositions(transactions))
     dispatcher.close()
     metastore.close()
