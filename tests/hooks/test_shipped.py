@@ -183,13 +183,32 @@ def test_a_command_has_heard_when_it_ends_whatever_it_leaves_behind(tmp_path: Pa
     assert len(numbers) == 3
 
 
-def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path) -> None:
-    left = tmp_path / "left"
-    program = f"sh -c 'sleep 60 & echo $! > {left}; sleep 60; true'"
-    with pytest.raises(CommandError, match="did not end within 0.5 s; it was killed"):
-        hook("command", command=program, timeout="500ms").on_event(EVENT)
+@pytest.mark.parametrize(
+    "start",
+    ["env -i {} &", "{} &", "setsid {} &", "setsid sh -c 'setsid {} & exit 0'"],
+    ids=["no environment", "child", "session of its own", "orphan in another session"],
+)
+def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path, start: str) -> None:
+    left, started, program = tmp_path / "left", tmp_path / "started", tmp_path / "program"
+    started.write_text(f"#!/bin/sh\necho $$ > {left}\nexec sleep 60\n")
+    program.write_text(f"#!/bin/sh\n{start.format(started)}\nsleep 60\ntrue\n")
+    for file in (started, program):
+        file.chmod(0o755)
+    with pytest.raises(CommandError, match="did not end within 1 s; it was killed"):
+        hook("command", command=str(program), timeout="1s").on_event(EVENT)
     number = int(left.read_text())
     wait_until(lambda: not _is_running(number))
+
+
+def test_a_command_that_is_killed_takes_nothing_else_with_it(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    quick = f"sh -c 'setsid sleep 60 & echo $! > {left}'"
+    hook("command", command=quick).on_event(EVENT)
+    with pytest.raises(CommandError, match="it was killed"):
+        hook("command", command="sleep 60", timeout="200ms").on_event(EVENT)
+    number = int(left.read_text())
+    assert _is_running(number), "of the same event, but of a run that ended"
+    os.kill(number, signal.SIGKILL)
 
 
 def _is_running(number: int) -> bool:
