@@ -270,12 +270,9 @@ class MetastoreServer:
 
     def _admit(self, door: Door, client: socket.socket, address: object) -> None:
         with self._lock:
-            if self._stopped.is_set() or not self._has_room():
-                _log.warning(
-                    "refused %s: %d connections are open, see metastore.server.max.threads",
-                    address_text(address),
-                    len(self._connections),
-                )
+            why = self._refusal()
+            if why is not None:
+                _log.warning("refused %s: %s", address_text(address), why)
                 client.close()
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -292,6 +289,16 @@ class MetastoreServer:
                 return
             self._connections[client] = _Connection(thread, turns)
             door.note(len(self._connections))
+
+    def _refusal(self) -> str | None:
+        """Why no other client is taken; None if one is. The caller holds the lock, here and
+        below."""
+        if self._stopped.is_set():
+            return "the server is being stopped"
+        if not self._has_room():
+            count = len(self._connections)
+            return f"{count} connections are open, see metastore.server.max.threads"
+        return None
 
     def _has_room(self) -> bool:
         """For one more; the one that has been idle longest makes room, if it has been for long."""
