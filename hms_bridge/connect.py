@@ -11,6 +11,7 @@ The library's front door::
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from hms_bridge.backend.engine import POOL_SIZE, Database, is_in_memory, open_da
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.config.settings import CM_ROOT, WAREHOUSE, Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
@@ -290,14 +292,20 @@ def describe_schema(url: str) -> dict[str, object]:
     """What schema a database has, and what it lacks. Raises as :func:`open_local`."""
     with opened_database(url) as database:
         schema = schema_info(database)
+    step = schema.next_step(how_to_make(url))
     return {
         "database": database.name,
         "version": schema.version,
-        "usable": schema.next_step is None,
-        "next step": schema.next_step or "none",
+        "usable": step is None,
+        "next step": step or "none",
         "missing tables": list(schema.missing_tables),
         "missing columns": list(schema.missing_columns),
     }
+
+
+def how_to_make(url: str) -> str:
+    """The command that makes a database's schema, without its password."""
+    return f"hms-bridge schema init --database {shlex.quote(url_without_password(url))}"
 
 
 def _require_directory(cmroot: Location) -> None:

@@ -145,8 +145,13 @@ def require_database(
     """One database. Raises NoSuchObjectError."""
     stored = find_database(connection, name, catalog, lock)
     if stored is None:
-        raise NoSuchObjectError(f"database {catalog}.{name}")
+        raise no_database(name, catalog)
     return stored
+
+
+def no_database(name: str, catalog: str) -> NoSuchObjectError:
+    """For who has looked for one."""
+    return NoSuchObjectError(f"database {catalog}.{name}")
 
 
 def database_names(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 import click
 
 from hms_bridge.cli.options import (
@@ -179,17 +177,9 @@ def info(metastore_url: str, output_format: str, settings: Settings) -> None:  #
     from hms_bridge.connect import describe_schema
 
     description = describe_schema(metastore_url)
-    if description["version"] is None:
-        missing = f"there is no metastore schema; run: {how_to_make(metastore_url)}"
-        description["next step"] = missing
-        if output_format == "table":
-            say(missing)
-            raise SystemExit(1)
+    if description["version"] is None and output_format == "table":
+        say(str(description["next step"]))
+        raise SystemExit(1)
     print_record(description, output_format)
     if not description["usable"]:
         raise SystemExit(1)
-
-
-def how_to_make(url: str) -> str:
-    """The command that makes a database's schema, without its password."""
-    return f"hms-bridge schema init --database {shlex.quote(url_without_password(url))}"

@@ -463,6 +463,12 @@ class Settings:
         ttls = self.events
         return ttls.ttl_with_archive_ms if self.archive.is_enabled else ttls.ttl_without_archive_ms
 
+    @property
+    def event_ttl_name(self) -> str:
+        """The setting that says so, as Hive's own pages call it."""
+        which = "ttl_with_archive_ms" if self.archive.is_enabled else "ttl_without_archive_ms"
+        return keys_of(EventSettings)[which].aliases[0]
+
 
 # fmt: on
 

@@ -7,15 +7,20 @@ import selectors
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import IO
 
 from hms_bridge.config.settings import HOOK_COMMAND, Settings
 from hms_bridge.errors import ConfigError
+from hms_bridge.hooks.marked_processes import kill_marked
 from hms_bridge.hooks.port import NotHeardError
 from hms_bridge.hooks.told_json import told_json
 from hms_bridge.model.hook import HookEvent
+
+RUN = "HMS_BRIDGE_COMMAND_RUN"
+"""Which run of a program it is that a process comes from: no other has the same."""
 
 _SHOWN_MAX = 500
 _PIECE_BYTES = 64 * 1024
@@ -50,6 +55,7 @@ class Command:
     def on_event(self, event: HookEvent) -> None:
         """Run it. Raises CommandError."""
         names = {"HMS_BRIDGE_EVENT_KEY": event.key, "HMS_BRIDGE_EVENT_TYPE": event.type}
+        names[RUN] = f"{os.getpid()}-{threading.get_native_id()}-{time.monotonic_ns()}"
         text = told_json(event).encode() + b"\n"  # which read of a shell waits for
         try:
             code, end = _run(self._words, text, {**os.environ, **names}, self._timeout_seconds)
@@ -95,6 +101,7 @@ def _run(
             # It was not waited for, so the number is still its own.
             if process.returncode is None:
                 os.killpg(process.pid, signal.SIGKILL)
+                kill_marked(f"{RUN}={environment[RUN]}")
             raise
 
 

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Mapping
+from typing import Any
 
+from hms_bridge.errors import ReplError
 from hms_bridge.model.hook import HookEvent
 from hms_bridge.repl.format.stored_message import message_json
 
-_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
-
 
 def told_json(event: HookEvent) -> str:
-    """In one line. ``message`` is an object, or a text where it is no JSON that is passed on: it is
-    nested too deep, or has a number that is none. Whatever another metastore writes is passed on.
-
-    Raises ReplError for a message that cannot be unpacked.
-    """
-    text = message_json(event)
+    """In one line, which every reader of JSON takes. ``message`` is an object, or a text where it
+    is no JSON that all of them take: whoever writes to the log beside us may write anything, and a
+    hook would stand still before it. What cannot be unpacked is passed on as it is stored."""
     try:
-        return _line(event, json.loads(text))
+        text = message_json(event)
+    except ReplError:
+        text = event.message
+    try:
+        line = _line(event, json.loads(text))
+        line.encode()
     except (ValueError, RecursionError):
-        return _line(event, text)
+        return _line(event, text.encode(errors="backslashreplace").decode())
+    return line
 
 
-def _line(event: HookEvent, message: object) -> str:
+def _line(event: HookEvent, message: Any) -> str:
+    """Raises ValueError for a number that JSON has not, RecursionError for what is too deep."""
     fields = {
         "key": event.key,
         "event_id": event.id,
@@ -37,10 +39,4 @@ def _line(event: HookEvent, message: object) -> str:
         "table": event.table_name,
         "message": message,
     }
-    line = _dumped(fields, ensure_ascii=False)
-    # JSON may have what no encoding has: it stays written as an escape.
-    return _dumped(fields, ensure_ascii=True) if _HALF_OF_A_PAIR.search(line) else line
-
-
-def _dumped(fields: Mapping[str, object], *, ensure_ascii: bool) -> str:
-    return json.dumps(fields, ensure_ascii=ensure_ascii, separators=(",", ":"), allow_nan=False)
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

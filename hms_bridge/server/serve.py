@@ -270,8 +270,9 @@ class MetastoreServer:
 
     def _admit(self, door: Door, client: socket.socket, address: object) -> None:
         with self._lock:
-            if self._stopped.is_set() or not self._has_room():
-                _log.warning("refused %s: %s", address_text(address), self._why_refused())
+            why = self._refusal()
+            if why is not None:
+                _log.warning("refused %s: %s", address_text(address), why)
                 client.close()
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -289,10 +290,15 @@ class MetastoreServer:
             self._connections[client] = _Connection(thread, turns)
             door.note(len(self._connections))
 
-    def _why_refused(self) -> str:
+    def _refusal(self) -> str | None:
+        """Why no other client is taken; None if one is. The caller holds the lock, here and
+        below."""
         if self._stopped.is_set():
-            return "the server is stopping"
-        return f"{len(self._connections)} connections are open, see metastore.server.max.threads"
+            return "the server is being stopped"
+        if not self._has_room():
+            count = len(self._connections)
+            return f"{count} connections are open, see metastore.server.max.threads"
+        return None
 
     def _has_room(self) -> bool:
         """For one more; the one that has been idle longest makes room, if it has been for long."""

@@ -8,6 +8,7 @@ from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, functions
+from hms_bridge.catalog.databases import StoredDatabase
 from hms_bridge.catalog.functions import StoredFunction
 from hms_bridge.catalog.limits import check_function, is_plain
 from hms_bridge.catalog.row_locks import RowLock
@@ -39,11 +40,13 @@ def _alter_function(
 ) -> None:
     wanted = _checked(function)
     key = _key(catalog, database, name)
-    _hold_databases(unit, key[:2], (wanted.catalog_name, wanted.database_name))
+    place = (wanted.catalog_name, wanted.database_name)
+    owner = _hold_databases(unit, key[:2], place)[place]
     old = functions.find_function(unit.connection, *key)
     if old is None:
         raise MetaError(f"function {key[2]} doesn't exist")
-    owner = databases.require_database(unit.connection, wanted.database_name, wanted.catalog_name)
+    if owner is None:
+        raise databases.no_database(wanted.database_name, wanted.catalog_name)
     taken = _find(unit, wanted)
     if taken is not None and taken.id != old.id:
         raise AlreadyExistsError(f"Function {wanted.name} already exists")
@@ -51,11 +54,15 @@ def _alter_function(
     unit.points.append(changes.function_altered(old.function, wanted))
 
 
-def _hold_databases(unit: UnitOfWork, *names: tuple[str, str]) -> None:
+def _hold_databases(
+    unit: UnitOfWork, *names: tuple[str, str]
+) -> dict[tuple[str, str], StoredDatabase | None]:
     """Those of these catalogs and names: their functions stay as they are. In one order, so that
     nobody waits in a ring."""
-    for catalog, name in sorted(set(names)):
-        databases.find_database(unit.connection, name, catalog, RowLock.EXCLUSIVE)
+    return {
+        (catalog, name): databases.find_database(unit.connection, name, catalog, RowLock.EXCLUSIVE)
+        for catalog, name in sorted(set(names))
+    }
 
 
 def _drop_function(unit: UnitOfWork, key: tuple[str, str, str]) -> None:

@@ -38,16 +38,20 @@ CLOSE_SECONDS = 10.0
 
 
 class HookDispatcher:
-    """Tells hooks of events, each on a thread of its own: a client never waits for one."""
+    """Tells hooks of events, each on a thread of its own: a client never waits for one.
+
+    ``kept_by``: the setting that says how long events are kept."""
 
     def __init__(
         self,
         hooks: Sequence[tuple[str, EventHook]],
         *,
         new_id: Callable[[], str],
+        kept_by: str,
     ) -> None:
         self._hooks = tuple(hooks)
         self._new_id = new_id
+        self._kept_by = kept_by
         self._tellers: tuple[HookTeller, ...] = ()
 
     @property
@@ -60,7 +64,8 @@ class HookDispatcher:
         for name, _ in self._hooks:
             positions.register(name)
         self._tellers = tuple(
-            HookTeller(name, hook, positions, self._new_id()) for name, hook in self._hooks
+            HookTeller(name, hook, positions, self._new_id(), kept_by=self._kept_by)
+            for name, hook in self._hooks
         )
         for teller in self._tellers:
             teller.start()
@@ -82,11 +87,14 @@ class HookDispatcher:
 class HookTeller:
     """The thread of one hook. ``owner`` is a text that nobody else has."""
 
-    def __init__(self, name: str, hook: EventHook, positions: HookPositions, owner: str) -> None:
+    def __init__(
+        self, name: str, hook: EventHook, positions: HookPositions, owner: str, *, kept_by: str
+    ) -> None:
         self._name = name
         self._hook = hook
         self._positions = positions
         self._owner = owner
+        self._kept_by = kept_by
         self._last: HookPosition | None = None
         self._stored_at = 0.0
         self._failures = 0
@@ -236,12 +244,12 @@ class HookTeller:
         if until.event_id > last.event_id:
             _LOG.error(
                 "event hook %s was not told of %d events, from %d to %d: they are purged from the "
-                "notification log (hive.repl.event.db.listener.timetolive, or "
-                "hive.metastore.event.db.listener.timetolive without an archive)",
+                "notification log (%s)",
                 self._name,
                 until.event_id - last.event_id,
                 last.event_id + 1,
                 until.event_id,
+                self._kept_by,
             )
         if until.point_id > last.point_id:
             _LOG.error(

@@ -68,7 +68,7 @@ def open_local_metastore(
         chosen = replace(chosen, warehouse=warehouse)
     roots = _roots(chosen)
     hooks_of_events = event_hooks(chosen, hooks) if tells_hooks else ()
-    dispatcher = HookDispatcher(hooks_of_events, new_id=make_token)
+    dispatcher = HookDispatcher(hooks_of_events, new_id=make_token, kept_by=chosen.event_ttl_name)
     inner = inner_hooks(chosen)
     message_format = _message_format(chosen)
     database = open_url(url)

@@ -74,7 +74,7 @@ def test_what_is_cleaned_of_one_stays_of_the_other(fast_folder: Path) -> None:
     try:
         with pytest.raises(BackendError, match=r"run 'hms-bridge schema init': .*TC_PARTITION"):
             check_schema(world.engine)
-        assert "schema init" in str(schema_info(world.engine).next_step)
+        assert "schema init" in str(schema_info(world.engine).next_step())
         assert len(tables_to_make(world.engine, None).loose_columns) == len(AS_OF_HIVE)
         assert any("CQ_PARTITION" in problem.what for problem in validate(world.engine))
     finally:

@@ -244,7 +244,7 @@ def test_a_schema_that_is_newer_than_the_program_is_refused(empty: Database, ver
     for look in (install, check_schema):
         with pytest.raises(BackendError, match=f"schema {version}; it is newer than this program"):
             look(empty)
-    assert "take a release of hms-bridge that knows it" in (schema_info(empty).next_step or "")
+    assert "take a release of hms-bridge that knows it" in (schema_info(empty).next_step() or "")
 
 
 def test_what_is_missing_is_named(empty: Database) -> None:
@@ -294,7 +294,7 @@ def test_the_next_step_is_told(
             connection.execute(text('ALTER TABLE "COMPACTION_QUEUE" DROP COLUMN "CQ_POOL_NAME"'))
         elif dropped:
             connection.execute(text(f'DROP TABLE "{_one_of_ours()}"'))
-    found = schema_info(empty).next_step
+    found = schema_info(empty).next_step()
     assert found is None if step is None else step in (found or "")
 
 
@@ -303,8 +303,8 @@ def _one_of_ours() -> str:
 
 
 def test_an_empty_database_is_to_be_made(empty: Database) -> None:
-    assert schema_info(empty).next_step == (
-        "it holds no metastore schema; run 'hms-bridge schema init'"
+    assert schema_info(empty).next_step() == (
+        "there is no metastore schema; run: hms-bridge schema init"
     )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -41,8 +44,6 @@ TOLD = {
     "type": "ACID_WRITE", "catalog": "hive", "database": "sales",
     "table": "größe; rm -rf $HOME", "message": {"txnid": 5},
 }  # fmt: skip
-DEEP = "[" * 100_000 + "]" * 100_000
-LONG_NUMBER = "9" * 5000
 
 
 def hook(name: str, **given: str) -> Any:
@@ -58,30 +59,6 @@ def test_a_json_line_is_on_the_disk_before_it_counts_as_heard(
     hook("json-lines", json_lines_file=str(file)).on_event(EVENT)
     assert synced == [file.read_bytes()]
     assert json.loads(synced[0]) == TOLD
-
-
-@pytest.mark.parametrize(
-    ("message", "told"),
-    [
-        ('{"a":"\\ud800 ß"}', {"a": "\ud800 ß"}),
-        (DEEP, DEEP),
-        ('{"a":NaN}', '{"a":NaN}'),
-        (LONG_NUMBER, LONG_NUMBER),
-        ("{", "{"),
-    ],
-    ids=["half a pair", "deep", "no number", "a long number", "no JSON"],
-)
-def test_what_another_metastore_wrote_is_told_whatever_it_is(
-    tmp_path: Path, message: str, told: object
-) -> None:
-    file = tmp_path / "events.jsonl"
-    hook("json-lines", json_lines_file=str(file)).on_event(replace(EVENT, message=message))
-    (line,) = file.read_text(encoding="utf-8").splitlines()
-    assert json.loads(line, parse_constant=_refuse) == TOLD | {"message": told}
-
-
-def _refuse(name: str) -> None:
-    raise AssertionError(f"{name} is no JSON")
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
@@ -106,6 +83,52 @@ def test_json_lines_come_one_after_the_other_also_after_half_a_line(tmp_path: Pa
     file.rename(tmp_path / "old")
     lines.on_event(EVENT)
     assert json.loads(file.read_text()) == TOLD
+
+
+_DEEP = "[" * 50_000 + "]" * 50_000
+_LONG_NUMBER = "9" * 5000
+_HALF = r'{"table":"\ud800"}'
+_TORN = "H4sIAAAAAAAA"
+
+
+@pytest.mark.parametrize(
+    ("message", "as_text"),
+    [
+        (_HALF, _HALF),
+        (_DEEP, _DEEP),
+        (_LONG_NUMBER, _LONG_NUMBER),
+        ('{"x":NaN}', '{"x":NaN}'),
+        ('{"x":1e999}', '{"x":1e999}'),
+        ("no JSON", "no JSON"),
+        ("half \ud800", r"half \ud800"),
+    ],
+    ids=["half a character", "deep", "long number", "NaN", "infinite", "words", "half a text"],
+)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_message_that_not_every_reader_of_json_takes_is_passed_on_as_text(
+    tmp_path: Path, message: str, as_text: str, *, is_packed: bool
+) -> None:
+    stored = replace(EVENT, message=message)
+    if is_packed:
+        packed = gzip.compress(message.encode(errors="backslashreplace"))
+        zipped = base64.b64encode(packed).decode()
+        stored = replace(EVENT, message=zipped, message_format="gzip(json-2.0)")
+    assert _line_of(stored, tmp_path) == TOLD | {"message": as_text}
+
+
+def test_a_message_that_cannot_be_unpacked_is_passed_on_as_stored(tmp_path: Path) -> None:
+    for stored in (_TORN, "no base64", base64.b64encode(gzip.compress(b"\xff")).decode()):
+        event = replace(EVENT, message=stored, message_format="gzip(json-2.0)")
+        assert _line_of(event, tmp_path) == TOLD | {"message": stored}
+
+
+def _line_of(event: HookEvent, folder: Path) -> Any:
+    """As a strict reader takes it."""
+    file = folder / "events.jsonl"
+    hook("json-lines", json_lines_file=str(file)).on_event(event)
+    line = file.read_bytes().splitlines()[-1].decode()
+    assert not re.search(r"(?<!\\)\\u[dD][89a-fA-F]", line), "half a character"
+    return json.loads(line, parse_constant=pytest.fail)
 
 
 def test_a_line_that_cannot_be_written_is_not_heard(tmp_path: Path) -> None:
@@ -160,13 +183,32 @@ def test_a_command_has_heard_when_it_ends_whatever_it_leaves_behind(tmp_path: Pa
     assert len(numbers) == 3
 
 
-def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path) -> None:
-    left = tmp_path / "left"
-    program = f"sh -c 'sleep 60 & echo $! > {left}; sleep 60; true'"
-    with pytest.raises(CommandError, match="did not end within 0.5 s; it was killed"):
-        hook("command", command=program, timeout="500ms").on_event(EVENT)
+@pytest.mark.parametrize(
+    "start",
+    ["env -i {} &", "{} &", "setsid {} &", "setsid sh -c 'setsid {} & exit 0'"],
+    ids=["no environment", "child", "session of its own", "orphan in another session"],
+)
+def test_nothing_is_left_of_a_command_that_is_killed(tmp_path: Path, start: str) -> None:
+    left, started, program = tmp_path / "left", tmp_path / "started", tmp_path / "program"
+    started.write_text(f"#!/bin/sh\necho $$ > {left}\nexec sleep 60\n")
+    program.write_text(f"#!/bin/sh\n{start.format(started)}\nsleep 60\ntrue\n")
+    for file in (started, program):
+        file.chmod(0o755)
+    with pytest.raises(CommandError, match="did not end within 1 s; it was killed"):
+        hook("command", command=str(program), timeout="1s").on_event(EVENT)
     number = int(left.read_text())
     wait_until(lambda: not _is_running(number))
+
+
+def test_a_command_that_is_killed_takes_nothing_else_with_it(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    quick = f"sh -c 'setsid sleep 60 & echo $! > {left}'"
+    hook("command", command=quick).on_event(EVENT)
+    with pytest.raises(CommandError, match="it was killed"):
+        hook("command", command="sleep 60", timeout="200ms").on_event(EVENT)
+    number = int(left.read_text())
+    assert _is_running(number), "of the same event, but of a run that ended"
+    os.kill(number, signal.SIGKILL)
 
 
 def _is_running(number: int) -> bool:

@@ -16,6 +16,7 @@ from thrift.Thrift import TApplicationException, TMessageType
 
 from hms_bridge.config.settings import ServerSettings
 from hms_bridge.model.catalog import Database
+from hms_bridge.server.door import Door
 from hms_bridge.server.serve import MetastoreServer
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.golden_wire import recorded_calls
@@ -211,15 +212,24 @@ def test_too_many_connections_are_refused(caplog: pytest.LogCaptureFixture) -> N
             pytest.fail("a closed connection kept its place")
 
 
-def test_who_comes_while_a_server_stops_is_refused_for_that(
-    caplog: pytest.LogCaptureFixture,
+def test_who_comes_as_the_server_stops_is_refused_for_that_and_for_no_limit(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with MetastoreServer(0, FakeMetastore()) as server:  # type: ignore[arg-type]
-        server._stopped.set()  # as stop() does first
+    next_client = Door.next_client
+    server = MetastoreServer(0, FakeMetastore())  # type: ignore[arg-type]
+
+    def stopped_as_one_comes(door: Door) -> tuple[socket.socket, object] | None:
+        client = next_client(door)
+        server._stopped.set()
+        return client
+
+    monkeypatch.setattr(Door, "next_client", stopped_as_one_comes)
+    with server:
         with RawClient(server.port) as client:
             host, port = client.socket.getsockname()
             assert client.is_closed()
-        assert f"refused {host}:{port}: the server is stopping" in caplog.text
+        assert f"refused {host}:{port}: the server is being stopped" in caplog.text
+        assert "max.threads" not in caplog.text
 
 
 def _structs(*counts: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -9,14 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.install import install
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.clock import SystemClock
-from hms_bridge.config.settings import Settings, TxnSettings
+from hms_bridge.config.settings import ArchiveSettings, Settings, TxnSettings
 from hms_bridge.errors import AlreadyExistsError
+from hms_bridge.hooks.json_lines import JsonLines
 from hms_bridge.hooks.port import EventHook, NotHeardError
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.model.hook import HookEvent
@@ -55,12 +57,14 @@ def open_with(folder: Path, *hooks: EventHook) -> LocalMetastore:
     return open_at(fresh_url(folder), folder, *hooks)
 
 
-def open_at(url: str, folder: Path, *hooks: EventHook) -> LocalMetastore:
+def open_at(url: str, folder: Path, *hooks: EventHook, has_archive: bool = False) -> LocalMetastore:
     return open_local_metastore(
         url,
         # A transaction that a busy machine opens late would be aborted, which is heard too.
         settings=Settings(
-            warehouse=str(folder / "warehouse"), txn=TxnSettings(open_timeout_ms=60_000)
+            warehouse=str(folder / "warehouse"),
+            txn=TxnSettings(open_timeout_ms=60_000),
+            archive=ArchiveSettings(is_enabled=has_archive, root=str(folder / "archive")),
         ),
         hooks=hooks,
     )
@@ -227,8 +231,9 @@ def test_two_processes_whose_hook_is_slow_come_to_an_end(
         assert first_heard == sorted(first_heard)
 
 
+@pytest.mark.parametrize("name", ["hive.repl", "hive.metastore"])
 def test_events_that_were_purged_before_a_hook_heard_them_are_told_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
     url = fresh_url(tmp_path)
     metastore = open_at(url, tmp_path, Moody(failures=10_000))
@@ -237,12 +242,37 @@ def test_events_that_were_purged_before_a_hook_heard_them_are_told_of(
     metastore.close()
     forget_events(url, 3)
     moody = Moody(failures=0)
-    open_at(url, tmp_path, moody).close()
+    open_at(url, tmp_path, moody, has_archive=name == "hive.repl").close()
     assert [one.id for one in moody.heard] == [4, 5]
-    (said,) = (text for text in caplog.messages if "was not told of" in text)
-    assert "was not told of 3 events, from 1 to 3: they are purged" in said
-    for setting in ("repl.event.db.listener", "metastore.event.db.listener"):
-        assert f"hive.{setting}.timetolive" in said
+    assert "was not told of 3 events, from 1 to 3: they are purged" in caplog.text
+    assert f"({name}.event.db.listener.timetolive)" in caplog.text
+
+
+@pytest.mark.parametrize("message", [r'{"x":"\ud800"}', "[" * 50_000], ids=["half", "deep"])
+def test_a_message_of_another_writer_holds_up_no_later_event(tmp_path: Path, message: str) -> None:
+    url, file = fresh_url(tmp_path), tmp_path / "events.jsonl"
+    open_at(url, tmp_path, JsonLines(file)).close()
+    metastore = open_at(url, tmp_path)
+    for _ in range(2):
+        new_database(metastore)
+    metastore.close()
+    put_message(url, 1, message)
+    open_at(url, tmp_path, JsonLines(file)).close()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [line["key"] for line in lines] == ["1", "2"]
+    assert lines[0]["message"] == message
+
+
+def put_message(url: str, event_id: int, message: str) -> None:
+    database = open_database(url)
+    with database.transaction(write=True) as connection:
+        log = NOTIFICATION_LOG.c
+        connection.execute(
+            update(NOTIFICATION_LOG)
+            .where(event_id == log.EVENT_ID)
+            .values(MESSAGE=message, MESSAGE_FORMAT="json-0.2")
+        )
+    database.close()
 
 
 def test_a_log_that_was_purged_whole_is_told_of(
@@ -359,10 +389,10 @@ def test_what_is_not_heard_before_the_end_is_heard_after_the_next_start(
         database,
         SystemClock(),
         message_format=MessageFormat.JSON,
-        hooks=HookDispatcher([], new_id=lambda: "nobody"),
+        hooks=HookDispatcher([], new_id=lambda: "nobody", kept_by=""),
     )
     stuck = Stuck()
-    dispatcher = HookDispatcher([("x", stuck)], new_id=lambda: "one")
+    dispatcher = HookDispatcher([("x", stuck)], new_id=lambda: "one", kept_by="")
     dispatcher.start(StoredPositions(transactions))
     metastore = open_at(url, tmp_path)
     new_database(metastore)
@@ -372,7 +402,7 @@ def test_what_is_not_heard_before_the_end_is_heard_after_the_next_start(
     stuck.is_free.set()
     wait_until(lambda: len(stuck.heard) == 1)
     recorder = Recorder()
-    dispatcher = HookDispatcher([("x", recorder)], new_id=lambda: "one")
+    dispatcher = HookDispatcher([("x", recorder)], new_id=lambda: "one", kept_by="")
     dispatcher.start(StoredPositions(transactions))
     dispatcher.close()
     metastore.close()

@@ -59,7 +59,7 @@ class Processes:
         self._count += 1
         faults = FaultPlan()
         positions = DyingPositions(self._log.positions, faults)
-        teller = HookTeller(HOOK, self._hearer, positions, f"process-{self._count}")
+        teller = HookTeller(HOOK, self._hearer, positions, f"process-{self._count}", kept_by="")
         self._tellers[process] = (teller, faults)
         return self._tellers[process]
 
@@ -142,8 +142,8 @@ def test_another_process_takes_no_hook_over_that_is_slow_or_has_nothing_to_hear(
         monkeypatch.setattr(hooks, "time", now)
         log.positions.register(HOOK)
         slow, idle, positions = Slow(log, seconds), Hearer(), Counting(log.positions)
-        first = HookTeller(HOOK, slow, cast(HookPositions, positions), "first")
-        slow.other = HookTeller(HOOK, idle, log.positions, "other")
+        first = HookTeller(HOOK, slow, cast(HookPositions, positions), "first", kept_by="")
+        slow.other = HookTeller(HOOK, idle, log.positions, "other", kept_by="")
         for _ in range(3 * HOLD_MS // 1000):
             first.run_once()
             slow.other.run_once()

@@ -7,13 +7,17 @@ goal: who needs a statement more writes it into the table, with its reason; who 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, event
 
+from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.model.catalog import PrincipalType
+from hms_bridge.model.function import Function
 from hms_bridge.service.open import open_local_metastore
+from tests.conformance import objects
 from tests.support.databases import SERVER_URL, fresh_url
 from tests.support.ready_verbs import ReadyVerbs
 from tests.support.simulated_clock import SimulatedClock
@@ -129,6 +133,23 @@ def counted(tmp_path: Path) -> Iterator[Counted]:
 
     yield counted
     metastore.close()
+
+
+def test_a_function_is_altered_with_a_look_at_each_of_its_databases(counted: Counted) -> None:
+    metastore, here = counted.verbs.metastore, counted.verbs.database
+    there = objects.new_database(metastore)
+    function = Function(
+        name="f", database_name=here, class_name="c", owner_name="bob",
+        owner_type=PrincipalType.USER,
+    )  # fmt: skip
+    metastore.create_function(function)
+    for database, looks in ((here, 1), (there, 2)):
+        counted.statements.clear()
+        metastore.alter_function(here, "f", replace(function, database_name=database))
+        read = [text for text in counted.statements if "DATABASE_PARAMS" in text]
+        assert len(read) == looks, "\n".join(read)
+    with pytest.raises(NoSuchObjectError, match="database hive.nowhere"):
+        metastore.alter_function(there, "f", replace(function, database_name="nowhere"))
 
 
 @pytest.mark.skipif(bool(SERVER_URL) and not IS_POSTGRESQL, reason="no numbers for this database")

@@ -249,6 +249,35 @@ OF_HOOKS = (
         test=f"{_SHIPPED}test_nothing_is_left_of_a_command_that_is_killed",
     ),
     Mutation(
+        name="an event whose message no JSON can tell is told to nobody, nor is any after it",
+        file="hms_bridge/hooks/told_json.py",
+        old="    except (ValueError, RecursionError):\n",
+        new="    except LookupError:\n",
+        test=f"{_SHIPPED}test_a_message_that_not_every_reader_of_json_takes_is_passed_on_as_text",
+    ),
+    Mutation(
+        name="half a character is told as one",
+        file="hms_bridge/hooks/told_json.py",
+        old="        line.encode()\n",
+        new="",
+        test=f"{_SHIPPED}test_a_message_that_not_every_reader_of_json_takes_is_passed_on_as_text",
+    ),
+    Mutation(
+        name="what a killed program has started in another session lives on",
+        file="hms_bridge/hooks/marked_processes.py",
+        old="    for _ in range(_PASSES_MAX):\n",
+        new="    for _ in range(0):\n",
+        test=f"{_SHIPPED}test_nothing_is_left_of_a_command_that_is_killed",
+    ),
+    Mutation(
+        name="whoever is killed takes what another run has left with it",
+        file="hms_bridge/hooks/command.py",
+        old='                kill_marked(f"{RUN}={environment[RUN]}")\n',
+        new='                key = environment["HMS_BRIDGE_EVENT_KEY"]\n'
+        '                kill_marked(f"HMS_BRIDGE_EVENT_KEY={key}")\n',
+        test=f"{_SHIPPED}test_a_command_that_is_killed_takes_nothing_else_with_it",
+    ),
+    Mutation(
         name="all that a program says is kept in memory",
         file="hms_bridge/hooks/command.py",
         old="                end = (end + piece)[-_SHOWN_MAX:]\n",

@@ -58,7 +58,7 @@ class DyingDispatcher(HookDispatcher):
     done."""
 
     def __init__(self, metastore: MetastoreService, kind: str) -> None:
-        super().__init__([], new_id=lambda: "nobody")
+        super().__init__([], new_id=lambda: "nobody", kept_by="")
         self._metastore = metastore
         self._kind = kind
         self._last = metastore.get_current_event_id()

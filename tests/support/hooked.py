@@ -34,7 +34,7 @@ class HookedLog:
             database,
             self.clock,
             message_format=MessageFormat.JSON,
-            hooks=HookDispatcher([("silent", Silent())], new_id=lambda: "nobody"),
+            hooks=HookDispatcher([("silent", Silent())], new_id=lambda: "nobody", kept_by=""),
         )
         self.positions = StoredPositions(self.transactions)
         self.committed: list[int] = []

@@ -64,11 +64,11 @@ class SchemaInfo:
         lacking = self.missing_tables or self.missing_columns or self.loose_columns
         return self.version is not None and not lacking
 
-    @property
-    def next_step(self) -> str | None:
-        """What makes the database usable; None if it is."""
+    def next_step(self, init: str = "hms-bridge schema init") -> str | None:
+        """What makes the database usable; None if it is. ``init``: the command that makes its
+        schema, for who knows its URL."""
         if self.version is None:
-            return "it holds no metastore schema; run 'hms-bridge schema init'"
+            return f"there is no metastore schema; run: {init}"
         unusable = _why_unusable(self.version)
         if unusable is not None:
             return unusable
