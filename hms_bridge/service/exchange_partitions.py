@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 from changemanager.location import parse_uri
 from changemanager.manifest import ArchiveCause, ArchiveContext
@@ -43,17 +44,18 @@ class _Exchange:
             if old.partition.storage.location and new.storage.location
         ]
 
-    def require_same(self, connection: Connection, source: TableName, target: TableName) -> None:
-        """Hold both tables alone; they, and the partitions, are what was looked at. Raises
-        MetaError."""
+    def require_same(
+        self, connection: Connection, name: str, source: TableName, target: TableName
+    ) -> None:
+        """Hold both tables alone; the target, and the partition of that name, are what was looked
+        at. Raises MetaError."""
         stored = _hold(connection, (source, target), RowLock.EXCLUSIVE)
-        now_source, now_target = stored[source], stored[target]
-        names = [old.name for old, _ in self.pairs]
-        now = partitions.find_by_names(connection, now_source, names).stored()
-        is_same = len(now) == len(names) and now_target.id == self.target.id
-        is_same &= now_target.table.storage.location == self.target.table.storage.location
-        by_name = {partition.name: partition for partition in now}
-        if not is_same or not all(is_same_place(old, by_name[old.name]) for old, _ in self.pairs):
+        into = stored[target]
+        is_same = into.id == self.target.id
+        is_same &= into.table.storage.location == self.target.table.storage.location
+        old = next(old for old, _ in self.pairs if old.name == name)
+        now = partitions.find_by_names(connection, stored[source], [name]).stored()
+        if not is_same or not now or not is_same_place(old, now[0]):
             raise _changed(source)
 
 
@@ -87,7 +89,7 @@ class ExchangePartitionVerbs(VerbFamily):
                             partition=name,
                         ),
                         is_archived=plan.is_source_of_replication,
-                        require=lambda c: plan.require_same(c, source, target),
+                        require=partial(plan.require_same, name=name, source=source, target=target),
                     )
                 )
                 for name, place, new_place in plan.moves

@@ -135,11 +135,12 @@ class TableVerbs(VerbFamily):
                 file_statistics.without_count_request(table.parameters), unit.now_seconds
             ),
         )
-        if table.storage.location is not None and not table.is_view:
-            self._file_work.require_settled(unit.connection, table.storage.location)
+        place = None if table.is_view else table.storage.location
+        if place is not None:
+            self._file_work.require_settled(unit.connection, place)
         key = tables.insert_table(unit.connection, stored.id, complete)
         # Only now: of many who make one table, the others must hear that it exists.
-        if (place := table.storage.location) is not None and not table.is_view:
+        if place is not None:
             owner = Owner(table=replace(complete, id=key))
             self._files.rule.require_unshared(unit.connection, table, [place], owner)
         if complete.creation is not None and complete.is_materialized_view:

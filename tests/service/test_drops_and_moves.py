@@ -454,14 +454,13 @@ def test_what_a_rename_has_elsewhere_is_not_noted_as_empty(
         is_moved.set()
         assert is_over.wait(LONG_SECONDS)
 
-    table = pair.other.get_table(pair.database, "s")
-    renamed = replace(table, name="renamed", storage=replace(table.storage, location=None))
+    rename = rename_table(pair)
     with ThreadPoolExecutor(1) as pool, pytest.MonkeyPatch.context() as patched:
         patched.setattr(Directories, "move", linger)
-        renaming: list[Future[None]] = []
+        renaming: list[Future[object]] = []
 
         def begin() -> None:
-            renaming.append(pool.submit(pair.other.alter_table, pair.database, "s", renamed))
+            renaming.append(pool.submit(rename))
             assert is_moved.wait(LONG_SECONDS)
 
         with (

@@ -821,8 +821,7 @@ MUTATIONS = (
     Mutation(
         name="a table is made where a rename has moved another one",
         file="hms_bridge/service/tables.py",
-        old="            self._file_work.require_settled("
-        "unit.connection, table.storage.location)\n",
+        old="            self._file_work.require_settled(unit.connection, place)\n",
         new="            pass\n",
         test=f"{_DROPS}test_a_table_is_not_made_of_what_a_rename_moved_to_its_place",
     ),

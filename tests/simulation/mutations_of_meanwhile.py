@@ -6,7 +6,7 @@ Not here: locks of rows, because SQLite lets one transaction write at a time any
 
 from __future__ import annotations
 
-from tests.simulation.mutation import Mutation
+from tests.simulation.mutation import Edit, Mutation
 
 _REMADE = "tests/service/test_partitions_of_tables_made_again.py::"
 _EXCHANGES = "tests/service/test_partition_conditions.py::"
@@ -62,6 +62,13 @@ OF_MEANWHILE = (
         file="hms_bridge/service/exchange_partitions.py",
         old=" and plan.target.id == planned.target.id\n",
         new="\n",
+        also=(
+            Edit(
+                "hms_bridge/service/exchange_partitions.py",
+                "        is_same = into.id == self.target.id\n",
+                "        is_same = True\n",
+            ),
+        ),
         test=f"{_EXCHANGES}"
         "test_a_table_that_is_made_again_while_directories_are_moved_stops_the_exchange",
     ),
