@@ -88,7 +88,7 @@ class NotificationVerbs(VerbFamily):
 
 
 def _own_files(
-    told: WriteNotification, table: Table, partition: Partition | None
+    notification: WriteNotification, table: Table, partition: Partition | None
 ) -> WriteNotification:
     """The same of files below the directory of the table or partition.
 
@@ -98,12 +98,14 @@ def _own_files(
 
     Paths only are compared: one file system has several names.
     """
-    write_log.require_equal_lengths(told.files, told.checksums, told.subdirectories)
+    write_log.require_equal_lengths(
+        notification.files, notification.checksums, notification.subdirectories
+    )
     place = table.storage.location
     if partition is not None:
         place = partition.storage.location or place
     others: set[int] = set()
-    for index, file in enumerate(told.files):
+    for index, file in enumerate(notification.files):
         try:
             path = parse_uri(file).path
             own = None if place is None else parse_uri(place).path
@@ -118,9 +120,9 @@ def _own_files(
         others.add(index)
     files, checksums, subdirectories = (
         tuple(text for index, text in enumerate(texts) if index not in others)
-        for texts in (told.files, told.checksums, told.subdirectories)
+        for texts in (notification.files, notification.checksums, notification.subdirectories)
     )
-    return replace(told, files=files, checksums=checksums, subdirectories=subdirectories)
+    return replace(notification, files=files, checksums=checksums, subdirectories=subdirectories)
 
 
 def _partition(

@@ -48,7 +48,7 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.aborted_writes import aborts_end_ms
 from hms_bridge.txn.compaction_history import succeed
-from hms_bridge.txn.compaction_rows import FETCH_MAX, from_queue, queue_row
+from hms_bridge.txn.compaction_rows import FETCH_MAX, from_queue, is_readable, queue_row
 from hms_bridge.txn.components import forget_aborted_up_to
 from hms_bridge.txn.named_target import is_named, values_of
 from hms_bridge.txn.open_txns import min_open_txn_watermark
@@ -100,7 +100,7 @@ def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, 
     # Of those without a worker and a commit, only what names a directory is known to mean this.
     entries = tuple(
         entry
-        for entry in map(from_queue, rows)
+        for entry in map(from_queue, filter(is_readable, rows))
         if entry.is_never_created or entry.next_txn_id or entry.worker_id or entry.started_ms
     )
     current = readers(work, entries)
