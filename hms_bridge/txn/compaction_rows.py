@@ -2,7 +2,8 @@
 
 A newer Hive and people write there, too. An entry that cannot be read here has the fault as its
 error message, no properties, the state UNKNOWN for a strange letter, and for a strange type the
-one that changes most, REBALANCE. It is shown, and counts for its target. Who acts on entries asks :func:`is_readable` first.
+one that changes most, REBALANCE. It is shown, and counts for its target. Who acts on entries asks
+:func:`is_readable` first.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from tests.simulation.carried_mutations import CARRIED
 from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
+from tests.simulation.mutations_of_cleaning_reports import OF_CLEANING_REPORTS
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
@@ -50,6 +51,7 @@ _DROPS = "tests/service/test_drops_and_moves.py::"
 # those of Hive may.
 MUTATIONS = (
     *CARRIED,
+    *OF_CLEANING_REPORTS,
     *OF_DUMPS,
     *OF_FOREIGN_TEXTS,
     *OF_HOOKS,
