@@ -176,6 +176,8 @@ class _Queue:
     def _waiting_text(self, entry: Compaction) -> str:
         last_ms = max((entry.committed_ms or 0) + self._retention_ms, entry.cleaner_started_ms or 0)
         left_ms = max(0, last_ms + entry.retry_retention_ms - self._now_ms)
+        if not left_ms and entry.error_message:  # an entry that cannot be read
+            return entry.error_message
         why = f": {entry.error_message}" if entry.error_message else ""
         return f"tried again in {span_text(left_ms)}{why}"
 

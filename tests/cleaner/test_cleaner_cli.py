@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from sqlalchemy import update
 
 from changemanager.checksum import composite_checksum
 from changemanager.uri import archive_name
 from cleaner.cli import cleaner
+from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE
 from hms_bridge.cli.ending import TextEnding
 from hms_bridge.errors import ConfigError, HmsBridgeError
 from hms_bridge.model.txn import TxnType
@@ -158,6 +160,16 @@ def test_an_entry_that_waits_after_a_failure_can_be_tried_now(world: CleaningWor
     (row,) = json.loads(call(world, "run", "--now").stdout)
     assert row["state"] == "cleaned"
     assert delta(2) not in world.directories()
+
+
+def test_an_entry_that_cannot_be_read_is_named(world: CleaningWorld) -> None:
+    entry = world.compact()
+    world.execute(update(COMPACTION_QUEUE).values(CQ_TBLPROPERTIES="1:3:ke"))
+    result = call(world, "run", "--now")
+    (row,) = json.loads(result.stdout)
+    assert (row["compactionid"], row["state"]) == (entry.id, "waiting")
+    assert row["message"].startswith("CQ_TBLPROPERTIES '1:3:ke' is malformed: no worker or cleaner")
+    assert delta(1) in world.directories()
 
 
 def test_readers_are_waited_for_now_too(world: CleaningWorld) -> None:
