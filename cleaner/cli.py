@@ -73,7 +73,7 @@ def run(
       hms-bridge cleaner run --dry-run --format json
     """
     if is_dry_run:
-        _print_plan(metastore_url, output_format, settings)
+        _print_plan(metastore_url, output_format, settings, is_retried_now=is_retried_now)
         return
     from cleaner.daemon import make_cleaner
     from cleaner.errors import CleanerError
@@ -119,13 +119,15 @@ def plan(metastore_url: str, output_format: str, settings: Settings) -> None:
     _print_plan(metastore_url, output_format, settings)
 
 
-def _print_plan(metastore_url: str, output_format: str, settings: Settings) -> None:
+def _print_plan(
+    metastore_url: str, output_format: str, settings: Settings, *, is_retried_now: bool = False
+) -> None:
     from cleaner.daemon import make_cleaner
     from cleaner.report import plan_rows
     from hms_bridge.connect import connected_locally
 
     with connected_locally(metastore_url, settings, is_created=False) as store:
-        explained = make_cleaner(store).explain()
+        explained = make_cleaner(store).explain(is_retried_now=is_retried_now)
     print_rows(plan_rows(explained), PLAN_COLUMNS, output_format, shown=PLAN_SHOWN)
     for explanation in explained:
         if explanation.plan is not None:

@@ -64,8 +64,8 @@ class Cleaner:
     def run_once(self, *, is_retried_now: bool = False) -> tuple[CleaningOutcome, ...]:
         """One pass over everything that is ready; what became of each. ``is_retried_now``: what was
         postponed does not wait any longer; readers are waited for all the same."""
-        found = self._first.compacted.find(is_retried_now=is_retried_now)
-        outcomes = self._clean_all(found)
+        compacted = self._first.compacted.find(is_retried_now=is_retried_now)
+        outcomes = self._clean_all(compacted)
         aborted = self._first.aborted.find(is_retried_now=is_retried_now)
         outcomes += self._clean_all(aborted)
         self._finish()
@@ -130,13 +130,13 @@ class Cleaner:
             retention_ms=self._settings.cleaner_retention_ms,
         )
 
-    def explain(self) -> tuple[EntryExplanation, ...]:
-        """What a pass would do now, and what keeps it from doing more; nothing is changed."""
+    def explain(self, *, is_retried_now: bool = False) -> tuple[EntryExplanation, ...]:
+        """What such a pass would do now, and what keeps it from doing more; nothing is changed."""
         return explain_entries(
             self._metastore,
             self._planner,
-            ready=self._first.compacted.find(),
-            aborted=self._first.aborted.find(),
+            ready=self._first.compacted.find(is_retried_now=is_retried_now),
+            aborted=self._first.aborted.find(is_retried_now=is_retried_now),
             now_ms=self._clock.now_ms(),
             retention_ms=self._settings.cleaner_retention_ms,
         )

@@ -40,7 +40,7 @@ def run_rows(
 
 def waiting_line(waiting: Sequence[EntryExplanation], now_ms: int) -> str:
     """How many entries have to wait, and what the first of them wait for."""
-    shown = "; ".join(wait_text(one, now_ms) for one in waiting[:_WAITING_SHOWN_MAX])
+    shown = "; ".join(wait_text(entry, now_ms) for entry in waiting[:_WAITING_SHOWN_MAX])
     more = len(waiting) - _WAITING_SHOWN_MAX
     verb = "waits" if len(waiting) == 1 else "wait"
     return f"{len(waiting)} {verb}: {shown}" + (f"; and {more} more" if more > 0 else "")

@@ -205,9 +205,8 @@ def find_next_compaction(
             candidates = _OF_POOL.all(connection, pool_name=pool_name, after=after)
         else:
             candidates = _OF_NO_POOL.all(work, after=after)
-        for candidate, *others in candidates:
-            row = dict(zip(_CANDIDATE_NAMES, (candidate, *others), strict=True))
-            if not is_readable(row):
+        for candidate, *fields in candidates:
+            if not is_readable(dict(zip(_CANDIDATE_NAMES, (candidate, *fields), strict=True))):
                 after = candidate
                 continue
             claimed = _CLAIM.later(

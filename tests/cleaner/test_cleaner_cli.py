@@ -157,6 +157,8 @@ def test_an_entry_that_waits_after_a_failure_can_be_tried_now(world: CleaningWor
     assert (row["state"], result.exit_code) == ("waiting", 0)
     assert "1 waits: db.t, waiting: tried again in " in result.stderr
     torn.unlink()
+    assert json.loads(call(world, "run", "--dry-run").stdout)[0]["decision"] == "wait"
+    assert json.loads(call(world, "run", "--now", "--dry-run").stdout)[0]["decision"] == "clean"
     (row,) = json.loads(call(world, "run", "--now").stdout)
     assert row["state"] == "cleaned"
     assert delta(2) not in world.directories()

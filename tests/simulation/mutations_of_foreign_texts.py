@@ -55,8 +55,8 @@ OF_FOREIGN_TEXTS = (
     Mutation(
         name="a worker takes an entry that it cannot read",
         file="hms_bridge/txn/compaction_queue.py",
-        old="            if not is_readable(row):\n",
-        new="            if not (is_readable(row) or True):\n",
+        old="            if not is_readable(dict(",
+        new="            if not (dict(",
         test=f"{_ROWS}test_workers_take_the_next_entry",
     ),
     Mutation(
