@@ -9,6 +9,7 @@ live table keeps its time.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -50,6 +51,7 @@ REMAIN_IN_TRASH = "user.remain-in-trash"
 
 
 _LOG = logging.getLogger(__name__)
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class ChangeManager:
@@ -114,9 +116,16 @@ class ChangeManager:
             self._has_attributes = self.cmroot.volume.keeps_attributes(self.cmroot.path)
 
     def _unwritable(self, why: object) -> ArchiveUnwritableError:
+        advice = "Make the directory writable, or set hive.repl.cmrootdir to another one"
+        if isinstance(why, OSError) and why.errno in _FULL:
+            # Another one would not have the files that dumps wait for.
+            advice = (
+                "Make room on that storage (hms-bridge cm purge removes what nobody needs any "
+                "more), then clean again (hms-bridge cleaner run --now); hive.repl.cmrootdir stays"
+            )
         return ArchiveUnwritableError(
-            f"cannot archive into {self.cmroot.uri}: {why}; nothing was deleted. Make the "
-            "directory writable, or set hive.repl.cmrootdir to another one",
+            f"cannot archive into {self.cmroot.uri}: {why}; the files stay in their places. "
+            f"{advice}",
             self.cmroot.uri,
         )
 

@@ -14,7 +14,7 @@ from queue import SimpleQueue
 
 from changemanager.lease import WorkLease
 from cleaner.entry_cleaner import EntryCleaner
-from cleaner.explain import EntryExplanation, explain_entries
+from cleaner.explain import EntryExplanation, explain_entries, explain_waiting
 from cleaner.handlers.aborted import AbortedHandler
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.handlers.compacted import CompactedHandler
@@ -61,10 +61,13 @@ class Cleaner:
         self._settings = settings
         self._clock = clock
 
-    def run_once(self) -> tuple[CleaningOutcome, ...]:
-        """One pass over everything that is ready; what became of each."""
-        outcomes = self._clean_all(self._first.compacted.find())
-        outcomes += self._clean_all(self._first.aborted.find())
+    def run_once(self, *, is_retried_now: bool = False) -> tuple[CleaningOutcome, ...]:
+        """One pass over everything that is ready; what became of each. ``is_retried_now``: what was
+        postponed does not wait any longer; readers are waited for all the same."""
+        compacted = self._first.compacted.find(is_retried_now=is_retried_now)
+        outcomes = self._clean_all(compacted)
+        aborted = self._first.aborted.find(is_retried_now=is_retried_now)
+        outcomes += self._clean_all(aborted)
         self._finish()
         self._reaper.run_once()
         return tuple(outcomes)
@@ -117,13 +120,23 @@ class Cleaner:
             except HmsBridgeError as error:
                 _LOG.warning("that removals were recorded could not be noted down: %s", error)
 
-    def explain(self) -> tuple[EntryExplanation, ...]:
-        """What a pass would do now, and what keeps it from doing more; nothing is changed."""
+    def passed_over(self, outcomes: Sequence[CleaningOutcome]) -> tuple[EntryExplanation, ...]:
+        """Why each entry waits that a pass with these outcomes did not touch."""
+        return explain_waiting(
+            self._metastore,
+            seen={outcome.entry.id for outcome in outcomes},
+            ready=self._first.compacted.find(),
+            now_ms=self._clock.now_ms(),
+            retention_ms=self._settings.cleaner_retention_ms,
+        )
+
+    def explain(self, *, is_retried_now: bool = False) -> tuple[EntryExplanation, ...]:
+        """What such a pass would do now, and what keeps it from doing more; nothing is changed."""
         return explain_entries(
             self._metastore,
             self._planner,
-            ready=self._first.compacted.find(),
-            aborted=self._first.aborted.find(),
+            ready=self._first.compacted.find(is_retried_now=is_retried_now),
+            aborted=self._first.aborted.find(is_retried_now=is_retried_now),
             now_ms=self._clock.now_ms(),
             retention_ms=self._settings.cleaner_retention_ms,
         )

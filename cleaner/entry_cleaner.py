@@ -2,7 +2,7 @@
 
 One entry that fails never stops the others. It is tried again after 300 s, 600 s, 1200 s … as in
 Hive, and after `hive.compactor.cleaner.retry.maxattempts` tries it ends in the history as failed,
-with its reason; its files stay, and the cleaning of a later compaction removes them.
+with its reason; what was not removed stays, and the cleaning of a later compaction removes it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError, LeaseLostError
 from changemanager.journal import log_deed
-from cleaner.entry_work import CleaningError
+from cleaner.entry_work import CleaningError, PartlyCleanedError
 from cleaner.errors import CleaningRefusedError, TargetChangedError, TargetListedError
 from cleaner.handlers.aborted import AbortedHandler
 from cleaner.handlers.compacted import CompactedHandler
 from cleaner.handlers.dropped import DroppedHandler
 from cleaner.handlers.never_created import NeverCreatedHandler
 from cleaner.plan import CleaningOutcome, CleaningState
-from cleaner.remover import Remover
+from cleaner.remover import RemovalReport, Remover
 from hms_bridge.cleaning_store import cleaning_lease
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import HmsBridgeError, NoSuchCompactionError
@@ -121,13 +121,17 @@ class EntryCleaner:
 
     def _ended(self, entry: Compaction, result: CleaningOutcome | CleaningError) -> CleaningOutcome:
         """What is noted of its end."""
+        removed: RemovalReport | None = None
+        if isinstance(result, PartlyCleanedError):
+            removed, result = result.removed, result.cause
         if isinstance(result, CleaningOutcome):
             outcome = result
         elif isinstance(result, (TargetChangedError, TargetListedError)):
-            outcome = CleaningOutcome(entry=entry, state=CleaningState.WAITING, message=str(result))
+            outcome = _outcome(entry, CleaningState.WAITING, str(result), removed)
         else:
             _LOG.warning("cleaning of %s failed: %s", entry.target, result)
-            return self._postpone(entry, str(result), is_counted=True, error=result)
+            state, message = self._postpone(entry, str(result), is_counted=True, error=result)
+            return _outcome(entry, state, message, removed)
         if outcome.state is CleaningState.WAITING:
             self._postpone(entry, outcome.message, is_counted=False)
         log_deed(
@@ -153,7 +157,8 @@ class EntryCleaner:
         *,
         is_counted: bool,
         error: BaseException | None = None,
-    ) -> CleaningOutcome:
+    ) -> tuple[CleaningState, str]:
+        """The state that the entry has from now on, and why."""
         wait_ms: int | None = self.settings.cleaner_interval_ms * _WAIT_INTERVALS
         if is_counted and not isinstance(error, CleaningRefusedError):
             wait_ms = next_retry_ms(entry, self.settings)
@@ -170,7 +175,23 @@ class EntryCleaner:
             message += " (another cleaner has ended the entry meanwhile)"
         except HmsBridgeError as problem:
             _LOG.warning("could not note down why %s is postponed: %s", entry.target, problem)
-        return CleaningOutcome(entry=entry, state=state, message=message)
+        return state, message
+
+
+def _outcome(
+    entry: Compaction, state: CleaningState, message: str, removed: RemovalReport | None
+) -> CleaningOutcome:
+    """Of an entry that did not come to its end, with what has gone all the same."""
+    outcome = CleaningOutcome(entry=entry, state=state, message=message)
+    if removed is None:
+        return outcome
+    return replace(
+        outcome,
+        victim_count=removed.victim_count,
+        archived_count=removed.archived_count,
+        deleted_count=removed.deleted_count,
+        freed_bytes=removed.freed_bytes,
+    )
 
 
 def _shown(entries: Sequence[Compaction]) -> str:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from changemanager.errors import ChangeManagerError, LeaseLostError
+from cleaner.errors import CleanerError
 from cleaner.plan import CleaningOutcome, CleaningTarget, EntryPlan
 from cleaner.planner import CleanerLists
 from cleaner.remover import RemovalReport
@@ -15,6 +16,15 @@ from hms_bridge.model.compaction import Compaction
 
 CleaningError = HmsBridgeError | ChangeManagerError | OSError
 """What fails one entry, and no other."""
+
+
+class PartlyCleanedError(CleanerError):
+    """The error of an entry of which something has gone already: what, and the error itself."""
+
+    def __init__(self, cause: CleaningError, removed: RemovalReport) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+        self.removed = removed
 
 
 @dataclass(eq=False, slots=True)
@@ -65,6 +75,12 @@ class EntryWork:
     def has_failed(self) -> bool:
         """Whether an error is what became of it."""
         return isinstance(self.result, Exception)
+
+    def note_what_went(self) -> None:
+        """A failure says what had gone by then."""
+        report = self.known_report
+        if isinstance(self.result, Exception) and report is not None and not report.is_empty:
+            self.result = PartlyCleanedError(self.result, report)
 
     @contextmanager
     def failing(self) -> Iterator[None]:

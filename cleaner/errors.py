@@ -6,7 +6,8 @@
     └─ CleanerError                 an entry cannot be cleaned now; nothing that is needed was lost
        ├─ CleaningRefusedError      the table says that nobody may clean it
        ├─ TargetChangedError        the table was dropped or replaced while it was being cleaned
-       └─ TargetListedError         a reader may be listing its directories just now
+       ├─ TargetListedError         a reader may be listing its directories just now
+       └─ PartlyCleanedError        something had gone when one of these came (cleaner.entry_work)
 
 Errors of the archive (changemanager.errors) and of the metastore (hms_bridge.errors) pass through.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -19,7 +19,7 @@ from hms_bridge.model.compaction import (
     CompactionType,
     ShowCompactionsRequest,
 )
-from hms_bridge.model.ids import TxnId
+from hms_bridge.model.ids import CompactionId, TxnId
 from hms_bridge.model.properties import NO_CLEANUP
 from hms_bridge.model.txn import TxnInfo, TxnState
 
@@ -75,6 +75,29 @@ def explain_entries(
     return tuple(explained)
 
 
+def explain_waiting(
+    metastore: LocalMetastore,
+    *,
+    seen: Collection[CompactionId],
+    ready: Sequence[Compaction],
+    now_ms: int,
+    retention_ms: int,
+) -> tuple[EntryExplanation, ...]:
+    """Every entry that is ready for cleaning and was not ``seen`` by a pass, by id."""
+    queue = _Queue(metastore, ready, now_ms, retention_ms)
+    explained = []
+    for entry in queue.waiting:
+        if entry.id not in seen:
+            readiness, reason, blockers = queue.judge(entry)
+            if readiness.is_ready:
+                readiness = Readiness.WAITING
+                reason = "another cleaner is at work on its table, or it became ready just now"
+            explained.append(
+                EntryExplanation(entry=entry, readiness=readiness, reason=reason, blockers=blockers)
+            )
+    return tuple(explained)
+
+
 class _Queue:
     """The queue and the open transactions, as they are now."""
 
@@ -88,10 +111,10 @@ class _Queue:
         entries = metastore.show_compactions(
             ShowCompactionsRequest(state=CompactionState.READY_FOR_CLEANING)
         )
-        cleanup = CompactionType.ABORT_TXN_CLEANUP
-        self.entries = sorted(
-            (entry for entry in entries if entry.type is not cleanup), key=lambda entry: entry.id
-        )
+        self.waiting = sorted(entries, key=lambda entry: entry.id)
+        self.entries = [
+            entry for entry in self.waiting if entry.type is not CompactionType.ABORT_TXN_CLEANUP
+        ]
         self._ready = {entry.id for entry in ready}
         self._txns = {txn.id: txn for txn in metastore.get_open_txns_info()}
         self._readers = metastore.readers(self.entries)
@@ -99,6 +122,8 @@ class _Queue:
         self._retention_ms = retention_ms
 
     def judge(self, entry: Compaction) -> tuple[Readiness, str, tuple[TxnInfo, ...]]:
+        if entry.type is CompactionType.ABORT_TXN_CLEANUP:
+            return Readiness.WAITING, self._waiting_text(entry), ()
         if entry.id in self._ready and entry.is_never_created:
             return Readiness.READY, f"its table was never made: {entry.properties[LOCATION]}", ()
         if entry.id in self._ready:
@@ -151,6 +176,8 @@ class _Queue:
     def _waiting_text(self, entry: Compaction) -> str:
         last_ms = max((entry.committed_ms or 0) + self._retention_ms, entry.cleaner_started_ms or 0)
         left_ms = max(0, last_ms + entry.retry_retention_ms - self._now_ms)
+        if not left_ms and entry.error_message:  # an entry that cannot be read
+            return entry.error_message
         why = f": {entry.error_message}" if entry.error_message else ""
         return f"tried again in {span_text(left_ms)}{why}"
 
@@ -178,6 +205,19 @@ def _with_plan(
     return EntryExplanation(
         entry=entry, readiness=readiness, reason=reason, blockers=blockers, plan=plan
     )
+
+
+def wait_text(explanation: EntryExplanation, now_ms: int) -> str:
+    """In a few words, for a line about a whole pass."""
+    target, blockers = explanation.entry.target, explanation.blockers
+    if not blockers:
+        return f"{target}, {explanation.readiness.value}: {explanation.reason}"
+    shown = ", ".join(
+        f"{txn.id} ({txn.user}@{txn.host}, {span_text(max(0, now_ms - txn.started_ms))})"
+        for txn in blockers
+    )
+    word = "transaction" if len(blockers) == 1 else "transactions"
+    return f"{target}, blocked by {word} {shown}"
 
 
 def _txn_text(txn: TxnInfo, now_ms: int) -> str:

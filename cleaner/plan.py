@@ -96,7 +96,8 @@ class CleaningState(Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CleaningOutcome:
-    """What became of one entry in one pass. Counts are of this pass."""
+    """What became of one entry in one pass. Counts are of the directories that went in
+    this pass; those of a failed entry, too."""
 
     entry: Compaction
     state: CleaningState

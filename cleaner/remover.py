@@ -42,13 +42,20 @@ _OPEN = tuple(state for state in IntentState if state.is_open)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RemovalReport:
-    """What was removed. `failures` has path and reason of what was not."""
+    """What was removed. `failures` has path and reason of what was not; `error` says why nothing
+    more of it was tried."""
 
     victim_count: int
     archived_count: int
     deleted_count: int
     freed_bytes: int
     failures: tuple[tuple[str, str], ...]
+    error: CleanerError | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was archived or deleted."""
+        return not (self.archived_count or self.deleted_count)
 
 
 Question = Callable[[Sequence[EntryPlan]], Sequence[CleanerError | None]]
@@ -90,11 +97,10 @@ class Remover:
 
     def remove_all(
         self, plans: Sequence[EntryPlan], still_same: Question, quiet: Question
-    ) -> list[RemovalReport | CleanerError]:
+    ) -> list[RemovalReport]:
         """Carry plans out, of each the first root first. Before victims are touched it is asked
         whether their plans' tables are `still_same`, and before emptied directories are removed
-        whether they are `quiet`; of a plan whose table is not, nothing more goes, and the error is
-        the answer.
+        whether they are `quiet`; of a plan whose table is not, nothing more goes.
 
         Rows of an interrupted run that a plan no longer names are brought to an end first.
         """
@@ -117,7 +123,7 @@ class Remover:
             ]
             for start in range(0, len(going), VICTIMS_AT_ONCE):
                 self._remove(going[start : start + VICTIMS_AT_ONCE], begun, still_same, quiet)
-        return [work.error or _summed(work.reports, work.failures) for work in works]
+        return [_summed(work.reports, work.failures, work.error) for work in works]
 
     def _going(self, work: _Carried, root: RootPlan, still_same: Question) -> Sequence[Victim]:
         if work.error is not None:
@@ -281,11 +287,16 @@ def _context(
     )
 
 
-def _summed(reports: list[DeletionReport], failures: list[tuple[str, str]]) -> RemovalReport:
+def _summed(
+    reports: list[DeletionReport],
+    failures: list[tuple[str, str]],
+    error: CleanerError | None = None,
+) -> RemovalReport:
     return RemovalReport(
         victim_count=sum(report.intent is not None for report in reports),
         archived_count=sum(report.archived_count for report in reports),
         deleted_count=sum(report.deleted_count for report in reports),
         freed_bytes=sum(report.size_bytes for report in reports),
         failures=tuple(failures),
+        error=error,
     )

@@ -25,13 +25,17 @@ def cleaning_lease(database: str, table: str) -> str:
 class CleaningStore(Protocol):
     """The initiator's and cleaner's queries; no thrift method has them."""
 
-    def find_ready_to_clean(self, retention_ms: int = 0) -> tuple[Compaction, ...]:
+    def find_ready_to_clean(
+        self, retention_ms: int = 0, *, is_retried_now: bool = False
+    ) -> tuple[Compaction, ...]:
         """Entries whose compaction committed and whose inputs nobody may use (``readers``); of each
-        target the one with the lowest highest_write_id. Others never come."""
+        target the one with the lowest highest_write_id. Others never come. ``is_retried_now``: also
+        those that were postponed, before their wait is over."""
 
-    def find_ready_to_clean_aborts(self) -> tuple[Compaction, ...]:
+    def find_ready_to_clean_aborts(self, *, is_retried_now: bool = False) -> tuple[Compaction, ...]:
         """Targets with components of aborted transactions to clean up, as entries of type
-        ABORT_TXN_CLEANUP; highest_write_id is below every open write of the target."""
+        ABORT_TXN_CLEANUP; highest_write_id is below every open write of the target. For
+        ``is_retried_now`` see :meth:`find_ready_to_clean`."""
 
     def default_location(self, database: str, table: str) -> str:
         """Where a managed table of that name lies if it says nothing else, there or not. Raises

@@ -23,9 +23,9 @@ class AbortedHandler:
         self._cleaning = cleaning
         self._leftovers = leftovers
 
-    def find(self) -> Sequence[Compaction]:
+    def find(self, *, is_retried_now: bool = False) -> Sequence[Compaction]:
         """Targets that may be cleaned now, up to below every open write."""
-        return self._metastore.find_ready_to_clean_aborts()
+        return self._metastore.find_ready_to_clean_aborts(is_retried_now=is_retried_now)
 
     def clean(self, entry: Compaction) -> CleaningOutcome:
         """Aborted directories go; a table without partition name: those of all its partitions; of

@@ -52,7 +52,8 @@ class AcidCleaning:
         ``when_gone``: what to do before the entry of a table that is not there ends.
 
         Raises CleanerError if something could not be removed; errors of the metastore and of the
-        file system pass through. In each case what was not removed is in its place.
+        file system pass through; PartlyCleanedError for each of them after which something has
+        gone. What was not removed is in its place.
         """
         work = EntryWork(entry)
         self._clean([work], when_gone)
@@ -97,6 +98,8 @@ class AcidCleaning:
         for work in going_on(works):
             work.result = self._cleaned(work)
         self._excuse([work for work in works if work.known_target and work.has_failed])
+        for work in works:
+            work.note_what_went()
 
     def _look_up(self, works: Sequence[EntryWork], when_gone: WhenGone | None) -> None:
         targets = self._planner.targets([work.entry for work in works])
@@ -169,12 +172,11 @@ class AcidCleaning:
         plans = [work.plan for work in works]
         reports = self._remover.remove_all(plans, still_same, self._readers)
         for work, report in zip(works, reports, strict=True):
-            if isinstance(report, CleanerError):
-                work.result = report
+            work.known_report = report
+            if report.error is not None:
+                work.result = report.error
             elif report.failures:
                 work.result = CleanerError(_failure_text(work.entry, report))
-            else:
-                work.known_report = report
 
     def _require_same(self, works: Sequence[EntryWork]) -> None:
         for work, error in zip(works, self._changes(works), strict=True):

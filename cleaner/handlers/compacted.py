@@ -25,9 +25,11 @@ class CompactedHandler:
         self._cleaning = cleaning
         self._retention_ms = retention_ms
 
-    def find(self) -> Sequence[Compaction]:
+    def find(self, *, is_retried_now: bool = False) -> Sequence[Compaction]:
         """Entries that may be cleaned now."""
-        return self._metastore.find_ready_to_clean(self._retention_ms)
+        return self._metastore.find_ready_to_clean(
+            self._retention_ms, is_retried_now=is_retried_now
+        )
 
     def clean(self, entry: Compaction) -> CleaningOutcome:
         """Obsolete directories go, and aborted ones up to what the compaction reached."""

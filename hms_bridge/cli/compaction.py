@@ -215,7 +215,9 @@ def _find(metastore: Metastore, compaction_id: CompactionId) -> Compaction:
 @click.option("--table", "table_name", help="Only this table: database.table.")
 @click.option(
     "--state",
-    type=click.Choice([state.word for state in CompactionState]),
+    type=click.Choice(
+        [state.word for state in CompactionState if state is not CompactionState.UNKNOWN]
+    ),
     help="Only entries in this state.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many.")

@@ -46,7 +46,10 @@ class VerifyMode(Enum):
 
 
 class CompactionState(Enum):
-    """State of a queue entry: the character in CQ_STATE/CC_STATE and the word that SHOW prints."""
+    """State of a queue entry: the character in CQ_STATE/CC_STATE and the word that SHOW prints.
+
+    UNKNOWN is never stored: another program wrote a character that has no meaning here.
+    """
 
     INITIATED = ("i", "initiated")
     WORKING = ("w", "working")
@@ -56,6 +59,7 @@ class CompactionState(Enum):
     DID_NOT_INITIATE = ("a", "did not initiate")
     REFUSED = ("c", "refused")
     ABORTED = ("x", "aborted")
+    UNKNOWN = ("?", "unknown")
 
     @property
     def stored(self) -> str:

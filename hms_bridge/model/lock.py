@@ -131,15 +131,15 @@ _TYPES = {kind.stored: kind for kind in LockType}
 
 
 def lock_info(row: LockRow) -> LockInfo:
-    """The record of a row."""
+    """The record of a row. A character without a meaning here is what keeps most away."""
     lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id = row[:7]
     database, table, partition, state, kind, user, host, agent = row[7:]
     return LockInfo(
         lock_id=LockId(lock_id),
         internal_id=inner_id,
         scope=Scope(database, table, partition),
-        state=_STATES[state],
-        type=_TYPES[kind],
+        state=_STATES.get(state, LockState.ACQUIRED),
+        type=_TYPES.get(kind, LockType.EXCLUSIVE),
         txn_id=TxnId(txn_id),
         last_heartbeat_ms=heartbeat_ms,
         acquired_at_ms=acquired_ms,

@@ -7,12 +7,13 @@ Source of the rules: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidCompa
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from hms_bridge.errors import MetaError
+from hms_bridge.model.id_ranges import IdRanges
 from hms_bridge.model.ids import MAX_ID, NO_TXN, TxnId, WriteId
 from hms_bridge.model.shortened import shortened
 
@@ -46,10 +47,14 @@ class _ValidIds(Generic[IdT]):
 
     high_watermark: IdT
     min_open: IdT = MAX_ID  # type: ignore[assignment]
-    open_ids: tuple[IdT, ...] = ()
-    aborted_ids: tuple[IdT, ...] = ()
+    open_ids: Sequence[IdT] = ()
+    aborted_ids: Sequence[IdT] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.open_ids, IdRanges) and isinstance(self.aborted_ids, IdRanges):
+            if self.open_ids:
+                object.__setattr__(self, "min_open", min(self.min_open, self.open_ids[0]))
+            return
         # Hive's arrays may carry a stray 0, which is no id.
         opened = set(self.open_ids) - {0}
         aborted = set(self.aborted_ids) - {0} - opened
@@ -73,7 +78,16 @@ class _ValidIds(Generic[IdT]):
 
     def is_aborted(self, number: IdT) -> bool:
         """Whether it is listed as aborted."""
-        return _contains(self.aborted_ids, number)
+        return _contains(self.aborted_ids, number) and not self.is_open(number)
+
+    def members(self) -> tuple[Container[IdT], Container[IdT]]:
+        """Open and aborted ids for thousands of looks; an id may stand in both, and is open then.
+        Sets answer sooner than :meth:`is_open`."""
+        opened, aborted = (
+            ids if isinstance(ids, IdRanges) else frozenset(ids)
+            for ids in (self.open_ids, self.aborted_ids)
+        )
+        return opened, aborted
 
     def _numbers(self) -> str:
         opened, aborted = (",".join(map(str, ids)) for ids in (self.open_ids, self.aborted_ids))
@@ -93,11 +107,18 @@ class ValidTxnList(_ValidIds[TxnId]):
     def parse(cls, text: str | None) -> ValidTxnList:
         """Read `hwm:minOpen:open,..:aborted,..`; end parts may be absent, no text is all valid.
 
-        Raises MetaError if a part is no number.
+        Five ids in a row or more may be a range, as ValidReadTxnList of storage-api 2.8.1 and
+        later writes them: `20:2:2-6:9,11-17` (docs/hive/transactions.md §1). Ranges are not
+        expanded. Raises MetaError if a part is neither number nor range.
         """
         if not text:
             return cls.everything()
-        return cls(**_numbers(text, text.split(":")))
+        parts = text.split(":")
+        if not any("-" in part for part in parts[2:4]):
+            return cls(**_numbers(text, parts))
+        opened, aborted = (_ranges(text, part) for part in (*parts[2:4], "")[:2])
+        ends = _numbers(text, parts[:2])
+        return cls(**ends | {"open_ids": opened, "aborted_ids": aborted})
 
     def format(self) -> str:
         """``highest:lowest open:open ids:aborted ids``, as ValidReadTxnList writes it."""
@@ -132,6 +153,8 @@ class ValidWriteIdList(_ValidIds[WriteId]):
     """The write ids of one table that a snapshot sees. `table` is `db.table`, None if unknown."""
 
     table: str | None
+    open_ids: tuple[WriteId, ...] = ()
+    aborted_ids: tuple[WriteId, ...] = ()
     view: WriteIdView = WriteIdView.READER
 
     @classmethod
@@ -143,7 +166,8 @@ class ValidWriteIdList(_ValidIds[WriteId]):
     def parse(cls, text: str | None) -> ValidWriteIdList:
         """Read `db.table:hwm:minOpen:open,..:aborted,..`, as tolerantly as ValidTxnList.parse.
 
-        Raises MetaError if a part is no number.
+        ValidReaderWriteIdList neither writes nor reads ranges. Raises MetaError if a part is no
+        number.
         """
         if not text:
             return cls.everything()
@@ -265,16 +289,39 @@ def _numbers(text: str, parts: Sequence[str]) -> dict[str, Any]:
 
 def _several(text: str, part: str) -> tuple[int, ...]:
     try:
-        ids = tuple(map(int, filter(str.strip, part.split(","))))
-        if ids and not -MAX_ID <= min(ids) <= max(ids) <= MAX_ID:
-            raise ValueError("no database holds such a number")
-        return ids
+        return _within(tuple(map(int, filter(str.strip, part.split(",")))))
     except ValueError as error:
-        # It may have a hundred thousand ids.
-        raise MetaError(
-            f"id list {shortened(text, _SHOWN_MAX)!r} is malformed; it should be numbers, as in"
-            " hwm:minOpen:open,open:aborted,aborted"
-        ) from error
+        raise _malformed(text) from error
+
+
+def _ranges(text: str, part: str) -> IdRanges[TxnId]:
+    pairs = []
+    try:
+        for item in filter(str.strip, part.split(",")):
+            first, _, last = item.rpartition("-")
+            # "7" is no range, nor is the "-1" of a Hive whose array began with a 0.
+            pairs.append((int(first or item), int(last if first else item)))
+        _within([last for _, last in pairs])
+    except ValueError as error:
+        raise _malformed(text) from error
+    return IdRanges.of(pairs)
+
+
+_Ids = TypeVar("_Ids", bound=Sequence[int])
+
+
+def _within(ids: _Ids) -> _Ids:
+    if ids and not -MAX_ID <= min(ids) <= max(ids) <= MAX_ID:
+        raise ValueError("no database holds such a number")
+    return ids
+
+
+def _malformed(text: str) -> MetaError:
+    # It may have a hundred thousand ids.
+    return MetaError(
+        f"id list {shortened(text, _SHOWN_MAX)!r} is malformed; it should be numbers, as in"
+        " hwm:minOpen:open,open:aborted,aborted, or ranges of transactions, as in 20:2:2-6:"
+    )
 
 
 def _contains(ids: Sequence[int], wanted: int) -> bool:

@@ -116,13 +116,9 @@ def encoded_files(
     files: Sequence[str], checksums: Sequence[str], directories: Sequence[str], cmroot: str | None
 ) -> list[str]:
     """References as events hold them. Raises InvalidObjectError for lists of different lengths."""
+    require_equal_lengths(files, checksums, directories)
     known: Sequence[str | None] = checksums or (None,) * len(files)
     directories = directories or ("",) * len(files)
-    if not len(files) == len(known) == len(directories):
-        raise InvalidObjectError(
-            f"{len(files)} files, {len(known)} checksums, {len(directories)} sub-directories "
-            "were sent; give as many of each"
-        )
     return [
         encode_uri(
             EncodedUri(
@@ -134,6 +130,17 @@ def encoded_files(
         )
         for uri, checksum, directory in zip(files, known, directories, strict=True)
     ]
+
+
+def require_equal_lengths(
+    files: Sequence[str], checksums: Sequence[str], directories: Sequence[str]
+) -> None:
+    """Raises InvalidObjectError for lists of different lengths; the last two may be empty."""
+    if not all(len(texts) in (0, len(files)) for texts in (checksums, directories)):
+        raise InvalidObjectError(
+            f"{len(files)} files, {len(checksums)} checksums, {len(directories)} sub-directories "
+            "were sent; give as many of each"
+        )
 
 
 def _add_event(connection: Connection, txn_id: int, event: WriteEvent, now_seconds: int) -> None:

@@ -38,14 +38,12 @@ class NotificationVerbs(VerbFamily):
 
     def add_write_notifications(self, notifications: Sequence[WriteNotification]) -> None:
         def work(unit: UnitOfWork) -> None:
-            written = [
-                self._written(unit.connection, notification) for notification in notifications
-            ]
+            written = [self._written(unit.connection, given) for given in notifications]
             try:
                 write_log.add(unit.connection, written, unit.now_seconds)
             except EncodedUriError as error:
                 raise InvalidObjectError(str(error)) from error
-            unit.points += [points.acid_written(notification) for notification in notifications]
+            unit.points += [points.acid_written(write.notification) for write in written]
 
         self._transactions.write(work)
 
@@ -60,9 +58,8 @@ class NotificationVerbs(VerbFamily):
         )
         database = databases.require_database(connection, lowered.database_name).database
         partition = _partition(connection, stored, lowered.partition_values)
-        _require_own_files(lowered.files, stored.table, partition)
         return Written(
-            notification=lowered,
+            notification=_own_files(lowered, stored.table, partition),
             table=stored.table,
             partition=partition,
             cmroot=self._files.cmroot if database.is_replication_source else None,
@@ -90,24 +87,42 @@ class NotificationVerbs(VerbFamily):
         )
 
 
-def _require_own_files(files: Sequence[str], table: Table, partition: Partition | None) -> None:
-    """Raises InvalidObjectError for a file that is not below the directory of the table or
-    partition: a dump would name it, and a load would bring its rows to the replica.
+def _own_files(
+    notification: WriteNotification, table: Table, partition: Partition | None
+) -> WriteNotification:
+    """The same of files below the directory of the table or partition.
+
+    Hive (Hive.loadDynamicPartitions) names with p=1 the files of p=10, too: their paths begin
+    alike. Those are of p=10's own notification. Raises InvalidObjectError for any other file: a
+    dump would name it, and a load would bring its rows to the replica.
 
     Paths only are compared: one file system has several names.
     """
+    write_log.require_equal_lengths(
+        notification.files, notification.checksums, notification.subdirectories
+    )
     place = table.storage.location
     if partition is not None:
         place = partition.storage.location or place
-    for file in files:
+    others: set[int] = set()
+    for index, file in enumerate(notification.files):
         try:
-            is_own = place is not None and is_below(parse_uri(file).path, parse_uri(place).path)
+            path = parse_uri(file).path
+            own = None if place is None else parse_uri(place).path
         except LocationError as error:
             raise InvalidObjectError(f"a file written to {table.full_name}: {error}") from error
-        if not is_own:
+        if own is not None and is_below(path, own):
+            continue
+        if partition is None or own is None or not path.startswith(own):
             raise InvalidObjectError(
                 f"{file} was not written to {table.full_name}: it is not below {place}"
             )
+        others.add(index)
+    files, checksums, subdirectories = (
+        tuple(text for index, text in enumerate(texts) if index not in others)
+        for texts in (notification.files, notification.checksums, notification.subdirectories)
+    )
+    return replace(notification, files=files, checksums=checksums, subdirectories=subdirectories)
 
 
 def _partition(

@@ -38,7 +38,7 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.txn import AbortReason, AbortTxnRequest, TxnState, TxnType
 from hms_bridge.txn.components import track_unlocked
 from hms_bridge.txn.replication import forget_source_txn, forget_targets, is_of_load, target_txn
-from hms_bridge.txn.txn_state import ended_error, lock_txn, purged_state
+from hms_bridge.txn.txn_state import ended_error, kind_of, lock_txn, purged_state
 from hms_bridge.txn.write_ids import WrittenTable, written_tables
 
 OPEN_ONLY: Mapping[Table, Column[Any]] = {
@@ -134,7 +134,7 @@ def abort_txns(
             .order_by(t.TXN_ID)
             .with_for_update()
         )
-        kinds.update((TxnId(txn_id), TxnType(kind or 0)) for txn_id, kind in rows)
+        kinds.update((TxnId(txn_id), kind_of(kind)) for txn_id, kind in rows)
     return abort_open(work, kinds, reason=reason)
 
 

@@ -31,13 +31,16 @@ _READY = CompactionState.READY_FOR_CLEANING.stored
 _CLEANUP = CompactionType.ABORT_TXN_CLEANUP.stored
 
 
-def find_ready_to_clean_aborts(work: Work) -> tuple[Compaction, ...]:
+def find_ready_to_clean_aborts(
+    work: Work, *, is_retried_now: bool = False
+) -> tuple[Compaction, ...]:
     """Targets with more aborted writes than aborted_txn_threshold, or with one that is older than
     aborted_txn_time_threshold_ms, as entries of type ABORT_TXN_CLEANUP.
 
     Id 0 unless the target was postponed before. ``highest_write_id`` is below every write id that
     an open transaction has taken of the table, and not above the last that was given; targets
-    without an aborted write down there are left out.
+    without an aborted write down there are left out, and those that were postponed until their wait
+    is over, unless ``is_retried_now``.
     """
     connection = work.connection
     now = work.now_ms
@@ -52,7 +55,7 @@ def find_ready_to_clean_aborts(work: Work) -> tuple[Compaction, ...]:
         if len(entries) == FETCH_MAX:
             break
         waiting = postponed.get(target)
-        if waiting is not None and _waits_until(waiting) > now:
+        if waiting is not None and not is_retried_now and _waits_until(waiting) > now:
             continue
         table = target.name
         if table not in heights:

@@ -48,7 +48,7 @@ from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
 from hms_bridge.txn.aborted_writes import aborts_end_ms
 from hms_bridge.txn.compaction_history import succeed
-from hms_bridge.txn.compaction_rows import FETCH_MAX, from_queue, queue_row
+from hms_bridge.txn.compaction_rows import FETCH_MAX, from_queue, is_readable, queue_row
 from hms_bridge.txn.components import forget_aborted_up_to
 from hms_bridge.txn.named_target import is_named, values_of
 from hms_bridge.txn.open_txns import min_open_txn_watermark
@@ -70,13 +70,16 @@ def _start(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
 _START = TimedSql(_start)
 
 
-def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, ...]:
+def find_ready_to_clean(
+    work: Work, retention_ms: int = 0, *, is_retried_now: bool = False
+) -> tuple[Compaction, ...]:
     """Compacted entries whose inputs nobody can need; of each target the one with the lowest
     highest_write_id, in the order of their ids.
 
-    Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over, nor
-    while somebody may read the inputs under a lock without a transaction. Among them are the
-    directories of tables that were never made, once their transaction is not open any more.
+    Not before ``retention_ms`` after the commit, nor before a postponed entry's wait is over
+    (unless ``is_retried_now``), nor while somebody may read the inputs under a lock without a
+    transaction. Among them are the directories of tables that were never made, once their
+    transaction is not open any more.
     """
     now = work.now_ms
     of_txn = exists().where(TXNS.c.TXN_ID == _Q.CQ_TXN_ID)
@@ -93,14 +96,16 @@ def find_ready_to_clean(work: Work, retention_ms: int = 0) -> tuple[Compaction, 
             _Q.CQ_STATE == _READY,
             _Q.CQ_TYPE != _CLEANUP,
             or_(is_committed, is_rolled_back),
-            _is_waited(now, retention_ms),
+            _is_committed_for(now, retention_ms)
+            if is_retried_now
+            else _is_waited(now, retention_ms),
         )
         .order_by(_Q.CQ_ID)
     ).mappings()
     # Of those without a worker and a commit, only what names a directory is known to mean this.
     entries = tuple(
         entry
-        for entry in map(from_queue, rows)
+        for entry in map(from_queue, filter(is_readable, rows))
         if entry.is_never_created or entry.next_txn_id or entry.worker_id or entry.started_ms
     )
     current = readers(work, entries)
@@ -254,6 +259,10 @@ def retry_failed_cleanings(work: Work, after_ms: int) -> int:
         connection.execute(insert(COMPACTION_QUEUE).values(queue_row(row)))
         connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID == row["CC_ID"]))
     return len(failed)
+
+
+def _is_committed_for(now: int, retention_ms: int) -> ColumnElement[bool]:
+    return or_(_Q.CQ_COMMIT_TIME.is_(None), _Q.CQ_COMMIT_TIME + retention_ms <= now)
 
 
 def _is_waited(now: int, retention_ms: int) -> ColumnElement[bool]:

@@ -49,7 +49,7 @@ from hms_bridge.model.ids import CompactionId, TxnId, WriteId
 from hms_bridge.model.property_text import format_properties
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
-from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
+from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, is_readable, queue_fields
 from hms_bridge.txn.components import note_compaction
 from hms_bridge.txn.mutex import Mutex, hold
 from hms_bridge.txn.names import lower_target, require_entry_fits, require_texts_fit
@@ -73,6 +73,8 @@ _GIVEN_BACK: dict[str, Any] = {
 }
 _CANDIDATES_MAX = 50
 
+_CANDIDATE_COLUMNS = (_Q.CQ_ID, _Q.CQ_STATE, _Q.CQ_TYPE, _Q.CQ_TBLPROPERTIES)
+_CANDIDATE_NAMES = tuple(column.name for column in _CANDIDATE_COLUMNS)
 _ENTRY = bindparam("entry", type_=BigInteger)
 _IS_MOVING = exists().where(
     _T.KIND == MOVE, _T.DB_NAME == _Q.CQ_DATABASE, _T.TBL_NAME == _Q.CQ_TABLE
@@ -94,7 +96,10 @@ def _of_no_pool(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Selec
 
 def _first_of(pool: ColumnElement[bool]) -> Select[Any]:
     return (
-        select(_Q.CQ_ID).where(_INITIATED, pool).order_by(_Q.CQ_ID).limit(literal(_CANDIDATES_MAX))
+        select(*_CANDIDATE_COLUMNS)
+        .where(_INITIATED, pool, _Q.CQ_ID > bindparam("after", type_=BigInteger))
+        .order_by(_Q.CQ_ID)
+        .limit(literal(_CANDIDATES_MAX))
     )
 
 
@@ -186,20 +191,24 @@ def find_next_compaction(
     """Claim the oldest initiated entry of the pool; None if there is none.
 
     The claim is one conditional update, so no two workers get the same. Nobody gets an entry of a
-    table of which a directory is being moved: it may look empty. Raises MetaError for texts that do
-    not fit.
+    table of which a directory is being moved: it may look empty; nor one that cannot be read here.
+    Raises MetaError for texts that do not fit.
     """
     connection = work.connection
     require_texts_fit(
         ("workerId", worker_id, _Q.CQ_WORKER_ID),
         ("workerVersion", worker_version, _Q.CQ_WORKER_VERSION),
     )
+    after = 0
     while True:
         if pool_name:
-            candidates = _OF_POOL.all(connection, pool_name=pool_name)
+            candidates = _OF_POOL.all(connection, pool_name=pool_name, after=after)
         else:
-            candidates = _OF_NO_POOL.all(work)
-        for (candidate,) in candidates:
+            candidates = _OF_NO_POOL.all(work, after=after)
+        for candidate, *fields in candidates:
+            if not is_readable(dict(zip(_CANDIDATE_NAMES, (candidate, *fields), strict=True))):
+                after = candidate
+                continue
             claimed = _CLAIM.later(
                 work, entry=candidate, worker_id=worker_id, worker_version=worker_version
             )

@@ -14,7 +14,7 @@ from hms_bridge.backend.work import Work
 from hms_bridge.errors import MetaError, NoSuchLockError, NoSuchTxnError
 from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.model.txn import HeartbeatRangeResult, TxnState
-from hms_bridge.txn.txn_state import ended_error, purged_state
+from hms_bridge.txn.txn_state import ended_error, purged_state, state_of
 
 RANGE_MAX = 1_000_000
 """How many transactions one call keeps alive."""
@@ -73,7 +73,7 @@ def _require_txn(work: Work, touched: Answer, txn_id: TxnId) -> None:
         return
     connection = work.connection
     stored = connection.execute(select(_T.TXN_STATE).where(_T.TXN_ID == txn_id)).scalar()
-    state = TxnState(stored) if stored else purged_state(connection, txn_id)
+    state = state_of(stored) if stored else purged_state(connection, txn_id)
     if state is TxnState.COMMITTED:
         raise NoSuchTxnError(f"No such txn: {txn_id}")
     raise ended_error(txn_id, state)
@@ -94,7 +94,7 @@ def heartbeat_txn_range(work: Work, first: TxnId, last: TxnId) -> HeartbeatRange
     rows = work.connection.execute(
         select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.between(first, last))
     )
-    states = {TxnId(txn_id): TxnState(state) for txn_id, state in rows}
+    states = {TxnId(txn_id): state_of(state) for txn_id, state in rows}
     ids = [TxnId(txn_id) for txn_id in range(first, last + 1)]
     gone = (None, TxnState.COMMITTED)
     return HeartbeatRangeResult(

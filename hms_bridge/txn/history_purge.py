@@ -8,6 +8,7 @@ whole: each call looks at the entries of some targets, and the next one goes on 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from sqlalchemy import CompoundSelect, and_, delete, select, union_all
@@ -18,7 +19,12 @@ from hms_bridge.backend.work import Work
 from hms_bridge.model.compaction import Compaction, CompactionState, CompactionType
 from hms_bridge.model.ids import CompactionId
 from hms_bridge.model.target import Target
-from hms_bridge.txn.compaction_rows import HISTORY_COLUMNS, from_history, history_fields
+from hms_bridge.txn.compaction_rows import (
+    HISTORY_COLUMNS,
+    from_history,
+    history_fields,
+    is_readable,
+)
 
 KEPT = {
     CompactionState.SUCCEEDED: 3,
@@ -57,7 +63,8 @@ class HistoryPurge:
             self._after = CompactionId(0)
             return 0
         rows = connection.execute(_of_their_targets(ids[0], ids[-1]))
-        history = (from_history(history_fields(row)) for row in rows)
+        fields = filter(partial(is_readable, prefix="CC_"), map(history_fields, rows))
+        history = map(from_history, fields)
         dropped = overtaken(history, work.now_ms)[:DROPPED_MAX]
         for batch in batches(dropped):
             connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID.in_(batch)))

@@ -46,11 +46,11 @@ from hms_bridge.model.txn import AbortReason, TxnState, TxnType
 from hms_bridge.txn import compaction_queue
 from hms_bridge.txn.abort import AbortOutcome, abort_open
 from hms_bridge.txn.compaction_history import fail_queued
-from hms_bridge.txn.compaction_rows import from_queue
+from hms_bridge.txn.compaction_rows import from_queue, is_readable
 from hms_bridge.txn.components import forget_aborted_without_table
 from hms_bridge.txn.low_boundary import low_boundary
 from hms_bridge.txn.open_txns import min_open_txn_watermark
-from hms_bridge.txn.txn_state import high_watermark
+from hms_bridge.txn.txn_state import high_watermark, kind_of, state_of
 from hms_bridge.txn.write_ids import of_table
 
 _LOG = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def time_out_txns(work: Work) -> AbortOutcome:
         .limit(TIMED_OUT_MAX)
         .with_for_update()
     )
-    timed_out = {TxnId(txn_id): TxnType(kind or 0) for txn_id, kind in rows}
+    timed_out = {TxnId(txn_id): kind_of(kind) for txn_id, kind in rows}
     return abort_open(work, timed_out, reason=AbortReason.TIMEOUT) if timed_out else AbortOutcome()
 
 
@@ -225,7 +225,8 @@ def settle_compactions(work: Work) -> tuple[Compaction, ...]:
     (HIVE-29572; docs/hive/compaction.md §15).
     Committed (by a Hive that does not note it for rebalance, or before it knew transactions): from
     now on everyone sees the output, so the inputs may go when all who are open now have ended.
-    The directory of a table that was never made is no compaction: it stays as it is.
+    The directory of a table that was never made is no compaction: it stays as it is. So does an
+    entry that cannot be read here, which may be of such a directory.
     """
     connection = work.connection
     waiting = (
@@ -236,7 +237,8 @@ def settle_compactions(work: Work) -> tuple[Compaction, ...]:
         .where(_Q.CQ_TYPE != CompactionType.ABORT_TXN_CLEANUP.stored)
     )
     rows = connection.execute(waiting).mappings()
-    entries = [entry for entry in map(from_queue, rows) if not entry.is_never_created]
+    readable = map(from_queue, filter(is_readable, rows))
+    entries = [entry for entry in readable if not entry.is_never_created]
     if not entries:
         return ()
     lock_txns(connection, is_exclusive=True)
@@ -316,5 +318,5 @@ def _states(connection: Connection, ids: list[TxnId]) -> dict[TxnId, TxnState]:
     states: dict[TxnId, TxnState] = {}
     for batch in batches(ids):
         rows = connection.execute(select(_T.TXN_ID, _T.TXN_STATE).where(_T.TXN_ID.in_(batch)))
-        states.update((TxnId(txn_id), TxnState(state)) for txn_id, state in rows)
+        states.update((TxnId(txn_id), state_of(state)) for txn_id, state in rows)
     return states

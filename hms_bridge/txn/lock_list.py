@@ -42,6 +42,8 @@ _RANKS = {
     for state in (LockState.ACQUIRED, LockState.WAITING)
     for kind in LockType
 }
+_RANK_OF_STRANGE = (False, STRENGTH[LockType.EXCLUSIVE])
+"""Of characters without a meaning here (see :func:`lock_info`)."""
 
 
 def show_locks(
@@ -72,7 +74,8 @@ def show_lock_rows(
     groups: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in rows:
         groups[_RANKED(row)].append(row)
-    return list(chain.from_iterable(groups[key] for key in sorted(groups, key=_RANKS.__getitem__)))
+    ranked = sorted(groups, key=lambda key: _RANKS.get(key, _RANK_OF_STRANGE))
+    return list(chain.from_iterable(groups[key] for key in ranked))
 
 
 @cache

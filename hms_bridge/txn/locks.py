@@ -302,7 +302,8 @@ def _target(component: LockComponent) -> LockTarget:
 
 
 def _row_target(row: _LockRow) -> LockTarget:
-    return LockTarget(_TYPES[row.HL_LOCK_TYPE], Scope(row.HL_DB, row.HL_TABLE, row.HL_PARTITION))
+    kind = _TYPES.get(row.HL_LOCK_TYPE, LockType.EXCLUSIVE)
+    return LockTarget(kind, Scope(row.HL_DB, row.HL_TABLE, row.HL_PARTITION))
 
 
 def _enqueue(
@@ -438,5 +439,6 @@ def _describe(row: _LockRow) -> str:
     return (
         f"lockid:{row.HL_LOCK_EXT_ID} intLockId:{row.HL_LOCK_INT_ID} txnid:{row.HL_TXNID} "
         f"db:{row.HL_DB} table:{table} partition:{partition} "
-        f"state:{_STATES[row.HL_LOCK_STATE].name} type:{_TYPES[row.HL_LOCK_TYPE].name}"
+        f"state:{_STATES.get(row.HL_LOCK_STATE, LockState.ACQUIRED).name} "
+        f"type:{_row_target(row).type.name}"
     )

@@ -72,7 +72,7 @@ from hms_bridge.txn.open_rows import (
 )
 from hms_bridge.txn.readers import reads_elsewhere
 from hms_bridge.txn.replication import is_of_load, map_source_txns, mapped_txns
-from hms_bridge.txn.txn_state import STATES, TYPES
+from hms_bridge.txn.txn_state import kind_of, state_of
 
 REPLAYED_MAX = 10_000
 """How many replayed transactions one call opens. They cannot be clipped, as others are, and more
@@ -174,7 +174,7 @@ def get_open_txns(
     return OpenTxns(
         high_watermark=listing.high_watermark,
         txns=tuple(
-            OpenTxn(id=TxnId(txn_id), state=STATES[state], type=TYPES[kind or 0])
+            OpenTxn(id=TxnId(txn_id), state=state_of(state), type=kind_of(kind))
             for txn_id, state, kind, *_ in listing.rows
         ),
         min_open_txn=listing.min_open_txn,
@@ -369,8 +369,8 @@ def _info(txn_id: int, state: str, kind: int | None, *others: Any) -> TxnInfo:
     )
     return TxnInfo(
         id=TxnId(txn_id),
-        state=STATES[state],
-        type=TYPES[kind or 0],
+        state=state_of(state),
+        type=kind_of(kind),
         user=user,
         host=host,
         agent=agent,

@@ -29,6 +29,19 @@ _HIGHEST = FixedSql(select(func.max(TXNS.c.TXN_ID)))
 # Looked up, as thousands may be open: an enumeration takes ten times as long to find its member.
 STATES = {state.value: state for state in TxnState}
 TYPES = {int(kind): kind for kind in TxnType}
+
+
+def state_of(letter: str) -> TxnState:
+    """What TXN_STATE says. A letter that has no meaning here counts as open: what such a
+    transaction writes stays unseen, and what it may read stays."""
+    return STATES.get(letter, TxnState.OPEN)
+
+
+def kind_of(number: int | None) -> TxnType:
+    """What TXN_TYPE says; of a newer Hive's kinds, that it may read and write."""
+    return TYPES.get(number or 0, TxnType.DEFAULT)
+
+
 OPEN: ColumnElement[str] = literal_column(f"'{TxnState.OPEN.value}'")
 """Written out: given as a value, it would make a plan for it look cheaper than one that is kept."""
 
@@ -42,7 +55,7 @@ class TxnRow(NamedTuple):
     @classmethod
     def read(cls, state: str, kind: int | None) -> TxnRow:
         """As the row has them."""
-        return cls(STATES[state], TYPES[kind or 0])
+        return cls(state_of(state), kind_of(kind))
 
     @property
     def is_open(self) -> bool:

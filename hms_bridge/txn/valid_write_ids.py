@@ -148,13 +148,11 @@ def judge(
     (docs/hive/transactions.md §6). Then nobody can read a partition any more whose compaction
     reaches beyond that.
     """
-    # ValidTxnList answers for one; of thousands, sets know sooner.
-    highest, not_ended = valid_txns.high_watermark, frozenset(valid_txns.open_ids)
-    were_aborted = frozenset(valid_txns.aborted_ids)
+    highest, (not_ended, were_aborted) = valid_txns.high_watermark, valid_txns.members()
     opened: list[WriteId] = []
     aborted: list[WriteId] = []
     for txn_id, write_id in rows:
-        if txn_id in were_aborted:
+        if txn_id in were_aborted and txn_id not in not_ended:
             aborted.append(write_id)
         elif txn_id > highest or txn_id in not_ended:
             opened.append(write_id)

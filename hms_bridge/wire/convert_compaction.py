@@ -45,8 +45,12 @@ def _positive(number: int | None) -> int | None:
     return number if number is not None and number > 0 else None
 
 
+def _known_state(text: str) -> CompactionState | None:
+    return _STATES_BY_WORD.get(text.lower()) or _STATES_BY_CHARACTER.get(text.lower())
+
+
 def _state_of(text: str) -> CompactionState:
-    state = _STATES_BY_WORD.get(text.lower()) or _STATES_BY_CHARACTER.get(text.lower())
+    state = _known_state(text)
     if state is None:
         known = ", ".join(_STATES_BY_WORD)
         raise ValueError(f"is {text!r}, which is no state of a compaction; give one of {known}")
@@ -148,7 +152,12 @@ _element_to_struct, _element_from_struct = both_ways(
     id=or_else("id", 0),
     target=spread(Target, database="dbname", table="tablename", partition="partitionname"),
     type=member("type", _TYPES, "compaction type"),
-    state=Entry("state", _state_of, lambda state: state.word),
+    # A metastore may show what a newer one wrote.
+    state=Entry(
+        "state",
+        lambda text: _known_state(text) or CompactionState.UNKNOWN,
+        lambda state: state.word,
+    ),
     worker_id="workerid",
     worker_version="workerVersion",
     initiator_id="initiatorId",

@@ -132,7 +132,10 @@ def _target(
 ) -> bytes:
     """What is locked, and how."""
     fields: dict[str, Any] = {"dbname": database, "tablename": table, "partname": partition}
-    fields |= {"state": _STATES[state], "type": _TYPES[kind]}
+    fields |= {
+        "state": _STATES.get(state, LockState.ACQUIRED.number),
+        "type": _TYPES.get(kind, LockType.EXCLUSIVE.number),
+    }
     return field_bytes(hive.ShowLocksResponseElement(**fields))
 
 

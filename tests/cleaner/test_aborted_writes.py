@@ -104,7 +104,7 @@ def test_a_write_that_aborts_during_a_pass_keeps_its_record(
     assert [entry.highest_write_id for entry in found] == [0]
     world.abort(open_txn)
     with monkeypatch.context() as patch:
-        patch.setattr(world.metastore, "find_ready_to_clean_aborts", lambda: found)
+        patch.setattr(world.metastore, "find_ready_to_clean_aborts", lambda **_: found)
         world.cleaner().run_once()
     world.metastore.run_housekeeping()
     assert delta(open_write) in world.directories()

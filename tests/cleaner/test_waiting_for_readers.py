@@ -282,6 +282,22 @@ def test_a_reader_that_stays_does_not_hold_up_for_long(world: CleaningWorld) -> 
     keep_alive(world, reader)
 
 
+def test_once_the_reader_has_gone_the_directories_can_go_now(world: CleaningWorld) -> None:
+    world.write()
+    entry = world.compact()
+    reader = listing_reader(world)
+    for _ in range(2):
+        (outcome,) = world.cleaner().run_once(is_retried_now=True)
+        assert outcome.state is CleaningState.WAITING
+        assert delta(1) in world.directories()
+    world.commit(reader)
+    assert world.cleaner().run_once() == ()
+    (waiting,) = world.cleaner().passed_over(())
+    assert "being read" in waiting.reason
+    assert world.cleaner().run_once(is_retried_now=True)[0].state is CleaningState.CLEANED
+    assert world.directories() == [f"base_0000001_v{entry.txn_id:07d}"]
+
+
 def test_being_read_is_no_failed_try(world: CleaningWorld) -> None:
     world.write()
     entry = world.compact()

@@ -91,6 +91,41 @@ def test_trailing_parts_may_be_absent(text: str) -> None:
     assert found == ValidTxnList(high_watermark=TxnId(7))
 
 
+@given(ids, ids, st.integers(0, 60), st.integers(1, 99))
+def test_ranges_mean_their_ids(opened: set[int], aborted: set[int], high: int, txn: int) -> None:
+    plain = ValidTxnList.parse(f"{high}:{MAX_ID}:{_listed(opened)}:{_listed(aborted)}")
+    found = ValidTxnList.parse(f"{high}:{MAX_ID}:{_in_ranges(opened)}:{_in_ranges(aborted)}")
+    assert found.min_open == plain.min_open
+    assert found.format() == plain.format() or opened & aborted
+    for ask in ("is_valid", "is_open", "is_aborted"):
+        assert getattr(found, ask)(TxnId(txn)) == getattr(plain, ask)(TxnId(txn))
+
+
+def _listed(numbers: set[int]) -> str:
+    return ",".join(map(str, sorted(numbers)))
+
+
+def _in_ranges(numbers: set[int]) -> str:
+    firsts = sorted(one for one in numbers if one - 1 not in numbers)
+    return ",".join(f"{first}-{_end(first, numbers)}" for first in firsts)
+
+
+def _end(one: int, numbers: set[int]) -> int:
+    while one + 1 in numbers:
+        one += 1
+    return one
+
+
+def test_a_range_backwards_has_no_ids() -> None:
+    """As for Hive."""
+    assert ValidTxnList.parse("9:9223372036854775807:8-3,-1:0-0").is_valid(TxnId(8))
+
+
+def test_write_ids_have_no_ranges() -> None:
+    with pytest.raises(MetaError, match="malformed"):
+        ValidWriteIdList.parse("db.t:20:2:2-6:")
+
+
 def test_stray_zero_is_no_exception() -> None:
     found = ValidTxnList.parse("7:5:5,0:0")
     assert (found.open_ids, found.aborted_ids) == ((5,), ())

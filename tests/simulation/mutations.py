@@ -10,9 +10,11 @@ from tests.simulation.carried_mutations import CARRIED
 from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
+from tests.simulation.mutations_of_cleaning_reports import OF_CLEANING_REPORTS
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
+from tests.simulation.mutations_of_foreign_texts import OF_FOREIGN_TEXTS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
@@ -49,7 +51,9 @@ _DROPS = "tests/service/test_drops_and_moves.py::"
 # those of Hive may.
 MUTATIONS = (
     *CARRIED,
+    *OF_CLEANING_REPORTS,
     *OF_DUMPS,
+    *OF_FOREIGN_TEXTS,
     *OF_HOOKS,
     *OF_TURNS,
     *OF_LOADS,

@@ -54,8 +54,8 @@ OF_FAILED_STATEMENTS = (
     Mutation(
         name="what a failed statement left ends as a failed compaction",
         file="hms_bridge/txn/housekeeping.py",
-        old="[entry for entry in map(from_queue, rows) if not entry.is_never_created]",
-        new="list(map(from_queue, rows))",
+        old="[entry for entry in readable if not entry.is_never_created]",
+        new="list(readable)",
         test=f"{_TESTS}what_it_wrote_goes_with_the_directory",
     ),
 )

@@ -367,6 +367,7 @@ class TestAborts:
 
         postpone(entry, 100)
         assert _aborts(world) == []
+        assert world.metastore.find_ready_to_clean_aborts(is_retried_now=True)
         world.clock.advance_ms(100)
         (again,) = _aborts(world)
         assert (again.id > 0, again.retry_retention_ms) == (True, 100)

@@ -1,0 +1,97 @@
+"""Protective lines of what others write and we read; see :mod:`tests.simulation.mutations`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_IDS = "tests/model/test_valid_ids.py::"
+_NOTIFICATIONS = "tests/service/test_write_notifications.py::"
+_ROWS = "tests/txn/test_unreadable_rows.py::"
+_RANGES = "tests/server/test_txn_list_ranges.py::"
+
+OF_FOREIGN_TEXTS = (
+    Mutation(
+        name="of a range of open transactions only the first is open",
+        file="hms_bridge/model/valid_ids.py",
+        old="int(last if first else item)))\n",
+        new="int(first or item)))\n",
+        test=f"{_RANGES}test_seven_open_and_seven_aborted_in_a_row_are_read",
+    ),
+    Mutation(
+        name="a range bounds nothing by its lowest open id",
+        file="hms_bridge/model/valid_ids.py",
+        old="            if self.open_ids:\n",
+        new="            if False:\n",
+        test=f"{_IDS}test_ranges_mean_their_ids",
+    ),
+    Mutation(
+        name="an id in an open and an aborted range is final",
+        file="hms_bridge/model/valid_ids.py",
+        old="_contains(self.aborted_ids, number) and not self.is_open(number)\n",
+        new="_contains(self.aborted_ids, number)\n",
+        test=f"{_IDS}test_ranges_mean_their_ids",
+    ),
+    Mutation(
+        name="a transaction in an open and an aborted range is final",
+        file="hms_bridge/txn/valid_write_ids.py",
+        old="        if txn_id in were_aborted and txn_id not in not_ended:\n",
+        new="        if txn_id in were_aborted:\n",
+        test=f"{_RANGES}test_a_text_of_a_stranger_costs_no_more_than_its_length",
+    ),
+    Mutation(
+        name="files of a neighbour whose name begins alike are recorded with a partition",
+        file="hms_bridge/service/notifications.py",
+        old="for index, text in enumerate(texts) if index not in others)\n",
+        new="for index, text in enumerate(texts))\n",
+        test=f"{_NOTIFICATIONS}test_of_a_neighbour_whose_name_begins_alike_nothing_is_recorded",
+    ),
+    Mutation(
+        name="a write names any file",
+        file="hms_bridge/service/notifications.py",
+        old="        if partition is None or own is None or not path.startswith(own):\n",
+        new="        if partition is None or own is None:\n",
+        test=f"{_NOTIFICATIONS}test_a_file_of_no_such_neighbour_is_refused",
+    ),
+    Mutation(
+        name="a worker takes an entry that it cannot read",
+        file="hms_bridge/txn/compaction_queue.py",
+        old="            if not is_readable(dict(",
+        new="            if not (dict(",
+        test=f"{_ROWS}test_workers_take_the_next_entry",
+    ),
+    Mutation(
+        name="entries that cannot be read hide those behind them",
+        file="hms_bridge/txn/compaction_queue.py",
+        old="                after = candidate\n                continue\n",
+        new="                return None\n",
+        test=f"{_ROWS}test_workers_take_the_next_entry",
+    ),
+    Mutation(
+        name="the cleaner takes an entry that cannot be read",
+        file="hms_bridge/txn/cleaning.py",
+        old="map(from_queue, filter(is_readable, rows))",
+        new="map(from_queue, rows)",
+        test=f"{_ROWS}test_the_cleaner_takes_others_and_leaves_it",
+    ),
+    Mutation(
+        name="an entry that cannot be read is settled as a compaction",
+        file="hms_bridge/txn/housekeeping.py",
+        old="    readable = map(from_queue, filter(is_readable, rows))\n",
+        new="    readable = map(from_queue, rows)\n",
+        test=f"{_ROWS}test_what_is_not_known_to_be_a_compaction_is_not_settled",
+    ),
+    Mutation(
+        name="a transaction in a strange state does not count as open",
+        file="hms_bridge/txn/txn_state.py",
+        old="    return STATES.get(letter, TxnState.OPEN)\n",
+        new="    return STATES.get(letter, TxnState.COMMITTED)\n",
+        test=f"{_ROWS}test_a_transaction_in_a_state_that_is_not_known_counts_as_open",
+    ),
+    Mutation(
+        name="a transaction of a strange kind counts as a reader alone",
+        file="hms_bridge/txn/txn_state.py",
+        old="    return TYPES.get(number or 0, TxnType.DEFAULT)\n",
+        new="    return TYPES.get(number or 0, TxnType.READ_ONLY)\n",
+        test=f"{_ROWS}test_a_transaction_of_a_kind_that_is_not_known_stops_nobody",
+    ),
+)
