@@ -37,7 +37,7 @@ class ServedPool:
         elif entry.pool_name is None:
             raise CompactionError(
                 f"compaction {entry.id} of {entry.target} waits in the default pool. A worker "
-                "cannot choose among its entries over thrift://, and some may be for a Hive's: wait "
+                "cannot choose among its entries over thrift://, and some may be for a Hive: wait "
                 "for those with --wait, or do all that the pool holds here with --default-pool"
             )
 
