@@ -904,8 +904,8 @@ MUTATIONS = (
     Mutation(
         name="a time that readers show a second later is stored",
         file="hms_bridge/orc/timestamps.py",
-        old="    if pc.any(is_lost).as_py():\n",
-        new="    if False:\n",
+        old="    elif pc.any(is_lost).as_py():\n",
+        new="    elif False:\n",
         test="tests/orc/test_timestamps.py"
         "::test_a_time_that_readers_would_show_a_second_later_is_refused",
         is_simulated=True,

@@ -1,10 +1,12 @@
-"""Mutations of who takes which compaction; read by way of `mutations.MUTATIONS`."""
+"""Mutations of who takes which compaction, and of the values that it keeps; read by way of
+`mutations.MUTATIONS`."""
 
 from __future__ import annotations
 
 from tests.simulation.mutation import Mutation
 
 _QUEUE = "tests/txn/test_compaction_queue.py::"
+_VALUES = "tests/compaction/test_odd_values.py::"
 _POOLS = "tests/cli/test_served_pool.py::"
 _LEAVES = f"{_QUEUE}test_a_selective_worker_leaves_what_hms_bridge_does_not_do"
 _REFUSED = f"{_QUEUE}test_what_nobody_here_does_is_refused_with_the_reason"
@@ -58,5 +60,19 @@ OF_WORKERS = (
         old="        if self.is_default:\n",
         new="        if self.is_default and False:\n",
         test=f"{_POOLS}test_the_default_pool_is_not_taken_while_it_holds_what_others_do",
+    ),
+    Mutation(
+        name="a compaction refuses the last second before 1970",
+        file="hms_bridge/compaction/kernel.py",
+        old="                has_last_second=True,\n",
+        new="",
+        test=f"{_VALUES}test_the_last_second_before_1970_stays",
+    ),
+    Mutation(
+        name="a timestamp that has become text loses digits before a compaction",
+        file="hms_bridge/rows/evolution.py",
+        old="        return target.kind in _TEXTS\n",
+        new="        return False\n",
+        test=f"{_VALUES}test_a_timestamp_that_has_become_text_keeps_all_digits",
     ),
 )
