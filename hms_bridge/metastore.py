@@ -341,9 +341,19 @@ class CompactionStore(Protocol):
         """The queue and its history, newest first."""
 
     def find_next_compaction(
-        self, worker_id: str, worker_version: str | None, pool_name: str | None = None
+        self,
+        worker_id: str,
+        worker_version: str | None,
+        pool_name: str | None = None,
+        *,
+        is_selective: bool = False,
     ) -> Compaction | None:
-        """Claim the oldest initiated entry. No two workers get the same (I9)."""
+        """Claim the oldest initiated entry of the pool. No two workers get the same (I9).
+
+        ``is_selective``: only what the worker of hms-bridge does (``DONE_HERE``, and no insert-only
+        table), as nobody can give a claimed entry back. Thrift has no field for that wish: over
+        thrift the default pool is left alone, and ``OWN_POOL`` is asked in its place.
+        """
 
     def update_compactor_state(self, compaction: Compaction, txn_id: TxnId) -> None:
         """Record run_as, highest_write_id and the worker's transaction.

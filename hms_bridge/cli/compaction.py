@@ -21,6 +21,7 @@ from hms_bridge.cli.options import (
 from hms_bridge.cli.output import print_record, print_rows, say, time_text
 from hms_bridge.cli.progress import working
 from hms_bridge.cli.scheduled import queue
+from hms_bridge.cli.served_pool import ServedPool, served_pool
 from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.cli.versions import own_version
 from hms_bridge.config.settings import Settings
@@ -55,6 +56,13 @@ _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
 @click.argument("kind", metavar="KIND", type=click.Choice(["minor", "major"]))
 @click.option("--partition", "partition_name", help="One partition: key=value/key=value.")
 @click.option("--pool", "pool_name", help="Only workers of this pool take it.")
+@click.option(
+    "--default-pool",
+    "is_default_pool",
+    is_flag=True,
+    help="With --run on thrift://: take entries of the default pool, too, not of the pool "
+    "hms-bridge alone. Where a Hive's workers serve the default pool, leave it to them.",
+)
 @click.option("--wait", "is_waited", is_flag=True, help="Wait until a worker has done it.")
 @click.option("--run", "is_run", is_flag=True, help="Do it here and now, with Spark.")
 @click.option(
@@ -73,6 +81,7 @@ def compact(
     kind: str,
     partition_name: str | None,
     pool_name: str | None,
+    is_default_pool: bool,
     is_waited: bool,
     is_run: bool,
     verify: str | None,
@@ -94,17 +103,13 @@ def compact(
     """
     from hms_bridge.connect import connected
 
-    if verify is not None:
-        if not is_run:
-            raise click.UsageError(
-                "--verify goes with --run; a server's workers take hms.bridge.compactor.verify"
-            )
-        settings = replace(settings, compactor=replace(settings.compactor, verify=verify))
+    settings = _verifying(settings, verify, is_run=is_run)
+    pool = served_pool(metastore_url, pool_name, is_run=is_run, is_default=is_default_pool)
     name = given_table(table_name)
     request = CompactionRequest(
         target=Target(name.database, name.table, partition_name),
         type=CompactionType[kind.upper()],
-        pool_name=pool_name,
+        pool_name=pool.name,
         initiator_id="hms-bridge compact",
         initiator_version=own_version(),
     )
@@ -119,7 +124,7 @@ def compact(
             _require_possible(metastore, request)
         compaction_id = queue(metastore, request, is_run=is_run, is_waited=is_waited)
         if is_run:
-            _run_queue(metastore, compaction_id, settings, spark)
+            _run_queue(metastore, compaction_id, pool, settings, spark)
         elif is_waited:
             _wait(metastore, compaction_id)
         entry = _find(metastore, compaction_id)
@@ -128,6 +133,16 @@ def compact(
         say(f"not compacted: {entry.error_message}")
     if entry.state is CompactionState.FAILED:
         raise CompactionError(f"compaction {entry.id} failed: {entry.error_message}")
+
+
+def _verifying(settings: Settings, verify: str | None, *, is_run: bool) -> Settings:
+    if verify is None:
+        return settings
+    if not is_run:
+        raise click.UsageError(
+            "--verify goes with --run; a server's workers take hms.bridge.compactor.verify"
+        )
+    return replace(settings, compactor=replace(settings.compactor, verify=verify))
 
 
 def _require_partition(metastore: Metastore, table: Table, partition_name: str | None) -> None:
@@ -161,7 +176,11 @@ def _print_plan(
 
 
 def _run_queue(
-    metastore: Metastore, compaction_id: CompactionId, settings: Settings, spark: SparkRequest
+    metastore: Metastore,
+    compaction_id: CompactionId,
+    pool: ServedPool,
+    settings: Settings,
+    spark: SparkRequest,
 ) -> None:
     """Work until our entry is done; entries before it in the queue are done first."""
     from hms_bridge.cli.worker import compaction_workers
@@ -170,9 +189,17 @@ def _run_queue(
     with (
         _stopped_by_sigterm(),
         working("compacting"),
-        compaction_workers(metastore, settings, spark, count=1, pool_name=pool_name) as (worker,),
+        compaction_workers(
+            metastore,
+            settings,
+            spark,
+            count=1,
+            pool_name=pool_name,
+            is_default_pool=pool.is_default,
+        ) as (worker,),
     ):
-        while _find(metastore, compaction_id).state is CompactionState.INITIATED:
+        while (entry := _find(metastore, compaction_id)).state is CompactionState.INITIATED:
+            pool.require_claimable(metastore, entry)
             outcome = worker.run_once()
             if outcome is None:
                 if _find(metastore, compaction_id).state is not CompactionState.INITIATED:

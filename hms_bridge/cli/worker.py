@@ -47,14 +47,17 @@ def make_worker(
     resolver: Resolver | None = None,
     number: int = 0,
     pool_name: str | None = None,
+    is_default_pool: bool = False,
 ) -> Worker:
-    """A worker over a metastore; of a pool, if it is to take that pool's entries only."""
+    """A worker over a metastore; of a pool, if it is to take that pool's entries only.
+    ``is_default_pool``: of the default pool over thrift, too, where it cannot choose."""
     return Worker(
         metastore,
         executor_for,
         resolver or FsspecResolver(),
         identity(number),
         pool_name=pool_name,
+        is_default_pool=is_default_pool,
     )
 
 
@@ -101,6 +104,7 @@ def compaction_workers(
     *,
     count: int,
     pool_name: str | None = None,
+    is_default_pool: bool = False,
 ) -> Iterator[tuple[Worker, ...]]:
     """Workers that share one Spark, if one of them needs it."""
     end_dead_workers(metastore, socket.gethostname(), is_other_process_alive)
@@ -116,6 +120,7 @@ def compaction_workers(
                 resolver=resolver,
                 number=number,
                 pool_name=pool_name,
+                is_default_pool=is_default_pool,
             )
             for number in range(count)
         )

@@ -10,6 +10,7 @@ from hms_bridge.client.caller import Client
 from hms_bridge.errors import MetaError, NoSuchCompactionError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import (
+    OWN_POOL,
     AbortOutcome,
     Compaction,
     CompactionRequest,
@@ -58,16 +59,23 @@ class CompactionClient(Client):
         return matching if request.limit is None else matching[: request.limit]
 
     def find_next_compaction(
-        self, worker_id: str, worker_version: str | None, pool_name: str | None = None
+        self,
+        worker_id: str,
+        worker_version: str | None,
+        pool_name: str | None = None,
+        *,
+        is_selective: bool = False,
     ) -> Compaction | None:
+        """Raises UnknownMethodError for a selective worker where there are no pools (Hive before
+        4.0): it would be handed what it destroys."""
+        pool_name = pool_name or (OWN_POOL if is_selective else None)
         request = hive.FindNextCompactRequest(
             workerId=worker_id, workerVersion=worker_version, poolName=pool_name
         )
+        of_pool = ("find_next_compact2", {"rqst": request})
+        without_pools = ("find_next_compact", {"workerId": worker_id})
         _, entry = self._caller.call_first_known(
-            (
-                ("find_next_compact2", {"rqst": request}),
-                ("find_next_compact", {"workerId": worker_id}),
-            )
+            (of_pool,) if is_selective else (of_pool, without_pools)
         )
         if entry.ci is None:
             return None

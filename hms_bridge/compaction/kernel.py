@@ -253,13 +253,15 @@ def _delete_events(
 
 
 def _settings(files: OrcFiles, inputs: Sequence[ReadFile]) -> OrcSettings:
-    """The codec and block size of the inputs stay."""
+    """The codec and block size of the inputs stay, and so does each value that one of them has."""
     for file in inputs:
         length = logical_length(files.volume, file)
         tail = None if length == 0 else files.tail(file.path, length)
         if tail is not None and tail.row_count:
             return OrcSettings(
-                compression=tail.compression, block_size_bytes=max(tail.block_size_bytes, 65_536)
+                compression=tail.compression,
+                block_size_bytes=max(tail.block_size_bytes, 65_536),
+                has_last_second=True,
             )
     return OrcSettings()
 

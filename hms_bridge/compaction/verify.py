@@ -1,9 +1,9 @@
 """Counts and sums what a snapshot sees in the inputs of a task, and what is in its outputs.
 
 Another way than the writer's: files are decoded by pyarrow's own ORC reader (Apache ORC in C++),
-visibility and deletes are merged here, plainly, on the numbers alone. Nothing of the kernel, of
-``orc/`` or of the rows' reader is used. Sums (``rows/row_sum.py``) do not depend on the order of
-rows.
+visibility and deletes are merged here, plainly, on the numbers alone. Nothing of the kernel or of
+the rows' reader is used, and of ``orc/`` only what a file declares of its types. Sums
+(``rows/row_sum.py``) do not depend on the order of rows.
 """
 
 from __future__ import annotations
@@ -20,11 +20,15 @@ from pyarrow.orc import ORCFile
 
 from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import parse_flush_length
+from hms_bridge.compaction.aligned_values import aligned
 from hms_bridge.compaction.executor import Verification, WrittenFile
 from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError
 from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.model.valid_ids import ValidWriteIdList
+from hms_bridge.orc.acid_layout import acid_layout
+from hms_bridge.orc.tail import read_tail
+from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.row_sum import SeenRows, added_up, value_sums
 from hms_bridge.snapshot.plan import RawRows, ReadFile
 
@@ -88,6 +92,7 @@ class _Look:
         self._volume = volume
         self._mode = mode
         self._row_type: pa.StructType | None = None
+        self._columns: OrcType | None = None
 
     def expect_values_of(self, path: str | None) -> None:
         """Values are compared in the types that the written file has."""
@@ -95,6 +100,7 @@ class _Look:
             with self._opened(path) as file:
                 schema = file.schema
                 self._row_type = schema.field(_place(schema, _ROW)).type
+            self._columns = self._types(path)
             if _has_union(self._row_type):
                 raise CompactionError(
                     "--verify full cannot compare a uniontype; nothing was published: use --verify "
@@ -134,13 +140,14 @@ class _Look:
         if path is None:
             return
         has_row = has_values and self._row_type is not None
+        source = self._types(path, content) if has_row else None
         with self._opened(path, content) as file:
             wanted = (*_KEY, _CURRENT, *((_ROW,) if has_row else ()))
             schema = file.schema
             names = [schema.names[_place(schema, name)] for name in wanted]
             for batch in _stripes(file, names):
                 numbers = [_numbers(batch.column(name)) for name in names[:4]]
-                row = self._aligned(batch.column(names[4])) if has_row else None
+                row = self._aligned(batch.column(names[4]), source) if source else None
                 yield _Events(key=tuple(numbers[:3]), current=numbers[3], row=row)
 
     def _of_input(self, file: ReadFile) -> Iterator[_Events]:
@@ -174,9 +181,10 @@ class _Look:
                 yield min(left, _ROWS_AT_ONCE), None
                 left -= _ROWS_AT_ONCE
             return
+        source = self._types(path)
         with self._opened(path) as file:
             for batch in _stripes(file):
-                yield batch.num_rows, self._aligned(batch.to_struct_array())
+                yield batch.num_rows, self._aligned(batch.to_struct_array(), source)
 
     def _row_count(self, path: str) -> int:
         with self._opened(path) as file:
@@ -191,27 +199,16 @@ class _Look:
         with self._volume.open_input(path) as stream:
             yield ORCFile(pa.PythonFile(stream, mode="r"))
 
-    def _aligned(self, row: pa.StructArray) -> pa.StructArray:
-        """By position, as Hive reads older files: what they lack is null."""
-        wanted = self._row_type
-        if wanted is None or row.type == wanted:
+    def _aligned(self, row: pa.StructArray, source: OrcType) -> pa.Array:
+        if self._columns is None or self._row_type is None:
             return row
-        columns = row.flatten()
-        arrays = []
-        for place in range(wanted.num_fields):
-            field = wanted.field(place)
-            if place >= len(columns):
-                arrays.append(pa.nulls(len(row), field.type))
-                continue
-            try:
-                arrays.append(columns[place].cast(field.type))
-            except pa.ArrowException as error:
-                raise CompactionError(
-                    f"column {field.name} was {columns[place].type} in some inputs and is "
-                    f"{field.type} now, which --verify full cannot compare; nothing was "
-                    "published: use --verify keys"
-                ) from error
-        return pa.StructArray.from_arrays(arrays, names=[field.name for field in wanted])
+        return aligned(row, source, self._columns, self._row_type)
+
+    def _types(self, path: str, content: bytes | None = None) -> OrcType:
+        """Of a file's rows, as it declares them: Arrow shows CHAR and VARCHAR as text."""
+        tail = read_tail(self._volume, path, None if content is None else len(content))
+        layout = acid_layout(tail.schema)
+        return tail.schema if layout is None else layout.row_type
 
     def _sums(self, events: _Events) -> tuple[int, int]:
         if self._mode is VerifyMode.COUNTS:

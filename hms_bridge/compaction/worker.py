@@ -78,12 +78,16 @@ class Worker:
         identity: WorkerIdentity,
         *,
         pool_name: str | None = None,
+        is_default_pool: bool = False,
     ) -> None:
+        """``is_default_pool``: takes also what it cannot do, and refuses that for good; for a
+        metastore over thrift whose default pool nobody else serves."""
         self._metastore = metastore
         self._executor_for = executor_for
         self._resolver = resolver
         self._identity = identity
         self._pool_name = pool_name
+        self._is_default_pool = is_default_pool
 
     def run_once(self) -> CompactionOutcome | None:
         """Take one entry to its end; None if the queue is empty.
@@ -92,7 +96,10 @@ class Worker:
         """
         with HeldInterrupts() as held:  # until there is something that can be given up
             entry = self._metastore.find_next_compaction(
-                self._identity.worker_id, self._identity.version, self._pool_name
+                self._identity.worker_id,
+                self._identity.version,
+                self._pool_name,
+                is_selective=not self._is_default_pool,
             )
             if entry is None:
                 return None

@@ -194,6 +194,9 @@ class CompactorSettings:
     verify: str = setting(Given.choice, "hms.bridge.compactor.verify", "keys",
         "What a second reader compares before a compaction is published: full (all values), keys "
         "(the rows' identifiers) or counts.", choices=("full", "keys", "counts"))
+    has_hive_workers: bool = setting(Given.flag, "hms.bridge.compactor.hive.workers", "false",
+        "Whether a Hive's workers take compactions here, too. Only then the default pool queues "
+        "what workers of hms-bridge do not do: rebalance, and insert-only tables.")
     cleaner_interval_ms: int = setting(Given.duration_ms, "hive.compactor.cleaner.run.interval",
         "5000ms",
         "How often the cleaner looks.", unit="ms", low=100)

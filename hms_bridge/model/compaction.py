@@ -26,6 +26,12 @@ class CompactionType(StoredEnum):
     ABORT_TXN_CLEANUP = (4, "c")
 
 
+DONE_HERE = frozenset({CompactionType.MINOR, CompactionType.MAJOR})
+"""Kinds that the worker of hms-bridge does, of full ACID tables only."""
+OWN_POOL = "hms-bridge"
+"""Pool of the workers of hms-bridge on a metastore that cannot leave out what they do not do."""
+
+
 class DeltaCount(StoredEnum):
     """What a compaction worker counts: the number on the wire and the word in CMC_METRIC_TYPE."""
 

@@ -24,7 +24,12 @@ class OrcFile:
     def __init__(self, file: BinaryIO, tail: OrcTail, form: ReadForm) -> None:
         self.tail = tail
         self.layout = acid_layout(tail.schema)
+        self._file = file
         self._stripes = OrcStripeReader(file, tail, form)
+
+    def read_as(self, form: ReadForm) -> OrcFile:
+        """The same file, with values in another form."""
+        return OrcFile(self._file, self.tail, form)
 
     @property
     def stripe_count(self) -> int:

@@ -35,12 +35,19 @@ class OrcSettings:
     row_index_stride: int = 10_000
     """0: no row index."""
     calendar: Calendar = Calendar.JULIAN_GREGORIAN
+    has_last_second: bool = False
+    """Of the writer alone: whether rows may have what only Arrow's writer stores of the last second
+    before 1970 (timestamps.py)."""
 
     @staticmethod
     def of_tail(tail: OrcTail) -> OrcSettings:
         """The settings of an existing file."""
         return OrcSettings(
-            **{setting.name: getattr(tail, setting.name) for setting in fields(OrcSettings)}
+            **{
+                setting.name: getattr(tail, setting.name)
+                for setting in fields(OrcSettings)
+                if hasattr(tail, setting.name)
+            }
         )
 
 

@@ -12,7 +12,7 @@ from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.calendar import convert_dates, convert_seconds
 from hms_bridge.orc.nesting import bare_children, with_children
 from hms_bridge.orc.timestamp_statistics import TimestampBounds
-from hms_bridge.orc.timestamps import split_timestamps, wall_to_stored_seconds
+from hms_bridge.orc.timestamps import split_timestamps, wall_to_stored
 from hms_bridge.orc.types import OrcKind, OrcType, struct_type
 
 UnionChild = tuple[int, OrcType, pa.Array]
@@ -27,9 +27,15 @@ class ShownColumns:
     """
 
     def __init__(
-        self, rows: pa.StructArray, schema: OrcType, convert_day: Callable[[int], int] | None
+        self,
+        rows: pa.StructArray,
+        schema: OrcType,
+        convert_day: Callable[[int], int] | None,
+        *,
+        has_last_second: bool = False,
     ) -> None:
         self._convert_day = convert_day
+        self._has_last_second = has_last_second
         self.column_ids: list[int] = []
         """The file's column ids of the columns of `rows`, in preorder."""
         self.nanos_column_ids: list[int] = []
@@ -83,8 +89,9 @@ class ShownColumns:
         self.split_timestamps[own_id] = TimestampBounds.of_parts(
             seconds, nanos, is_by_row=is_by_row
         )
+        stored, nanos = wall_to_stored(seconds, nanos, has_last_second=self._has_last_second)
         self._nanos[own_id] = nanos.cast(pa.int64()).cast(pa.timestamp("ns"))
-        return wall_to_stored_seconds(seconds, nanos)
+        return stored
 
     def _show_union(self, array: pa.Array, node: OrcType, own_id: int) -> pa.Array:
         tags, *fields = array.flatten()

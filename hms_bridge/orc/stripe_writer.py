@@ -121,7 +121,9 @@ class _StripeEncoder:
         self._settings = settings
         self._convert_day = convert_day
         self._row_count = len(rows)
-        self._shown = ShownColumns(rows, schema, convert_day)
+        self._shown = ShownColumns(
+            rows, schema, convert_day, has_last_second=settings.has_last_second
+        )
         self._pieces: list[_Piece] = []
         self._encodings: list[Any] = [proto.ColumnEncoding(kind=0)] * schema.size
         self._statistics: list[Any] = [proto.ColumnStatistics()] * schema.size

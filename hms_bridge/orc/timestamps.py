@@ -82,13 +82,21 @@ def stored_seconds_to_wall(seconds: pa.Array, nanos: pa.Array, timezone: str) ->
     return pc.local_timestamp(zoned).cast(pa.int64())
 
 
-def wall_to_stored_seconds(seconds: pa.Array, nanos: pa.Array) -> pa.Array:
-    """What the DATA stream of a UTC writer holds for these wall-clock seconds.
+def wall_to_stored(
+    seconds: pa.Array, nanos: pa.Array, *, has_last_second: bool = False
+) -> tuple[pa.Array, pa.Array]:
+    """What the streams of a UTC writer hold for these wall-clock times: seconds, nanoseconds.
 
-    Raises AcidFormatError for a time that a reader would take for a second later.
+    Raises AcidFormatError for a time that a reader would take for a second later, unless
+    ``has_last_second``: such a time stays as Arrow's C++ writer has it, half a second before 1970
+    as second 0 and -500,000,000 nanoseconds. ORC's C++ reader understands that, its Java reader
+    does not: only for rows that come from such a file.
     """
     is_lost = pc.and_(pc.equal(seconds, -1), pc.greater_equal(nanos, _NANOS_PER_MILLI))
-    if pc.any(is_lost).as_py():
+    if has_last_second:
+        seconds = pc.if_else(is_lost, 0, seconds)
+        nanos = pc.if_else(is_lost, pc.subtract(nanos, _NANOS_PER_SECOND), nanos).cast(pa.int32())
+    elif pc.any(is_lost).as_py():
         raise AcidFormatError(
             "a timestamp of the last second before 1970-01-01 00:00:00, with a fraction of a "
             "millisecond or more, cannot be stored in ORC: every reader would show it a second "
@@ -96,7 +104,7 @@ def wall_to_stored_seconds(seconds: pa.Array, nanos: pa.Array) -> pa.Array:
         )
     is_rounded = pc.and_(pc.less(seconds, 0), pc.greater_equal(nanos, _NANOS_PER_MILLI))
     rounded = pc.if_else(is_rounded, pc.add(seconds, 1), seconds)
-    return pc.subtract(rounded, BASE_SECONDS)
+    return pc.subtract(rounded, BASE_SECONDS), nanos
 
 
 def _zone(timezone: str) -> ZoneInfo:
@@ -150,6 +158,16 @@ def _require_no_more_digits(nanos: pa.Array, nanos_per_unit: int) -> None:
             "a timestamp has more digits than microseconds, which Spark would cut off before the "
             "row is written again; change such rows with Hive, or leave them out"
         )
+
+
+def timestamp_texts(array: pa.Array) -> pa.Array:
+    """Wall-clock timestamps as Hive reads them where a column has become text: as many decimals as
+    there are, none for whole seconds (ORC: ConvertTreeReaderFactory.TIMESTAMP_FORMAT)."""
+    seconds, nanos = split_timestamps(array)
+    days = pc.strftime(seconds.cast(pa.timestamp("s")), "%Y-%m-%d %H:%M:%S")
+    decimals = pc.utf8_rtrim(pc.utf8_lpad(nanos.cast(pa.string()), 9, "0"), "0")
+    point = pc.if_else(pc.equal(nanos, 0), "", ".")
+    return pc.binary_join_element_wise(days, point, decimals, "")
 
 
 def change_form(array: pa.Array, form: TimestampForm, is_instant: bool) -> pa.Array:

@@ -16,7 +16,13 @@ from hms_bridge.errors import AcidFormatError
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import hive_type_text
 from hms_bridge.orc.nesting import bare_children, with_children
-from hms_bridge.orc.timestamps import TimestampForm
+from hms_bridge.orc.timestamps import (
+    PARTS_TYPE,
+    TimestampForm,
+    join_timestamps,
+    split_timestamps,
+    timestamp_texts,
+)
 from hms_bridge.orc.types import OrcKind, OrcType
 
 _INTEGERS: Final = (OrcKind.BYTE, OrcKind.SHORT, OrcKind.INT, OrcKind.LONG)
@@ -52,10 +58,20 @@ def adapt(array: pa.Array, source: OrcType, target: OrcType, form: TimestampForm
         return _fit_text(plain, target)
     if source.kind in (*_INTEGERS, OrcKind.DATE) and target.kind in _TEXTS:
         return _fit_text(array.cast(pa.string()), target)
+    if source.kind is OrcKind.TIMESTAMP and target.kind in _TEXTS:
+        return _fit_text(timestamp_texts(array), target)
     raise AcidFormatError(
         f"values of {hive_type_text(source)} cannot be taken as {hive_type_text(target)};"
         " cast them, or change the column's type back"
     )
+
+
+def has_timestamp_as_text(source: OrcType, target: OrcType) -> bool:
+    """Whether a timestamp of the one type is text in the other: all of its digits count then."""
+    if source.kind is OrcKind.TIMESTAMP:
+        return target.kind in _TEXTS
+    pairs = zip(source.children, target.children, strict=False)
+    return any(has_timestamp_as_text(*pair) for pair in pairs)
 
 
 def _adapt_same(array: pa.Array, source: OrcType, target: OrcType, form: TimestampForm) -> pa.Array:
@@ -73,6 +89,9 @@ def _adapt_same(array: pa.Array, source: OrcType, target: OrcType, form: Timesta
             return with_children(array, [adapt(*pair, form) for pair in pairs], target)
         case OrcKind.STRUCT:
             return _adapt_struct(array, source, target, form)
+        case OrcKind.TIMESTAMP | OrcKind.TIMESTAMP_INSTANT if array.type == PARTS_TYPE:
+            is_instant = target.kind is OrcKind.TIMESTAMP_INSTANT
+            return join_timestamps(*split_timestamps(array), form, is_instant)
         case OrcKind.UNION if source.children != target.children:
             raise AcidFormatError("a uniontype whose types changed cannot be read")
         case _:

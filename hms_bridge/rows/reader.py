@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from hms_bridge.orc.tail import Calendar
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.deletes import DeleteEvents
-from hms_bridge.rows.evolution import adapt
+from hms_bridge.rows.evolution import adapt, has_timestamp_as_text
 from hms_bridge.rows.keys import Keys, is_among, is_valid_mask, key_bounds
 from hms_bridge.snapshot.plan import RawRows, ReadFile, ReadSplit
 
@@ -116,11 +116,22 @@ class SnapshotReader:
             length = logical_length(self._volume, file)
             if length == 0:
                 continue
-            with self._files.opened(file.path, self._form, length) as opened:
+            with self._files.opened(file.path, self._form, length) as plain:
+                opened = self._with_all_digits(plain)
                 for stripe in self._stripes(opened, file, split):
                     batch = self._visible(stripe, file, opened, split.deletes)
                     if batch.num_rows:
                         yield batch
+
+    def _with_all_digits(self, opened: OrcFile) -> OrcFile:
+        """The file as it is read where one of its timestamps has become text."""
+        source, table = _row_type(opened), self._projection.table
+        if not any(
+            has_timestamp_as_text(source.children[place], table.children[place])
+            for place in self._file_places(source)
+        ):
+            return opened
+        return opened.read_as(replace(self._form, timestamps=TimestampForm.PARTS))
 
     def _stripes(self, opened: OrcFile, file: ReadFile, split: ReadSplit) -> Iterator[_Stripe]:
         is_insert_only = file.raw is None and file.bucket_id is None
@@ -181,7 +192,7 @@ class SnapshotReader:
         self, stripe: _Stripe, file: ReadFile, opened: OrcFile, deletes: Sequence[ReadFile]
     ) -> pa.RecordBatch:
         mask = self._visible_mask(stripe, file, deletes)
-        source = opened.tail.schema if opened.layout is None else opened.layout.row_type
+        source = _row_type(opened)
         row_count = stripe.row_count if mask is None else pc.sum(mask).as_py() or 0
         arrays = []
         for place in self._places:
@@ -233,6 +244,10 @@ def has_raw_rows(volume: Volume, path: str) -> bool:
             return opened.layout is None
     except AcidFormatError:
         return True
+
+
+def _row_type(opened: OrcFile) -> OrcType:
+    return opened.tail.schema if opened.layout is None else opened.layout.row_type
 
 
 def _raw_keys(raw: RawRows, first: int, count: int) -> Keys:

@@ -10,7 +10,9 @@ from hms_bridge.backend.work import sql
 from hms_bridge.catalog import partitions, tables
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hms_bridge.hooks import points
+from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import (
+    DONE_HERE,
     LOCATION,
     AbortOutcome,
     Compaction,
@@ -48,8 +50,10 @@ def _compact(unit: UnitOfWork, request: CompactionRequest) -> CompactionResponse
             f"{asked.name}: a compaction takes no property "
             f"{reserved[0]}; it is the metastore's own, for directories that were dropped"
         )
-    _require_target(unit.connection, target)
+    stored = _require_target(unit.connection, target)
     refusal = _replica_refusal(unit.connection, wanted)
+    if refusal is None and not unit.settings.compactor.has_hive_workers:
+        refusal = _worker_refusal(stored, wanted)
     if refusal is not None:
         return CompactionResponse(
             id=None,
@@ -87,9 +91,16 @@ def _mark_compacted(unit: UnitOfWork, compaction: Compaction) -> None:
 
 
 def _find_next_compaction(
-    unit: UnitOfWork, worker_id: str, worker_version: str | None, pool_name: str | None = None
+    unit: UnitOfWork,
+    worker_id: str,
+    worker_version: str | None,
+    pool_name: str | None = None,
+    *,
+    is_selective: bool = False,
 ) -> Compaction | None:
-    entry = compaction_queue.find_next_compaction(unit, worker_id, worker_version, pool_name)
+    entry = compaction_queue.find_next_compaction(
+        unit, worker_id, worker_version, pool_name, is_selective=is_selective
+    )
     if entry is not None:
         unit.points.append(points.compaction_started(entry))
     return entry
@@ -129,7 +140,7 @@ def _put_delta_count(connection: Connection, target: Target, count: DeltaCount, 
     delta_counts.keep_delta_count(connection, target, count, value)
 
 
-def _require_target(connection: Connection, target: Target) -> None:
+def _require_target(connection: Connection, target: Target) -> Table:
     stored = tables.require_table(connection, target.database, target.table)
     name = target.partition
     if name is not None and name not in partitions.existing_names(connection, stored, [name]):
@@ -137,11 +148,28 @@ def _require_target(connection: Connection, target: Target) -> None:
             f"partition {name} of {stored.table.full_name} not found; name it as SHOW PARTITIONS "
             "does"
         )
+    return stored.table
+
+
+def _worker_refusal(table: Table, request: CompactionRequest) -> str | None:
+    """Workers of hms-bridge never take such an entry; whoever names a pool knows its workers."""
+    if request.pool_name or (request.type in DONE_HERE and not table.is_insert_only):
+        return None
+    what = (
+        "insert-only tables"
+        if request.type in DONE_HERE
+        else f"{request.type.name.lower().replace('_', ' ')} compactions"
+    )
+    return (
+        f"{request.target.name}: workers of hms-bridge do no {what}. If a Hive's workers take "
+        "compactions here, name their pool (ALTER TABLE ... COMPACT '...' POOL 'name'), or set "
+        "hms.bridge.compactor.hive.workers=true"
+    )
 
 
 def _replica_refusal(connection: Connection, request: CompactionRequest) -> str | None:
     """The initiator compacts a replica without changing row ids; others are not let in."""
-    if request.is_automatic and request.type in (CompactionType.MINOR, CompactionType.MAJOR):
+    if request.is_automatic and request.type in DONE_HERE:
         return None
     return write_refusal(connection, request.target.database)
 

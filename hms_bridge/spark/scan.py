@@ -7,8 +7,10 @@ but the driver.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from py4j.protocol import Py4JError
+from pyspark import Broadcast
 from pyspark.sql import DataFrame, SparkSession
 
 from changemanager.location import Resolver
@@ -35,13 +37,12 @@ def snapshot_frame(
     columns: Sequence[Column],
     *,
     has_row_ids: bool,
-    is_exact: bool = False,
+    lease: Broadcast[bool],
 ) -> DataFrame:
     """What a transaction sees of a table: ``columns`` in their order, then if asked for ``row__id``
     and ``row__partition``; with none of them a column of nulls, so that rows can be counted.
 
-    The frame is to be read before the transaction ends. ``is_exact``: its tasks refuse a timestamp
-    whose last digits Spark would cut off; for rows that are written again.
+    The frame is to be read before the transaction ends; without its lease no task of it runs.
     """
     return splits_frame(
         spark,
@@ -49,8 +50,20 @@ def snapshot_frame(
         snapshot_splits(resolver, transaction, table),
         columns,
         has_row_ids=has_row_ids,
-        is_exact=is_exact,
+        lease=lease,
     )
+
+
+@contextmanager
+def frame_lease(spark: SparkSession) -> Iterator[Broadcast[bool]]:
+    """Tasks that carry it fail after the block: Spark hands nobody a broadcast that is destroyed.
+    Executors ask neither metastore nor driver for it."""
+    lease = spark.sparkContext.broadcast(True)
+    try:
+        yield lease
+    finally:
+        with suppress(Py4JError):  # of a Spark that was stopped, which runs no task any more
+            lease.destroy()
 
 
 def snapshot_splits(
@@ -74,6 +87,7 @@ def splits_frame(
     *,
     has_row_ids: bool,
     is_exact: bool = False,
+    lease: Broadcast[bool] | None = None,
 ) -> DataFrame:
     """One Spark task for each split: the numbers of a range, one in each partition of it."""
     task = ReadTask(
@@ -82,6 +96,7 @@ def splits_frame(
         columns=tuple(columns),
         has_row_ids=has_row_ids,
         is_exact=is_exact,
+        lease=lease,
     )
     numbers = spark.range(0, len(splits), 1, max(1, len(splits)))
     return numbers.mapInArrow(task, frame_schema(columns, has_row_ids=has_row_ids))
@@ -108,12 +123,18 @@ def read_table(
 ) -> Iterator[DataFrame]:
     """A table as a DataFrame, for Spark 3.5, which has no ``format("hive_acid")``, and later ones.
 
-    The snapshot is protected until the end of the block: read within it. ``table_name`` is
+    The snapshot is protected until the end of the block: read within it. After it an action on the
+    frame fails: "Attempted to use Broadcast after it was destroyed". ``table_name`` is
     ``database.table``; ``columns`` none: all. Raises NoSuchObjectError, DmlError.
     """
-    with open_table_snapshot(metastore, table_name, client, columns) as (transaction, table):
+    with (
+        open_table_snapshot(metastore, table_name, client, columns) as (transaction, table),
+        frame_lease(spark) as lease,
+    ):
         chosen = chosen_columns(table, columns)
-        yield snapshot_frame(spark, resolver, transaction, table, chosen, has_row_ids=has_row_ids)
+        yield snapshot_frame(
+            spark, resolver, transaction, table, chosen, has_row_ids=has_row_ids, lease=lease
+        )
 
 
 @contextmanager

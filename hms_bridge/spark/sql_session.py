@@ -25,6 +25,7 @@ from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnType
 from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction, read_lock
 from hms_bridge.session.transaction import Client
+from hms_bridge.spark.char_columns import with_char_values, with_filled_chars
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.scan import require_full_acid, snapshot_splits, splits_frame
@@ -101,7 +102,7 @@ class SqlSession:
         ) as transaction:
             plan = self._query_plan(statement)  # a definition may have changed meanwhile
             with self._views(plan.sources, transaction) as views, _spark_errors():
-                frame = views.spark.sql(plan.query)
+                frame = with_filled_chars(views.spark.sql(plan.query))
                 yield tuple(frame.columns)
                 for row in frame.toLocalIterator():
                     yield tuple(_plain(value) for value in row)
@@ -155,6 +156,7 @@ class SqlSession:
                         has_row_ids=source.has_row_ids,
                         is_exact=is_exact,
                     )
+                    frame = with_char_values(frame, source.columns)
                     frame.createOrReplaceTempView(quote(source.view_name))
                     made.append(source.view_name)
             yield _Views(spark, size_bytes)

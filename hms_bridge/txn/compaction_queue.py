@@ -35,17 +35,22 @@ from hms_bridge.backend.dialect import is_sqlite, null_safe_equals
 from hms_bridge.backend.fixed_sql import FixedSql, TimedSql
 from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, MOVE
+from hms_bridge.backend.schema.catalog_tables import DBS, TABLE_PARAMS, TBLS
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXNS
 from hms_bridge.backend.sequences import next_compaction_id
 from hms_bridge.backend.work import Work
 from hms_bridge.errors import NoSuchCompactionError
+from hms_bridge.model.catalog import DEFAULT_CATALOG
 from hms_bridge.model.compaction import (
+    DONE_HERE,
     Compaction,
     CompactionRequest,
     CompactionResponse,
     CompactionState,
+    CompactionType,
 )
 from hms_bridge.model.ids import CompactionId, TxnId, WriteId
+from hms_bridge.model.properties import INSERT_ONLY, TRANSACTIONAL_PROPERTIES
 from hms_bridge.model.property_text import format_properties
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import TxnState
@@ -88,16 +93,32 @@ _SET_JOB = FixedSql(
 )
 
 
-def _of_no_pool(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Select[Any]:
-    return _first_of(
-        or_(_Q.CQ_POOL_NAME.is_(None), _Q.CQ_ENQUEUE_TIME < now - WORKER_POOL_TIMEOUT_MS)
-    )
+_IS_INSERT_ONLY = exists().where(
+    DBS.c.CTLG_NAME == DEFAULT_CATALOG,
+    DBS.c.NAME == _Q.CQ_DATABASE,
+    TBLS.c.DB_ID == DBS.c.DB_ID,
+    TBLS.c.TBL_NAME == _Q.CQ_TABLE,
+    TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID,
+    TABLE_PARAMS.c.PARAM_KEY == TRANSACTIONAL_PROPERTIES,
+    func.lower(TABLE_PARAMS.c.PARAM_VALUE) == INSERT_ONLY,
+)
+_IS_DONE_HERE = and_(
+    or_(*(_Q.CQ_TYPE == kind.stored for kind in CompactionType if kind in DONE_HERE)),
+    ~_IS_INSERT_ONLY,
+)
 
 
-def _first_of(pool: ColumnElement[bool]) -> Select[Any]:
+def _of_no_pool(
+    now: ColumnElement[int], _row_time: ColumnElement[int], *wanted: ColumnElement[bool]
+) -> Select[Any]:
+    pool = or_(_Q.CQ_POOL_NAME.is_(None), _Q.CQ_ENQUEUE_TIME < now - WORKER_POOL_TIMEOUT_MS)
+    return _first_of(pool, *wanted)
+
+
+def _first_of(*wanted: ColumnElement[bool]) -> Select[Any]:
     return (
         select(*_CANDIDATE_COLUMNS)
-        .where(_INITIATED, pool, _Q.CQ_ID > bindparam("after", type_=BigInteger))
+        .where(_INITIATED, *wanted, _Q.CQ_ID > bindparam("after", type_=BigInteger))
         .order_by(_Q.CQ_ID)
         .limit(literal(_CANDIDATES_MAX))
     )
@@ -121,8 +142,17 @@ def _claim(now: ColumnElement[int], _row_time: ColumnElement[int]) -> Update:
     )
 
 
-_OF_NO_POOL, _CLAIM = TimedSql(_of_no_pool), TimedSql(_claim)
-_OF_POOL = FixedSql(_first_of(_Q.CQ_POOL_NAME == bindparam("pool_name", type_=String)))
+_IS_OF_POOL = _Q.CQ_POOL_NAME == bindparam("pool_name", type_=String)
+_CLAIM = TimedSql(_claim)
+# By whether the worker is selective.
+_OF_NO_POOL = {
+    False: TimedSql(_of_no_pool),
+    True: TimedSql(lambda now, row_time: _of_no_pool(now, row_time, _IS_DONE_HERE)),
+}
+_OF_POOL = {
+    False: FixedSql(_first_of(_IS_OF_POOL)),
+    True: FixedSql(_first_of(_IS_OF_POOL, _IS_DONE_HERE)),
+}
 
 
 def enqueue(work: Work, request: CompactionRequest) -> CompactionResponse:
@@ -186,9 +216,15 @@ def _refused(known: Compaction) -> CompactionResponse:
 
 
 def find_next_compaction(
-    work: Work, worker_id: str, worker_version: str | None, pool_name: str | None = None
+    work: Work,
+    worker_id: str,
+    worker_version: str | None,
+    pool_name: str | None = None,
+    *,
+    is_selective: bool = False,
 ) -> Compaction | None:
-    """Claim the oldest initiated entry of the pool; None if there is none.
+    """Claim the oldest initiated entry of the pool; None if there is none. A selective worker
+    passes over what hms-bridge does not do.
 
     The claim is one conditional update, so no two workers get the same. Nobody gets an entry of a
     table of which a directory is being moved: it may look empty; nor one that cannot be read here.
@@ -202,9 +238,9 @@ def find_next_compaction(
     after = 0
     while True:
         if pool_name:
-            candidates = _OF_POOL.all(connection, pool_name=pool_name, after=after)
+            candidates = _OF_POOL[is_selective].all(connection, pool_name=pool_name, after=after)
         else:
-            candidates = _OF_NO_POOL.all(work, after=after)
+            candidates = _OF_NO_POOL[is_selective].all(work, after=after)
         for candidate, *fields in candidates:
             if not is_readable(dict(zip(_CANDIDATE_NAMES, (candidate, *fields), strict=True))):
                 after = candidate

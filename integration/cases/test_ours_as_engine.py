@@ -14,7 +14,13 @@ from integration.comparison.cases import ACID
 from integration.comparison.real_hive import relative_paths
 from integration.referees.hive42 import Hive42, table_folder
 from integration.referees.java_metastore import JavaMetastore
-from integration.referees.ours import OurProgram, OurServer, OurSession
+from integration.referees.ours import (
+    PROGRAM,
+    OurProgram,
+    OurServer,
+    OurSession,
+    environment_of_ours,
+)
 from integration.referees.processes import Workplace
 
 OurSessions = Callable[[str], OurSession]
@@ -134,6 +140,34 @@ def test_hives_cleaner_accepts_our_compaction(
         'select "CC_STATE" as s from "COMPLETED_COMPACTIONS" where "CC_DATABASE" = %s', database
     )
     assert states == [{"s": "s"}]
+
+
+def test_our_worker_leaves_to_hives_what_hive_was_asked_for(
+    hive42: Hive42, hive42_metastore: JavaMetastore, workplace: Workplace
+) -> None:
+    """A claim cannot choose by type, and no call gives a claimed entry back."""
+    database = "we_leave"
+    _hive_writes(hive42, database)
+    hive = hive42.main
+    hive.sql(f"create table {database}.skewed stored as orc tblproperties('transactional'='true') "
+             f"as select * from {database}.t")  # fmt: skip
+    hive.sql(f"alter table {database}.skewed compact 'rebalance'")
+    workplace.run(
+        "ours-compact",
+        [*PROGRAM, "compact", f"{database}.t", "major", "--run",
+         "--metastore", hive42_metastore.uri],
+        env=environment_of_ours(),
+    )  # fmt: skip
+    queue = hive42.database.query(
+        'select "CQ_TABLE" as t, "CQ_STATE" as s, "CQ_POOL_NAME" as p from "COMPACTION_QUEUE" '
+        'where "CQ_DATABASE" = %s order by "CQ_ID"',
+        database,
+    )
+    assert [tuple(entry.values()) for entry in queue] == [
+        ("skewed", "i", None),
+        ("t", "r", "hms-bridge"),
+    ]
+    hive.sql(f"drop database {database} cascade")
 
 
 def test_our_cleaner_removes_what_hive_compacted(

@@ -89,7 +89,9 @@ def work(
     """One turn of the compaction worker: what it did, None when nothing was queued."""
     resolver = _resolver(hadoop, gate)
     executor = SparkExecutor(spark=spark, kernel=BucketKernel(resolver=resolver))
-    worker = make_worker(_metastore(metastore), always(executor), resolver=resolver)
+    worker = make_worker(
+        _metastore(metastore), always(executor), resolver=resolver, is_default_pool=True
+    )
     with gates.by_value():
         outcome = worker.run_once()
     return outcome.message if outcome else None

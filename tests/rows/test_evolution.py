@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -49,6 +49,13 @@ def adapted(values: list[Any], source: str, target: str) -> list[Any]:
         ("char(4)", "char(2)", ["ab  "], ["ab"]),
         ("int", "string", [12, None], ["12", None]),
         ("date", "string", [date(2020, 1, 2)], ["2020-01-02"]),
+        (
+            "timestamp",
+            "string",
+            [datetime(2020, 1, 2, 3, 4, 5, 670000), datetime(1969, 12, 31, 23, 59, 59), None],
+            ["2020-01-02 03:04:05.67", "1969-12-31 23:59:59", None],
+        ),
+        ("timestamp", "varchar(10)", [datetime(2020, 1, 2, 3, 4, 5)], ["2020-01-02"]),
         ("array<int>", "array<bigint>", [[1, None], None, []], [[1, None], None, []]),
         ("map<string,int>", "map<string,string>", [[("k", 1)], None], [[("k", "1")], None]),
         (

@@ -55,9 +55,10 @@ class ForeignWorker:
             CompactionRequest(
                 target=wanted,
                 type=CompactionType.REBALANCE,
+                pool_name="hive",
             )
         )
-        entry = store.find_next_compaction("hive", "4.2.0")
+        entry = store.find_next_compaction("hive", "4.2.0", "hive")
         if entry is None or (entry.type, entry.target) != (CompactionType.REBALANCE, wanted):
             raise NotTodayError("another entry comes first")
         (txn_id,) = store.open_txns(

@@ -25,6 +25,7 @@ from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_turns import OF_TURNS
+from tests.simulation.mutations_of_workers import OF_WORKERS
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -64,6 +65,7 @@ MUTATIONS = (
     *OF_SCHEMAS,
     *OF_FAILED_STATEMENTS,
     *OF_REMOVALS,
+    *OF_WORKERS,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",
@@ -906,8 +908,8 @@ MUTATIONS = (
     Mutation(
         name="a time that readers show a second later is stored",
         file="hms_bridge/orc/timestamps.py",
-        old="    if pc.any(is_lost).as_py():\n",
-        new="    if False:\n",
+        old="    elif pc.any(is_lost).as_py():\n",
+        new="    elif False:\n",
         test="tests/orc/test_timestamps.py"
         "::test_a_time_that_readers_would_show_a_second_later_is_refused",
         is_simulated=True,

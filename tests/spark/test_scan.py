@@ -35,6 +35,25 @@ def test_a_table_is_a_frame_under_a_transaction(run: Any, spark: Any, store: Loc
     assert metastore.show_locks() == ()
 
 
+@pytest.mark.parametrize("values", ["", "INSERT INTO t VALUES (1)"], ids=["empty", "a row"])
+def test_a_frame_that_outlives_its_block_fails(
+    run: Any, spark: Any, store: LocalStore, values: str
+) -> None:
+    """Nothing protects its files any more, and its snapshot is an old one."""
+    run(f"CREATE TABLE t (id INT); {values}")
+    with read_table(spark, store.metastore, FsspecResolver(), "t", client=CLIENT) as frame:
+        rows, doubled = frame.count(), frame.selectExpr("id * 2")
+        kept = frame.persist()
+        assert kept.count() == rows
+        frame.unpersist(blocking=True)
+    for late in (frame, doubled):
+        with pytest.raises(Exception, match="after it was destroyed"):
+            late.collect()
+    run("INSERT INTO t VALUES (2)")
+    with read_table(spark, store.metastore, FsspecResolver(), "t", client=CLIENT) as frame:
+        assert frame.count() == rows + 1
+
+
 def test_what_is_no_table_to_read(run: Any, spark: Any, store: LocalStore) -> None:
     run("CREATE TABLE t (id INT)")
     for name, columns, error in (("t", ("x",), DmlError), ("nope", (), NoSuchObjectError)):

@@ -77,6 +77,28 @@ def test_types_come_back(run: Any) -> None:
     assert bytes(row[11]) == b"bytes"
 
 
+def test_a_char_is_compared_by_its_value_and_shown_filled_up(run: Any) -> None:
+    """As by Hive 4.2, which strips the blanks wherever a CHAR is computed with."""
+    run("CREATE TABLE t (id INT, c CHAR(4)); CREATE TABLE u (c CHAR(6), v VARCHAR(6), s STRING)")
+    run("INSERT INTO t VALUES (1, 'a'), (2, ' b'), (3, ''), (4, NULL), (5, 'full')")
+    run("INSERT INTO u SELECT c, c, c FROM t")
+    for condition in ("c = 'a'", "c IN ('a', 'z')", "c LIKE 'a'", "concat(c, 'x') = 'ax'",
+                      "length(c) = 1 AND hex(c) = '61'"):  # fmt: skip
+        assert run(f"SELECT id FROM t WHERE {condition}") == [[(1,)]], condition
+    (rows,) = run("SELECT t.id, u.c, u.v, u.s FROM t JOIN u ON t.c = u.c ORDER BY t.id")
+    assert rows == [
+        (1, "a     ", "a", "a"), (2, " b    ", " b", " b"), (3, "      ", "", ""),
+        (5, "full  ", "full", "full"),
+    ]  # fmt: skip
+    (rows,) = run("SELECT c AS x, c AS x FROM t WHERE id <= 2 UNION ALL SELECT c, c FROM t "
+                  "WHERE id = 4 ORDER BY 1 DESC")  # fmt: skip
+    assert rows == [("a   ", "a   "), (" b  ", " b  "), (None, None)]
+    assert run("UPDATE t SET id = 10 WHERE c = 'a'") == ["1 row updated, write id 2"]
+    assert run("DELETE FROM t WHERE c IN ('full')") == ["1 row deleted, write id 3"]
+    (rows,) = run("SELECT c, count(*) FROM t GROUP BY c ORDER BY c NULLS FIRST")
+    assert rows == [(None, 1), ("    ", 1), (" b  ", 1), ("a   ", 1)]
+
+
 def test_results_that_are_of_no_table(run: Any) -> None:
     """A timestamp has no zone, as in Hive; what Python cannot hold is said in a line."""
     ((row,),) = run("SELECT timestamp '0001-01-01 00:00:00', CAST('2024-06-01 12:00' AS TIMESTAMP)")

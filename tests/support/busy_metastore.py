@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from changemanager.location import FsspecResolver
 from hms_bridge.cli.worker import make_worker
@@ -68,10 +69,11 @@ class BusyMetastore:
         )  # fmt: skip
 
 
-def opened(program: Program) -> LocalStore:
-    """The program's metastore, directly."""
+def opened(program: Program, **changes: Any) -> LocalStore:
+    """The program's metastore, directly; with these fields of its settings changed."""
     environment = program.environment
     settings = settings_from(read_hive_site(Path(environment["HMS_BRIDGE_CONFIG"])))
+    settings = replace(settings, **changes)
     return open_local(program.url, settings)
 
 

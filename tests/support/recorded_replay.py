@@ -16,6 +16,7 @@ from sqlalchemy import update
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_SEQUENCE
 from hms_bridge.backend.schema.txn_tables import NEXT_LOCK_ID, NEXT_WRITE_ID
+from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.model.compaction import CompactionRequest, CompactionType
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.properties import TARGET_FOR
@@ -191,7 +192,11 @@ def replayed(folder: Path, apart: Sequence[int]) -> list[Outcome]:
 
 def _played(folder: Path, calls: Sequence[RecordedCall]) -> Iterator[Outcome]:
     folder.mkdir()
-    with served_metastore(folder) as served, WireClient(served.port) as client:
+    beside = CompactorSettings(has_hive_workers=True)  # as the recorded metastores had
+    with (
+        served_metastore(folder, compactor=beside) as served,
+        WireClient(served.port) as client,
+    ):
         replay = Replay(served, client, folder)
         for call in calls:
             yield replay.play(call)

@@ -79,8 +79,8 @@ class ReplWorld(World):
 
     def rebalance(self, table: str, highest: WriteId) -> None:
         """A rebalance compaction of another program, as far as the metastore hears of it."""
-        self.request_compaction(table, CompactionType.REBALANCE)
-        entry = self.source.find_next_compaction("w", "1")
+        self.request_compaction(table, CompactionType.REBALANCE, pool_name="hive")
+        entry = self.source.find_next_compaction("w", "1", "hive")
         assert entry is not None
         txn_id = self.open(TxnType.REBALANCE_COMPACTION)
         self.source.update_compactor_state(replace(entry, highest_write_id=highest), txn_id)

@@ -159,9 +159,11 @@ class World(Installation):
         table: str = "t",
         kind: CompactionType = CompactionType.MAJOR,
         partition: str | None = None,
+        pool_name: str | None = None,
     ) -> None:
+        target = Target(self.database, table, partition)
         answer = self.metastore.compact(
-            CompactionRequest(target=Target(self.database, table, partition), type=kind)
+            CompactionRequest(target=target, type=kind, pool_name=pool_name)
         )
         assert answer.is_accepted, answer
 

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -7,6 +8,7 @@ from hms_bridge.backend.schema.txn_tables import (
     COMPLETED_COMPACTIONS,
     TXN_COMPONENTS,
 )
+from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import NoSuchCompactionError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.compaction import (
     Compaction,
@@ -40,9 +42,10 @@ def test_a_request_is_kept_whole(world: World, txns: Txns) -> None:
         initiator_version="4",
         bucket_count=7,
         order_by="a desc",
+        pool_name="hive",
     )
     assert (answer.id, answer.is_accepted, answer.state) == (1, True, "initiated")
-    claimed = txns.claim("host-1")
+    claimed = txns.claim("host-1", pool="hive")
     assert claimed == Compaction(
         id=CompactionId(1),
         target=Target("db", "tab", "ds=Ab"),
@@ -56,6 +59,7 @@ def test_a_request_is_kept_whole(world: World, txns: Txns) -> None:
         enqueued_ms=world.clock.now_ms(),
         started_ms=world.clock.now_ms(),
         run_as="hive",
+        pool_name="hive",
         bucket_count=7,
         order_by="a desc",
     )
@@ -348,3 +352,35 @@ def test_write_ids_of_partitions_are_those_of_the_table(txns: Txns) -> None:
     assert not txns.compact(partition="p=1").is_accepted
     assert txns.compact(partition="p=2").is_accepted
     assert write_id == WriteId(1)
+
+
+_OTHERS_WORK = [("skewed", CompactionType.REBALANCE), ("appended", CompactionType.MAJOR)]
+
+
+def test_what_nobody_here_does_is_refused_with_the_reason(world: World, txns: Txns) -> None:
+    world.create_table("appended", transactional_properties="insert_only")
+    for table, kind in _OTHERS_WORK:
+        refused = txns.compact(table, kind=kind)
+        assert (refused.id, refused.state) == (None, "refused")
+        assert "workers of hms-bridge do no" in (refused.error_message or "")
+        assert "hms.bridge.compactor.hive.workers=true" in (refused.error_message or "")
+        assert txns.compact(table, kind=kind, pool_name="hive").is_accepted
+    assert txns.claim(pool="hive") is not None
+
+
+@pytest.mark.parametrize("pool", [None, "fast"])
+def test_a_selective_worker_leaves_what_hms_bridge_does_not_do(
+    world: World, txns: Txns, pool: str | None
+) -> None:
+    world.start(compactor=CompactorSettings(has_hive_workers=True))
+    txns = world.txns
+    world.create_table("appended", transactional_properties="Insert_Only")
+    for table, kind in _OTHERS_WORK:
+        assert txns.compact(table, kind=kind, pool_name=pool).is_accepted
+    find = partial(world.metastore.find_next_compaction, "w", "1", pool)
+    assert find(is_selective=True) is None
+    assert txns.compact("ours", pool_name=pool).is_accepted
+    taken = find(is_selective=True)
+    assert taken is not None
+    assert taken.target.table == "ours"
+    assert [found.target.table for _ in range(2) if (found := find())] == ["skewed", "appended"]
