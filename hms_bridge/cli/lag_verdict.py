@@ -82,6 +82,9 @@ class LagLimits:
         for state, limit in ((State.CRITICAL, self.critical), (State.WARNING, self.warning)):
             if report.rpo_seconds > limit:
                 return state, f"more than {duration_text(limit)} behind"
+        if report.time_doubt:
+            why = f"at the source {report.time_doubt}; see 'hms-bridge cm clock' there"
+            return State.WARNING, why
         return State.OK, ""
 
 

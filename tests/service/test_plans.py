@@ -42,8 +42,8 @@ DIALECT = (SERVER_URL or "sqlite").partition(":")[0].partition("+")[0]
 SMALL = frozenset(
     {
         "AUX_TABLE", "DBS", "HMSB_ARCHIVE_LOCK", "HMSB_ARCHIVE_TIME", "HMSB_EVENT_HOOK",
-        "NEXT_COMPACTION_QUEUE_ID", "NEXT_LOCK_ID", "NOTIFICATION_SEQUENCE", "SEQUENCE_TABLE",
-        "TXN_LOCK_TBL",
+        "HMSB_TIME_GAP", "NEXT_COMPACTION_QUEUE_ID", "NEXT_LOCK_ID", "NOTIFICATION_SEQUENCE",
+        "SEQUENCE_TABLE", "TXN_LOCK_TBL",
     }
 )  # fmt: skip
 """Counters, locks, databases, hooks: neither use nor history adds rows to them."""

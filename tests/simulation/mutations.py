@@ -408,8 +408,8 @@ MUTATIONS = (
     Mutation(
         name="a dump has no more time than what it names has had",
         file="changemanager/budget.py",
-        old="        if now_ms - _needed_since_ms(pin, clock_ms) > budget.keep_ms:\n",
-        new="        if now_ms - clock_ms > budget.keep_ms:\n",
+        old="        if time.age_ms(_needed_since_ms(pin, clock_ms)) > budget.keep_ms:\n",
+        new="        if time.age_ms(clock_ms) > budget.keep_ms:\n",
         test=_BUDGET + "test_a_dump_has_its_budget_from_when_it_was_made",
     ),
     Mutation(
