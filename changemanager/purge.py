@@ -332,13 +332,13 @@ class Purge:
         except (OSError, ChangeManagerError):
             self._release(claim)
             raise
-        if why_not is not None:
+        if why_not not in {None, _ANOTHER_PURGE}:
             self._release(claim)
             return why_not
         is_recorded = self._manifest.record_purged(
             plan.cmroot, item.name, owner=claim.owner, now_ms=self._clock.now_ms()
         )
-        return None if is_recorded else _LOST
+        return why_not if is_recorded else _LOST
 
     def _is_purged_by_another(self, item: ArchivedItem) -> bool:
         """Whether another purge has claimed the file as it was planned, or taken it away."""
@@ -383,7 +383,7 @@ class Purge:
         """Move the file aside, and delete it there if the claim is still this purge's."""
         place = self._archive.cmroot.child(claim.name)
         if place.status() is None:
-            return None
+            return _ANOTHER_PURGE
         aside = self._archive.cmroot.child(aside_name(claim.name, claim.owner))
         if not self._is_held(claim):
             return _LOST
