@@ -22,6 +22,7 @@ from tests.simulation.mutations_of_removals import OF_REMOVALS
 from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
+from tests.simulation.mutations_of_time import OF_TIME
 from tests.simulation.mutations_of_turns import OF_TURNS
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
@@ -51,6 +52,7 @@ MUTATIONS = (
     *CARRIED,
     *OF_DUMPS,
     *OF_HOOKS,
+    *OF_TIME,
     *OF_TURNS,
     *OF_LOADS,
     *OF_MEANWHILE,
