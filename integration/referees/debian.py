@@ -75,7 +75,6 @@ def other_time(shift: str) -> dict[str, str]:
         "LD_PRELOAD": str(ensure(FAKETIME)),
         "FAKETIME": shift,
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_DISABLE_SHM": "1",  # it would be of the user who starts the program
     }
 
 

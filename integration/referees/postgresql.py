@@ -172,10 +172,11 @@ class PostgreSql:
             settings |= {"fsync": "off", "synchronous_commit": "off"}
         server = self._workplace.start(
             "postgresql",
-            [self._programs / "postgres", "-D", self._data, "-p", str(self.port),
+            # Once it has its user, who is to own what libfaketime shares.
+            ["env", *(f"{key}={value}" for key, value in (environment or {}).items()),
+             self._programs / "postgres", "-D", self._data, "-p", str(self.port),
              "-k", self._folder,
              *(word for key, value in settings.items() for word in ("-c", f"{key}={value}"))],
-            env=environment,
             user=self._user,
         )  # fmt: skip
         server.wait_until(self._is_ready)
