@@ -332,18 +332,20 @@ def purge(
     """
     log, writes = NOTIFICATION_LOG.c, TXN_WRITE_NOTIFICATION_LOG.c
     young = (before_seconds, now_seconds)
-    return _purge_first(connection, log.EVENT_ID, log.EVENT_TIME, young, limit) + _purge_first(
+    return purge_first(connection, log.EVENT_ID, log.EVENT_TIME, young, limit) + purge_first(
         connection, writes.WNL_TXNID, writes.WNL_EVENT_TIME, young, limit
     )
 
 
-def _purge_first(
+def purge_first(
     connection: Connection,
     key: Column[Any],
     time: Column[Any],
     young: tuple[int, int],
     limit: int,
 ) -> int:
+    """Remove old rows that no young one, by the first and the last time of those, stands before;
+    how many. Only the first ``limit`` rows are looked at."""
     first = select(key.label("key"), time.label("time")).order_by(key).limit(limit).subquery().c
     kept = connection.scalar(select(func.min(first.key)).where(first.time.between(*young)))
     is_old = first.time < young[0]

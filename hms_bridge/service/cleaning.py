@@ -228,7 +228,8 @@ def _log_failed(unit: UnitOfWork, failed: Sequence[Compaction]) -> int:
 
 def _purge_points(time: TimeJudgement, unit: UnitOfWork) -> int:
     """What events older than that would be purged for, whoever still wants to hear it."""
-    return hook_points.purge(unit.connection, time.before_ms(unit.settings.event_ttl_ms) // 1000)
+    before = time.before_ms(unit.settings.event_ttl_ms) // 1000
+    return hook_points.purge(unit.connection, before, time.now_ms // 1000)
 
 
 def _purge_events(sizes: EventSizes, time: TimeJudgement, unit: UnitOfWork) -> int:

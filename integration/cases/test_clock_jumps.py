@@ -118,7 +118,7 @@ def place(request: pytest.FixtureRequest, workplace: Workplace, tmp_path: Path) 
 
 def until(is_so: Callable[[], bool]) -> None:
     """Waits for what a daemon does every second."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.1)
