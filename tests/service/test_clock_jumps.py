@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from changemanager.manifest import Pin, PinKind
-from changemanager.plausible_time import TimeGap
+from changemanager.plausible_time import TimeGap, judge
 from changemanager.purge import Purge
 from hms_bridge.backend.schema.archive_tables import HMSB_TIME_GAP
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
+from hms_bridge.cli.lag_verdict import LagLimits, State, Watched
+from hms_bridge.metrics.store_figures import store_figures
+from hms_bridge.repl.status.repl_status import ReplStatus
+from hms_bridge.repl.status.report import StatusRequest
 from tests.support.databases import fresh_url
 from tests.support.repl_world import ReplWorld
 from tests.support.simulated_clock import DAY_MS
@@ -54,9 +59,30 @@ def test_a_dump_that_waits_loses_nothing(tmp_path: Path, jump_ms: int, is_writte
         world.clock.advance_ms(10_000)
     assert world.archived() == archived
     assert world.source.manifest.pins() == pins
+    assert_told(world, is_doubted=jump_ms > 0)
     world.load()
     assert [row["id"] for row in world.replica.rows()] == [1, 2, 3]
     world.close()
+
+
+def assert_told(world: ReplWorld, *, is_doubted: bool) -> None:
+    """What status, lag and metrics of a monitor say."""
+    manifest = world.source.manifest
+    looker = ReplStatus(world.resolve, world.clock, source=world.source, pins=manifest)
+    request = StatusRequest(root=str(world.repl_root), source_database="src")
+    report = replace(looker.look(request), rpo_seconds=0)
+    limits = LagLimits(warning=1, critical=1, headroom=0)
+    verdict = limits.judge(Watched(database="src", metastore="m"), replace(report, troubles=()))
+    assert ("do not count" in report.time_doubt) is is_doubted
+    assert (verdict.state is State.WARNING and "cm clock" in verdict.why) is is_doubted
+    figures = store_figures(
+        world.source,
+        world.clock,
+        None,
+        time=lambda: judge(world.clock.now_ms(), manifest.known_times()),
+    )
+    (sample,) = next(figure for figure in figures if figure.name == "clock").ask()
+    assert sample.value == int(is_doubted)
 
 
 @pytest.fixture
