@@ -25,7 +25,8 @@ _LOG = logging.getLogger(__name__)
 
 
 def known_times(work: Work) -> KnownTimes:
-    """See ArchiveTimes.known_times. Look-ups by index; a scan only after a day without a sign."""
+    """See ArchiveTimes.known_times. Look-ups by index; a scan only the first time, and after a day without a
+    sign."""
     connection, now_ms = work.connection, work.now_ms
     t, n = TXNS.c, NOTIFICATION_LOG.c
     seen = connection.scalar(select(_SEEN))
@@ -39,7 +40,8 @@ def known_times(work: Work) -> KnownTimes:
         signs_ms=(int(heard or 0), int(event or 0) * 1000),
         gaps=tuple(sorted(TimeGap(int(before), int(after)) for before, after in gaps)),
     )
-    if known.seen_ms and any(gap.is_doubted for gap in known.neighbours(now_ms)):
+    # Of a database that nobody judged yet all signs count: the newest may come after a jump.
+    if not known.seen_ms or any(gap.is_doubted for gap in known.neighbours(now_ms)):
         days = _first_and_last_events(connection, known.seen_ms // 1000, now_ms // 1000)
         return replace(known, signs_ms=(*known.signs_ms, *days))
     return known

@@ -69,6 +69,10 @@ class LagLimits:
     def judge(self, watched: Watched, report: StatusReport) -> Verdict:
         """The state of one replica, and why it is not OK."""
         state, why = self._judged(report)
+        if report.time_doubt:
+            state = worst([state, State.WARNING])
+            doubt = f"at the source {report.time_doubt}; see 'hms-bridge cm clock' there"
+            why = f"{why}; {doubt}" if why else doubt
         return Verdict(watched, state, why, report)
 
     def _judged(self, report: StatusReport) -> tuple[State, str]:
@@ -82,9 +86,6 @@ class LagLimits:
         for state, limit in ((State.CRITICAL, self.critical), (State.WARNING, self.warning)):
             if report.rpo_seconds > limit:
                 return state, f"more than {duration_text(limit)} behind"
-        if report.time_doubt:
-            why = f"at the source {report.time_doubt}; see 'hms-bridge cm clock' there"
-            return State.WARNING, why
         return State.OK, ""
 
 

@@ -78,6 +78,13 @@ OF_TIME = (
         test=f"{_JUMPS}after_a_jump_all_ages_go_on_from_before_it",
     ),
     Mutation(
+        name="in a database that nobody judged the newest sign is all",
+        file="hms_bridge/archive/times.py",
+        old="    if not known.seen_ms or any(",
+        new="    if known.seen_ms and any(",
+        test=f"{_JUMPS}where_nobody_looked_at_the_clock_before_events_are_signs_of_life",
+    ),
+    Mutation(
         name="a confirmed gap does not count",
         file="hms_bridge/archive/times.py",
         old="_IS_OPEN = _GAP.TRUSTED_AT_MS.is_(None)\n",
