@@ -25,8 +25,8 @@ _LOG = logging.getLogger(__name__)
 
 
 def known_times(work: Work) -> KnownTimes:
-    """See ArchiveTimes.known_times. Look-ups by index; a scan only the first time, and after a day without a
-    sign."""
+    """See ArchiveTimes.known_times. Look-ups by index; a scan of events only before the first
+    judgement, and after a day without a sign of life."""
     connection, now_ms = work.connection, work.now_ms
     t, n = TXNS.c, NOTIFICATION_LOG.c
     seen = connection.scalar(select(_SEEN))
