@@ -58,12 +58,12 @@ def put_back(aside: Location, place: Location) -> None:
 
 
 def settle_asides(
-    cmroot: Location, records: ArchiveRecords, clock: Clock, retain_ms: int
+    cmroot: Location, records: ArchiveRecords, clock: Clock, before_ms: int
 ) -> tuple[str, ...]:
     """Put back what purges that died, or lost their claims, had moved aside; the names.
 
     What a purge is at work on stays. So does a file whose name nobody knows (the manifest was
-    lost), until its own time is older than the retention.
+    lost), until its own time is from before `before_ms`.
     """
     statuses = cmroot.volume.children(cmroot.path) if cmroot.status() is not None else ()
     asides = [child for child in statuses if child.name.startswith(ASIDE_PREFIX)]
@@ -78,7 +78,7 @@ def settle_asides(
         aside = cmroot.child(status.name)
         name = names.get(_digest_in(status.name))
         if name is None:
-            _remove_old(aside, status, now_ms - retain_ms)
+            _remove_old(aside, status, before_ms)
         elif name not in live:
             put_back(aside, cmroot.child(name))
             if entries[name].state is EntryState.PURGING:

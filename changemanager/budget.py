@@ -13,6 +13,7 @@ from changemanager.clock import span_text
 from changemanager.config import PinBudget
 from changemanager.given_up import HeldFiles
 from changemanager.manifest import Pin, PinKind
+from changemanager.plausible_time import TimeJudgement
 from changemanager.retention import ArchivedItem, Outlived
 
 _KINDS = frozenset({PinKind.DUMP, PinKind.POLICY})
@@ -23,7 +24,7 @@ def outlived(
     holders: Mapping[str, tuple[str, ...]],
     pins: Sequence[Pin],
     budget: PinBudget,
-    now_ms: int,
+    time: TimeJudgement,
 ) -> Mapping[str, Mapping[str, Outlived]]:
     """Of expired items: which of their holders hold them no more, and why, by name; pure."""
     by_name: dict[str, dict[str, Outlived]] = {}
@@ -31,13 +32,13 @@ def outlived(
         if pin.kind not in _KINDS:
             continue
         held = [item for item in items if pin.holder in holders.get(item.name, ())]
-        for name, reason in _outlived_of(pin, held, budget, now_ms):
+        for name, reason in _outlived_of(pin, held, budget, time):
             by_name.setdefault(name, {})[pin.holder] = Outlived(pin.created_at_ms, reason)
     return by_name
 
 
 def _outlived_of(
-    pin: Pin, held: Sequence[ArchivedItem], budget: PinBudget, now_ms: int
+    pin: Pin, held: Sequence[ArchivedItem], budget: PinBudget, time: TimeJudgement
 ) -> Sequence[tuple[str, str]]:
     timed = [(item.clock_ms, item) for item in held if item.clock_ms is not None]
     newest_first = sorted(timed, key=lambda pair: (-pair[0], pair[1].name))
@@ -45,7 +46,7 @@ def _outlived_of(
     too_old = f"it kept files for longer than {span_text(budget.keep_ms)}"
     too_many = f"it kept more than {budget.size_bytes} bytes"
     for clock_ms, item in newest_first:
-        if now_ms - _needed_since_ms(pin, clock_ms) > budget.keep_ms:
+        if time.age_ms(_needed_since_ms(pin, clock_ms)) > budget.keep_ms:
             gone.append((item.name, too_old))
             continue
         kept_bytes += item.size_bytes if item.is_present else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -11,6 +12,11 @@ class Clock(Protocol):
     def now_ms(self) -> int:
         """Milliseconds since 1970-01-01 00:00:00 UTC."""
         ...
+
+
+def moment_text(milliseconds: int) -> str:
+    """``2026-03-01 09:30 UTC``."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def span_text(milliseconds: int) -> str:

@@ -22,6 +22,7 @@ from typing import Protocol
 from changemanager.announced import AnnouncementStore
 from changemanager.figures import ArchiveFigureStore
 from changemanager.given_up import GivenUp, GivenUpStore
+from changemanager.plausible_time import KnownTimes, TimeGap, TimeJudgement
 
 LEASE_MS = 300_000
 """How long after its owner's last sign of life a claim is free."""
@@ -438,26 +439,20 @@ class ArchiveLeases(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KnownTimes:
-    """Times that the store knows. `store_ms`: its own clock, None if it has none of its own.
-
-    `newest_ms`: the newest time at which anything happened that it knows of; 0 for nothing.
-    """
-
-    store_ms: int | None
-    newest_ms: int
-
-
 class ArchiveTimes(Protocol):
     """What the store knows of the time."""
 
     def known_times(self) -> KnownTimes:
-        """The newest time of each kind."""
+        """What is known now; if there was no sign of life for long, signs of each day since."""
         ...
 
-    def note_time(self, now_ms: int) -> None:
-        """Somebody looked after the archive at this time, which is plausible; never back."""
+    def note_time(self, now_ms: int) -> TimeJudgement:
+        """Judge this time, and keep what follows for the next judgement, in one step. What is
+        refused is not kept."""
+        ...
+
+    def trust_time(self, now_ms: int) -> tuple[TimeGap, ...]:
+        """Somebody confirms that the time up to now went by; the gaps that count from now on."""
         ...
 
 

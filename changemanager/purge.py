@@ -21,8 +21,8 @@ from changemanager.filesystem.volume import FileKind
 from changemanager.given_up import GivenUp
 from changemanager.journal import log_deed
 from changemanager.location import Location
-from changemanager.manifest import ArchiveManifest, EntryState
-from changemanager.plausible_time import clock_doubt
+from changemanager.manifest import ArchiveManifest, EntryState, Pin
+from changemanager.plausible_time import TimeJudgement, judge
 from changemanager.retention import (
     ArchivedItem,
     Disposition,
@@ -58,6 +58,8 @@ class PurgeReport:
     forgotten: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]
     freed_bytes: int
+    purged_by_others: tuple[str, ...] = ()
+    """Names that another purge took first."""
     emptied: tuple[str, ...] = ()
     """Names that left the trash, too."""
     given_up: tuple[PinEnd, ...] = ()
@@ -73,6 +75,7 @@ class _Claim:
     owner: str
 
 
+_ANOTHER_PURGE = "another purge took it first"
 _LOST = "another process took it over; this one changed nothing more"
 
 
@@ -102,13 +105,18 @@ class Purge:
         self._manifest = manifest
         self._clock = clock
 
-    def plan(self, *, overridden: Collection[str] = ()) -> PurgePlan:
-        """What a purge would do now. `overridden` names holders whose pins do not count."""
-        now_ms, retain_ms = self._clock.now_ms(), self._archive.config.retain_ms
+    def plan(
+        self, *, overridden: Collection[str] = (), is_clock_trusted: bool = False
+    ) -> PurgePlan:
+        """What a purge would do now. `overridden` names holders whose pins do not count;
+        `is_clock_trusted`: somebody says that the time is right, whatever is known of it."""
+        time, retain_ms = self._time(), self._archive.config.retain_ms
+        if is_clock_trusted:
+            time = time.confirmed()
         items: list[ArchivedItem] = []
         expired: set[str] = set()
         for item in take_inventory(self._archive, self._manifest):
-            if item.clock_ms is not None and is_expired(item.clock_ms, now_ms, retain_ms):
+            if item.clock_ms is not None and is_expired(item.clock_ms, time, retain_ms):
                 # Only of what may go: the tag is an attribute of the file, one call each.
                 expired.add(item.name)
                 items.append(self.with_tag(item))
@@ -117,27 +125,21 @@ class Purge:
         config = self._archive.config
         # Before it is asked who holds what: a pin that is put meanwhile is none that was seen.
         pins = self._manifest.pins()
-        holders = self._holders([item for item in items if item.name in expired], now_ms)
-        plan = plan_purge(
+        holders = self._holders([item for item in items if item.name in expired], pins, time)
+        return plan_purge(
             items,
             cmroot=self._archive.cmroot.uri,
-            now_ms=now_ms,
+            time=time,
             retain_ms=retain_ms,
             holders=holders,
             overridden=frozenset(overridden),
-            outlived=outlived(items, holders, pins, config.budget, now_ms),
+            outlived=outlived(items, holders, pins, config.budget, time),
             has_trash=self._archive.trash is not None,
             trash_retain_ms=config.trash_retain_ms,
         )
-        present = sum(item.is_present for item in items)
-        doubt = clock_doubt(
-            now_ms,
-            self._manifest.known_times(),
-            retain_ms=retain_ms,
-            removed_count=sum(decision.item.is_present for decision in plan.removals),
-            present_count=present,
-        )
-        return replace(plan, doubt=doubt)
+
+    def _time(self) -> TimeJudgement:
+        return judge(self._clock.now_ms(), self._manifest.known_times())
 
     def settle(self) -> tuple[str, ...]:
         """End what purges that died left; the names. To be called before `plan`.
@@ -147,7 +149,8 @@ class Purge:
         """
         archive, manifest = self._archive, self._manifest
         cmroot, now_ms = archive.cmroot, self._clock.now_ms()
-        done = list(settle_asides(cmroot, manifest, self._clock, archive.config.retain_ms))
+        before_ms = self._time().before_ms(archive.config.retain_ms)
+        done = list(settle_asides(cmroot, manifest, self._clock, before_ms))
         live = manifest.live_purges(cmroot.uri, now_ms)
         for name, entry in manifest.entries(cmroot.uri).items():
             if entry.state is not EntryState.PURGING or name in live:
@@ -174,19 +177,26 @@ class Purge:
             self._manifest.record_purged(root, name, owner=owner, now_ms=now_ms)
 
     def _holders(
-        self, expired: Collection[ArchivedItem], now_ms: int
+        self, expired: Collection[ArchivedItem], pins: Collection[Pin], time: TimeJudgement
     ) -> Mapping[str, tuple[str, ...]]:
         """Who holds what is expired: as the manifest says, for files without origins as the files
-        themselves say, and of everything the metastores beside this one."""
+        themselves say, and of everything the metastores beside this one. A pin whose end has come
+        for doubtful time alone holds on."""
+        now_ms = time.now_ms
+        lasting = [replace(pin, expires_at_ms=None) for pin in pins if _lasts(pin, time)]
         cmroot = self._archive.cmroot
         own_id = self._manifest.store_id(self._archive.new_token())
         others = holders_of_others(cmroot, own_id) if expired else ()
         in_manifest = self._manifest.holders(cmroot.uri, [item.name for item in expired], now_ms)
         known = {
-            item.name: (*in_manifest.get(item.name, ()), *others)
+            item.name: (
+                *in_manifest.get(item.name, ()),
+                *(pin.holder for pin in lasting if pin.holds(item.name, item.entry)),
+                *others,
+            )
             for item in expired
-            if others or item.name in in_manifest
         }
+        known = {name: holders for name, holders in known.items() if holders}
         strays = [
             item
             for item in expired
@@ -195,8 +205,8 @@ class Purge:
             and not (item.entry and item.entry.origins)
             and not item.name.startswith((PART_PREFIX, ASIDE_PREFIX))
         ]
-        pins = self._manifest.pins() if strays else ()
-        if not any(pin.database for pin in pins):
+        pins = [*pins, *lasting]
+        if not strays or not any(pin.database for pin in pins):
             return known
         originals = {item.name: original_location(cmroot.child(item.name)) for item in strays}
         by_name = dict(known)
@@ -217,23 +227,23 @@ class Purge:
             return replace(item, problem=f"its attributes cannot be read: {error}")
         return replace(item, is_tagged=tag is not None)
 
-    def run(self, plan: PurgePlan, *, is_clock_trusted: bool = False) -> PurgeReport:
+    def run(self, plan: PurgePlan) -> PurgeReport:
         """Carry a plan out. What changed since it was made stays; every file stands by itself.
 
-        Raises ClockDoubtError, and deletes nothing, if the clock of the plan cannot be believed
-        and nobody says that it is right.
+        Raises ClockDoubtError, and deletes nothing, if the clock of the plan disagrees with the
+        database's and nobody says that it is right.
         """
-        if plan.doubt and not is_clock_trusted:
+        if plan.time.refusal:
             raise ClockDoubtError(
                 f"nothing was purged from {plan.cmroot}: {plan.doubt}. Check the clock; if it is "
                 "right, run 'hms-bridge cm purge --trust-clock' once"
             )
-        # Not before: by this time the next clock is judged, so a doubtful one must not be noted.
-        self._manifest.note_time(plan.now_ms)
+        self._manifest.note_time(plan.time.now_ms)
         given_up = self._give_up(plan)
         holders = frozenset(end.holder for end in given_up)
         done: dict[Disposition, list[str]] = {disposition: [] for disposition in _DEEDS}
         failed: list[tuple[str, str]] = []
+        others: list[str] = []
         freed_bytes = 0
         for decision in plan.decisions:
             if decision.disposition.is_kept:
@@ -243,6 +253,9 @@ class Purge:
                 why_not = self._remove(decision, plan, holders)
             except (OSError, ChangeManagerError) as error:
                 why_not = str(error) or type(error).__name__
+            if why_not == _ANOTHER_PURGE:
+                others.append(decision.item.name)
+                continue
             if why_not is not None:
                 failed.append((decision.item.name, why_not))
                 continue
@@ -255,8 +268,9 @@ class Purge:
             trashed=tuple(done[Disposition.TRASH]),
             forgotten=tuple(done[Disposition.FORGET]),
             failed=tuple(failed),
+            purged_by_others=tuple(others),
             freed_bytes=freed_bytes,
-            emptied=empty_trash(self._archive, plan.now_ms),
+            emptied=empty_trash(self._archive, plan.time),
             given_up=given_up,
         )
 
@@ -265,7 +279,7 @@ class Purge:
         that are still the pins that the plan saw."""
         done = []
         for end in plan.ends:
-            mark = GivenUp(at_ms=plan.now_ms, reason=end.reason)
+            mark = GivenUp(at_ms=plan.time.now_ms, reason=end.reason)
             if not self._manifest.give_up(
                 end.holder, seen_created_at_ms=end.created_at_ms, given_up=mark
             ):
@@ -308,6 +322,8 @@ class Purge:
             owner=claim.owner,
             now_ms=self._clock.now_ms(),
         ):
+            if self._is_purged_by_another(item):
+                return _ANOTHER_PURGE
             return "it was archived again, pinned, or claimed, since the plan was made"
         try:
             why_not = self._changed(item)
@@ -316,13 +332,22 @@ class Purge:
         except (OSError, ChangeManagerError):
             self._release(claim)
             raise
-        if why_not is not None:
+        if why_not not in {None, _ANOTHER_PURGE}:
             self._release(claim)
             return why_not
         is_recorded = self._manifest.record_purged(
             plan.cmroot, item.name, owner=claim.owner, now_ms=self._clock.now_ms()
         )
-        return None if is_recorded else _LOST
+        return why_not if is_recorded else _LOST
+
+    def _is_purged_by_another(self, item: ArchivedItem) -> bool:
+        """Whether another purge has claimed the file as it was planned, or taken it away."""
+        root, name = self._archive.cmroot.uri, item.name
+        entry = self._manifest.entries(root, [name]).get(name)
+        if entry is not None and entry.state is EntryState.PURGING:
+            return name in self._manifest.live_purges(root, self._clock.now_ms())
+        is_over = entry is None or entry.state is EntryState.PURGED
+        return is_over and self._archive.cmroot.child(name).status() is None
 
     def _release(self, claim: _Claim) -> None:
         self._manifest.release_purge(
@@ -358,7 +383,7 @@ class Purge:
         """Move the file aside, and delete it there if the claim is still this purge's."""
         place = self._archive.cmroot.child(claim.name)
         if place.status() is None:
-            return None
+            return _ANOTHER_PURGE
         aside = self._archive.cmroot.child(aside_name(claim.name, claim.owner))
         if not self._is_held(claim):
             return _LOST
@@ -383,3 +408,13 @@ class Purge:
         return self._manifest.holds_purge(
             claim.cmroot, claim.name, owner=claim.owner, now_ms=self._clock.now_ms()
         )
+
+
+def _lasts(pin: Pin, time: TimeJudgement) -> bool:
+    """Whether a pin's end has come, and would not have if only time counts that went by surely."""
+    end_ms = pin.expires_at_ms
+    return (
+        end_ms is not None
+        and not pin.is_live(time.now_ms)
+        and not time.is_over(pin.created_at_ms, end_ms)
+    )

@@ -19,6 +19,7 @@ from changemanager.clock import span_text
 from changemanager.errors import ChangeManagerConfigError
 from changemanager.filesystem.volume import FileKind
 from changemanager.manifest import ArchiveEntry, ArchiveManifest, EntryState
+from changemanager.plausible_time import TimeJudgement
 from changemanager.sharing import SHARER_PREFIX
 from changemanager.transfer import PART_PREFIX
 from changemanager.uri import parse_archive_name
@@ -109,13 +110,24 @@ class PurgePlan:
     `ends` have outlived their budget."""
 
     cmroot: str
-    now_ms: int
+    time: TimeJudgement
     retain_ms: int
     overridden: frozenset[str]
     decisions: tuple[PurgeDecision, ...]
     ends: tuple[PinEnd, ...] = ()
-    doubt: str = ""
-    """Why the clock is not to be believed; empty if it is."""
+
+    @property
+    def doubt(self) -> str:
+        """Why the clock is not believed, if files stay for that; empty if none does."""
+        if self.time.refusal:
+            return self.time.refusal
+        times_ms = [decision.item.clock_ms for decision in self.of(Disposition.YOUNG)]
+        if_right = self.time.confirmed()
+        count = sum(ms is not None and is_expired(ms, if_right, self.retain_ms) for ms in times_ms)
+        if not count:
+            return ""
+        what = "1 file stays" if count == 1 else f"{count} files stay"
+        return f"{what} that may be expired: {self.time.within(self.retain_ms).doubt}"
 
     @property
     def removals(self) -> tuple[PurgeDecision, ...]:
@@ -139,16 +151,16 @@ _WAITING_FOR_TIME = frozenset(
 )
 
 
-def is_expired(clock_ms: int, now_ms: int, retain_ms: int) -> bool:
+def is_expired(clock_ms: int, time: TimeJudgement, retain_ms: int) -> bool:
     """Whether an age is more than the retention; one that is just as long is not."""
-    return now_ms - clock_ms > retain_ms
+    return time.age_ms(clock_ms) > retain_ms
 
 
 def plan_purge(
     items: Sequence[ArchivedItem],
     *,
     cmroot: str,
-    now_ms: int,
+    time: TimeJudgement,
     retain_ms: int,
     holders: Mapping[str, tuple[str, ...]],
     overridden: frozenset[str] = frozenset(),
@@ -166,13 +178,11 @@ def plan_purge(
         raise ChangeManagerConfigError(
             "hive.repl.cm.retain must be longer than 0: a purge would remove everything"
         )
-    rules = _Rules(
-        now_ms, retain_ms, holders, overridden, outlived or {}, has_trash, trash_retain_ms
-    )
+    rules = _Rules(time, retain_ms, holders, overridden, outlived or {}, has_trash, trash_retain_ms)
     decisions = tuple(rules.decide(item) for item in items)
     return PurgePlan(
         cmroot=cmroot,
-        now_ms=now_ms,
+        time=time,
         retain_ms=retain_ms,
         overridden=overridden,
         decisions=decisions,
@@ -184,7 +194,7 @@ def plan_purge(
 class _Rules:
     """What the purge goes by: see :func:`plan_purge`."""
 
-    now_ms: int
+    time: TimeJudgement
     retain_ms: int
     holders: Mapping[str, tuple[str, ...]]
     overridden: frozenset[str]
@@ -199,14 +209,15 @@ class _Rules:
         ended = counting & self.outlived.get(item.name, {}).keys()
         disposition, reason = _recognise(item, has_trash=self.has_trash)
         if disposition in _WAITING_FOR_TIME:
-            clock_ms, now_ms = item.clock_ms, self.now_ms
+            clock_ms = item.clock_ms
             if is_interrupted(item) and not item.is_present:
                 reason = "its purge was interrupted after the file was gone"
             elif clock_ms is None:
                 disposition, reason = Disposition.NO_TIME, "neither row nor modification time"
-            elif not is_expired(clock_ms, now_ms, self.retain_ms):
+            elif not is_expired(clock_ms, self.time, self.retain_ms):
                 disposition = Disposition.YOUNG
-                reason = f"expires in {span_text(clock_ms + self.retain_ms - now_ms + 1)}"
+                left_ms = self.retain_ms - self.time.age_ms(clock_ms)
+                reason = self.time.refusal or f"expires in {span_text(left_ms + 1)}"
             elif counting - ended:
                 disposition = Disposition.PINNED
                 reason = "held by " + ", ".join(sorted(counting - ended))
@@ -230,7 +241,7 @@ class _Rules:
 
     def _is_trash_over(self, clock_ms: int) -> bool:
         return self.trash_retain_ms is not None and is_expired(
-            clock_ms, self.now_ms, self.retain_ms + self.trash_retain_ms
+            clock_ms, self.time, self.retain_ms + self.trash_retain_ms
         )
 
 

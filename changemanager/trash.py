@@ -14,6 +14,7 @@ from changemanager.archive import ChangeManager
 from changemanager.filesystem.volume import FileKind
 from changemanager.journal import log_deed
 from changemanager.location import Location
+from changemanager.plausible_time import TimeJudgement
 from changemanager.retention import is_expired
 from changemanager.transfer import give_new_name
 from changemanager.uri import parse_archive_name
@@ -42,7 +43,7 @@ def move_to_trash(aside: Location, target: Location, new_token: Callable[[], str
         aside.volume.remove_file(aside.path)
 
 
-def empty_trash(archive: ChangeManager, now_ms: int) -> tuple[str, ...]:
+def empty_trash(archive: ChangeManager, time: TimeJudgement) -> tuple[str, ...]:
     """Delete what a purge moved there and nobody took out again in time; its names."""
     place, config = trash_place(archive), archive.config
     if place is None or place.status() is None:
@@ -54,7 +55,7 @@ def empty_trash(archive: ChangeManager, now_ms: int) -> tuple[str, ...]:
         is_ours = status.kind is FileKind.FILE and parse_archive_name(status.name) is not None
         if not is_ours or status.mtime_ms is None:
             continue
-        if is_expired(status.mtime_ms, now_ms, retain_ms):
+        if is_expired(status.mtime_ms, time, retain_ms):
             with suppress(FileNotFoundError):
                 place.volume.remove_file(place.child(status.name).path)
             gone.append(status.name)

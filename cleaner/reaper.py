@@ -21,7 +21,7 @@ from changemanager.manifest import (
     ArchiveManifest,
     IntentState,
 )
-from changemanager.plausible_time import is_plausible
+from changemanager.plausible_time import judge
 from changemanager.purge import Purge
 from cleaner.temporaries import TemporariesSweep
 from hms_bridge.cleaning_store import cleaning_lease
@@ -146,13 +146,15 @@ class Reaper:
                 > (_FINISH_AFTER_MS if intent.context.cause in _CLEANERS else _DAY_MS)
             ]
         )
-        self._manifest.forget_intents(self._clock.now_ms() - _FORGET_AFTER_MS)
+        self._manifest.forget_intents(self._forget_before_ms())
 
     def _note_time(self) -> None:
         """A sign of life, by which a purge knows whether the clock has jumped."""
-        now_ms = self._clock.now_ms()
-        if is_plausible(now_ms, self._manifest.known_times()):
-            self._manifest.note_time(now_ms)
+        self._manifest.note_time(self._clock.now_ms())
+
+    def _forget_before_ms(self) -> int:
+        time = judge(self._clock.now_ms(), self._manifest.known_times())
+        return time.before_ms(_FORGET_AFTER_MS)
 
     def _settle_purges(self) -> None:
         if self._archive is not None:
@@ -163,7 +165,7 @@ class Reaper:
         self._metastore.retry_failed_cleanings(REVIVE_AFTER_MS)
 
     def _forget(self) -> None:
-        before_ms = self._clock.now_ms() - _FORGET_AFTER_MS
+        before_ms = self._forget_before_ms()
         self._manifest.forget_leases(before_ms)
         if self._archive is not None:
             self._manifest.forget_purged(self._archive.cmroot.uri, before_ms)

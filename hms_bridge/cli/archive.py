@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.archive_clock import clock, next_step, trust
 from hms_bridge.cli.archive_fsck import fsck
 from hms_bridge.cli.archive_pins import hold, pins, release
 from hms_bridge.cli.logs import logging_options
@@ -23,6 +24,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
+    from changemanager.purge import PurgeReport
     from changemanager.retention import ArchivedItem, PinEnd, PurgeDecision, PurgePlan
     from hms_bridge.connect import LocalStore
 
@@ -30,6 +32,7 @@ COLUMNS = ("name", "size", "archived", "state", "database", "table", "original",
 SHOWN = ("archived", "size", "state", "from table", "file")
 PURGE_COLUMNS = ("name", "what", "why", "size", "holders")
 PURGE_SHOWN = ("what", "size", "file", "in short")
+_OTHERS = "another purge removed it"
 
 
 @click.group()
@@ -100,7 +103,8 @@ def _file(item: ArchivedItem) -> str:
     "--trust-clock",
     "is_clock_trusted",
     is_flag=True,
-    help="Purge although the time looks wrong: you have checked that it is right.",
+    help="The clock is right, you have checked it: all time counts from now on, as after "
+    "'cm clock --trust'.",
 )
 @dry_run_option
 @database_option
@@ -121,8 +125,9 @@ def purge(
     hms.bridge.repl.archive.budget is over only --override purges them, after it they are given up:
     the purge names them, and repl status does. Pins of dumps that are loaded go first.
 
-    If the clock differs from the database's, or nothing is known to have happened for long, nothing
-    is purged until somebody says --trust-clock.
+    Time for which nothing is known to have happened makes no file older, as the clock may have
+    jumped: 'cm clock' shows it. If the clock differs from the database's nothing is purged. Exit
+    code 1 if files stay for that, until somebody says --trust-clock.
 
     \b
     Examples:
@@ -139,31 +144,49 @@ def purge(
         loaded = _release_loaded(store, is_dry_run=is_dry_run)
         if not is_dry_run:
             job.settle()
-        plan = job.plan(overridden={*overridden, *loaded})
+            if is_clock_trusted:
+                trust(store.manifest, store.clock.now_ms())
+        plan = job.plan(overridden={*overridden, *loaded}, is_clock_trusted=is_clock_trusted)
         held = {holder for decision in plan.decisions for holder in decision.holders}
         for holder in sorted(set(overridden) - held - loaded):
             say(f"note: {holder} holds nothing that is expired; see the plan for who does")
         if is_dry_run:
-            rows = [_decision(decision) for decision in plan.decisions]
-            print_rows(rows, PURGE_COLUMNS, output_format, shown=PURGE_SHOWN)
-            count = counted(len(plan.removals), "file")
-            _say_holders(plan)
-            say(f"would free {size_text(plan.freed_bytes)} in {count}")
-            _say_ends(plan.ends, "would be given up")
-            if plan.doubt:
-                say(f"but would not, without --trust-clock: {plan.doubt}")
+            _show_plan(plan, output_format)
             return
         with working(f"purging {counted(len(plan.removals), 'file')}"):
-            report = job.run(plan, is_clock_trusted=is_clock_trusted)
+            report = job.run(plan)
+    _show_report(report, output_format)
+    if report.failed or plan.doubt:
+        raise SystemExit(1)
+
+
+def _show_plan(plan: PurgePlan, output_format: str) -> None:
+    rows = [_decision(decision) for decision in plan.decisions]
+    print_rows(rows, PURGE_COLUMNS, output_format, shown=PURGE_SHOWN)
+    _say_holders(plan)
+    say(f"would free {size_text(plan.freed_bytes)} in {counted(len(plan.removals), 'file')}")
+    _say_ends(plan.ends, "would be given up")
+    _say_doubt(plan)
+
+
+def _show_report(report: PurgeReport, output_format: str) -> None:
+    rows: list[dict[str, object]]
     rows = [{"name": n, "what": "deleted", "why": None} for n in report.deleted]
     rows += [{"name": n, "what": "moved to trash", "why": None} for n in report.trashed]
     rows += [{"name": n, "what": "forgotten", "why": "its file is gone"} for n in report.forgotten]
+    rows += [{"name": n, "what": "gone", "why": _OTHERS} for n in report.purged_by_others]
     rows += [{"name": n, "what": "failed", "why": why} for n, why in report.failed]
     print_rows(rows, ("name", "what", "why"), output_format)
     say(f"freed {size_text(report.freed_bytes)}; {len(report.failed)} failed")
+    if report.purged_by_others:
+        say(f"{counted(len(report.purged_by_others), 'file')}: {_OTHERS}, which runs beside this")
     _say_ends(report.given_up, "is given up")
-    if report.failed:
-        raise SystemExit(1)
+    _say_doubt(report.plan)
+
+
+def _say_doubt(plan: PurgePlan) -> None:
+    if plan.doubt:
+        say(f"{plan.doubt}; {next_step(plan.time)}")
 
 
 def _release_loaded(store: LocalStore, *, is_dry_run: bool) -> set[str]:
@@ -209,6 +232,7 @@ def _decision(decision: PurgeDecision) -> dict[str, object]:
     }
 
 
+cm.add_command(clock)
 cm.add_command(fsck)
 cm.add_command(hold)
 cm.add_command(pins)

@@ -69,6 +69,10 @@ class LagLimits:
     def judge(self, watched: Watched, report: StatusReport) -> Verdict:
         """The state of one replica, and why it is not OK."""
         state, why = self._judged(report)
+        if report.time_doubt:
+            state = worst([state, State.WARNING])
+            doubt = f"at the source {report.time_doubt}; see 'hms-bridge cm clock' there"
+            why = f"{why}; {doubt}" if why else doubt
         return Verdict(watched, state, why, report)
 
     def _judged(self, report: StatusReport) -> tuple[State, str]:

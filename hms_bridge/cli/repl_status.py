@@ -215,6 +215,8 @@ def _notes(report: StatusReport, root: str) -> Iterator[str]:
         yield f"note: {report.unfinished_load}"
     elif report.last_event_id is None and not report.troubles:
         yield "note: nothing was loaded yet"
+    if report.time_doubt:
+        yield f"note: at the source {report.time_doubt}; see 'hms-bridge cm clock' there"
     if not report.dumps:
         yield (
             f"note: no dump of it is below {root}, so that nothing is told of dumps and headroom; "

@@ -131,6 +131,7 @@ def _purge(store: LocalStore) -> Callable[[], object]:
     """A purge of the archive; pins of loaded dumps go first."""
     from changemanager.errors import ClockDoubtError
     from changemanager.purge import Purge
+    from hms_bridge.cli.archive_clock import next_step
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
 
     job = Purge(store.archive(), store.manifest, store.clock)
@@ -138,11 +139,15 @@ def _purge(store: LocalStore) -> Callable[[], object]:
     def purge() -> object:
         release_loaded_dumps(store.resolver, store.manifest)
         job.settle()
+        plan = job.plan()
         try:
-            return job.run(job.plan())
+            report = job.run(plan)
         except ClockDoubtError as error:
             _LOG.warning("%s", error)
             return None
+        if plan.doubt:
+            _LOG.warning("%s; %s", plan.doubt, next_step(plan.time))
+        return report
 
     return purge
 

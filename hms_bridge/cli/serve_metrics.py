@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from hms_bridge.config.settings import MetricsSettings
 from hms_bridge.shared_numbers import shared_numbers
 
 if TYPE_CHECKING:
+    from changemanager.plausible_time import TimeJudgement
     from hms_bridge.connect import LocalStore
     from hms_bridge.metrics.call_times import CallTimes
     from hms_bridge.metrics.collector import Figure
@@ -79,7 +80,8 @@ def metrics_served(store: LocalStore, shared: SharedMetrics) -> Iterator[None]:
 
     metastore = store.metastore
     hook_lags = metastore.hook_positions.lags if metastore.is_heard else None
-    figures = store_figures(metastore, store.clock, _watched_archive(store), hook_lags)
+    archive = _watched_archive(store)
+    figures = store_figures(metastore, store.clock, archive, hook_lags, _time(store))
     figures += shared.figures()
     with _told(figures, store.settings.metrics, shared.listener, shared.failures):
         yield
@@ -114,6 +116,14 @@ def _told(
         yield
     finally:
         endpoint.stop()
+
+
+def _time(store: LocalStore) -> Callable[[], TimeJudgement]:
+    """What judges the clock, by gaps for which something may seem expired."""
+    from hms_bridge.cli.archive_clock import judged_now
+
+    keep_ms = max(store.settings.archive.retain_ms, store.settings.event_ttl_ms)
+    return lambda: judged_now(store).within(keep_ms)
 
 
 def _watched_archive(store: LocalStore) -> WatchedArchive | None:

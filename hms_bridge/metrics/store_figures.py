@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from changemanager.figures import ArchiveFigureStore
+from changemanager.plausible_time import TimeJudgement
 from hms_bridge.clock import Clock
 from hms_bridge.metastore import LocalMetastore
 from hms_bridge.metrics.collector import Figure
 from hms_bridge.metrics.metric import Sample
 from hms_bridge.metrics.store_metrics import (
     archive_samples,
+    clock_samples,
     compaction_samples,
     event_samples,
     hook_samples,
@@ -37,9 +39,11 @@ def store_figures(
     clock: Clock,
     archive: WatchedArchive | None,
     hook_lags: Callable[[], Sequence[HookLag]] | None = None,
+    time: Callable[[], TimeJudgement] | None = None,
 ) -> list[Figure]:
     """Each of them is asked for by itself, so that one that fails takes no other with it.
-    ``hook_lags``: what knows how far hooks are; None where there are none."""
+    ``hook_lags``: what knows how far hooks are; None where there are none. ``time``: what judges
+    the clock."""
 
     def events() -> list[Sample]:
         # The oldest first: with a newer one logged meanwhile there are more, never fewer.
@@ -56,6 +60,8 @@ def store_figures(
     ]
     if archive is not None:
         figures.append(Figure("archive", lambda: _archive(archive, clock.now_ms())))
+    if time is not None:
+        figures.append(Figure("clock", lambda: clock_samples(time())))
     if hook_lags is not None:
         figures.append(Figure("hooks", lambda: hook_samples(hook_lags())))
     return figures

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from changemanager.figures import ArchiveFigures
+from changemanager.plausible_time import TimeJudgement
 from hms_bridge.metrics.call_times import CALL_DURATION
 from hms_bridge.metrics.metric import Metric, Sample
 from hms_bridge.model.event import NotificationEvent
@@ -74,6 +75,11 @@ OLDEST_INTENT_AGE = Metric(
     "Age of the oldest archive-then-delete that has not come to its end, 0 if there is none.",
     unit="seconds",
 )
+CLOCK_DOUBTED = Metric(
+    "hms_bridge_clock_doubted",
+    "1 while not all of the time counts for the age of what is deleted: nothing is known to have "
+    "happened for long, or the clock differs from the database's; 0 else. cm clock says more.",
+)
 HOOK_BEHIND = Metric(
     "hms_bridge_hook_behind_events",
     "Events, and points between them, that an event hook has not heard.",
@@ -103,8 +109,8 @@ PROCESS_RESTARTS = Metric(
 STORE_METRICS = (
     OPEN_TXNS, OLDEST_OPEN_TXN_AGE, ABORTED_TXNS, LOCKS, COMPACTIONS, OLDEST_INITIATED_AGE,
     NEWEST_EVENT, EVENTS, OLDEST_EVENT_AGE, ARCHIVE_FILES, ARCHIVE_BYTES, PURGE_DUE, PINS, GIVEN_UP,
-    INTENTS, OLDEST_INTENT_AGE, HOOK_BEHIND, HOOK_OLDEST_AGE, HOOK_TOLD, CALL_DURATION,
-    FIGURE_FAILURES, PROCESS_RESTARTS,
+    INTENTS, OLDEST_INTENT_AGE, CLOCK_DOUBTED, HOOK_BEHIND, HOOK_OLDEST_AGE, HOOK_TOLD,
+    CALL_DURATION, FIGURE_FAILURES, PROCESS_RESTARTS,
 )  # fmt: skip
 """Everything that a scrape of a server may hold."""
 
@@ -160,6 +166,11 @@ def archive_samples(figures: ArchiveFigures, *, now_ms: int, retain_ms: int) -> 
         INTENTS.at(figures.abandoned_intent_count, "abandoned"),
         OLDEST_INTENT_AGE.at(intent_age_ms / 1000),
     ]
+
+
+def clock_samples(time: TimeJudgement) -> list[Sample]:
+    """Whether an administrator has to look at the clock."""
+    return [CLOCK_DOUBTED.at(int(bool(time.doubt)))]
 
 
 def hook_samples(lags: Sequence[HookLag]) -> list[Sample]:

@@ -23,6 +23,7 @@ from sqlalchemy import (
     Engine,
     Integer,
     Select,
+    and_,
     bindparam,
     column,
     delete,
@@ -318,26 +319,39 @@ def first_time_since(connection: Connection, since_seconds: int) -> int | None:
     return None if seconds is None else int(seconds)
 
 
-def purge(connection: Connection, before_seconds: int, limit: int = PURGE_BATCH) -> int:
+def purge(
+    connection: Connection, before_seconds: int, now_seconds: int, limit: int = PURGE_BATCH
+) -> int:
     """Remove up to ``limit`` of the oldest events from before a time, and write-log rows as old.
 
     How many rows went; the caller comes again, in a new transaction, until it is 0. Only the
     first ``limit`` rows of either are looked at, however long the log is: numbers ascend with
-    time, and where somebody has set it back, an older row waits until those before it are old.
+    time, and where somebody has set it back, an older row waits until those before it are old, so
+    that the log has no hole. A time that is yet to come is none: such a row goes with an old one
+    after it.
     """
     log, writes = NOTIFICATION_LOG.c, TXN_WRITE_NOTIFICATION_LOG.c
-    return _purge_first(
-        connection, log.EVENT_ID, log.EVENT_TIME, before_seconds, limit
-    ) + _purge_first(connection, writes.WNL_TXNID, writes.WNL_EVENT_TIME, before_seconds, limit)
+    young = (before_seconds, now_seconds)
+    return purge_first(connection, log.EVENT_ID, log.EVENT_TIME, young, limit) + purge_first(
+        connection, writes.WNL_TXNID, writes.WNL_EVENT_TIME, young, limit
+    )
 
 
-def _purge_first(
-    connection: Connection, key: Column[Any], time: Column[Any], before_seconds: int, limit: int
+def purge_first(
+    connection: Connection,
+    key: Column[Any],
+    time: Column[Any],
+    young: tuple[int, int],
+    limit: int,
 ) -> int:
-    first = select(key.label("key"), time.label("time")).order_by(key).limit(limit).subquery()
-    is_old = first.c.time < before_seconds
-    last = connection.scalar(select(func.max(first.c.key)).where(is_old))
+    """Remove old rows that no young one, by the first and the last time of those, stands before;
+    how many. Only the first ``limit`` rows are looked at."""
+    first = select(key.label("key"), time.label("time")).order_by(key).limit(limit).subquery().c
+    kept = connection.scalar(select(func.min(first.key)).where(first.time.between(*young)))
+    is_old = first.time < young[0]
+    if kept is not None:
+        is_old = and_(is_old, first.key < kept)
+    last = connection.scalar(select(func.max(first.key)).where(is_old))
     if last is None:
         return 0
-    gone = delete(key.table).where(key <= last, time < before_seconds)
-    return connection.execute(gone).rowcount
+    return connection.execute(delete(key.table).where(key <= last)).rowcount

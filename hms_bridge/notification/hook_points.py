@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from hms_bridge.backend.columns import Columns
 from hms_bridge.backend.schema.notification_tables import (
@@ -148,18 +148,9 @@ def last_point_before(connection: Connection, event_id: EventId) -> int:
     return newest(connection).point_id if first is None else int(first) - 1
 
 
-def purge(connection: Connection, before_seconds: int, limit: int = _PURGE_BATCH) -> int:
-    """Remove up to ``limit`` of the oldest points from before a time; how many went."""
-    oldest = (
-        select(_ROW.POINT_ID)
-        .where(before_seconds > _ROW.POINT_TIME)
-        .order_by(_ROW.POINT_ID)
-        .limit(limit)
-        .subquery()
-    )
-    last = connection.scalar(select(func.max(oldest.c.POINT_ID)))
-    if last is None:
-        return 0
-    return connection.execute(
-        delete(HMSB_HOOK_POINT).where(_ROW.POINT_ID <= last, before_seconds > _ROW.POINT_TIME)
-    ).rowcount
+def purge(
+    connection: Connection, before_seconds: int, now_seconds: int, limit: int = _PURGE_BATCH
+) -> int:
+    """Remove up to ``limit`` of the oldest points from before a time, as of events; how many."""
+    young = (before_seconds, now_seconds)
+    return event_log.purge_first(connection, _ROW.POINT_ID, _ROW.POINT_TIME, young, limit)

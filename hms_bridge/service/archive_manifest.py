@@ -80,7 +80,8 @@ class SqlArchiveManifest(Verbs):
     forget_leases = writes(sql(leases.forget))
 
     known_times = reads(times.known_times)
-    note_time = writes(sql(times.note_time))
+    note_time = writes(times.note_time)
+    trust_time = writes(times.trust_time)
 
     add_intents = writes(sql(intents.add_intents))
     intent = reads(sql(intents.intent))

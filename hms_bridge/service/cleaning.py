@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from hms_bridge.archive import file_tasks, pins
+from changemanager.plausible_time import TimeJudgement
+from hms_bridge.archive import file_tasks, pins, times
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import Work, sql
 from hms_bridge.catalog import databases, target_marks
@@ -40,7 +41,7 @@ from hms_bridge.txn import (
     potential_compactions,
     valid_write_ids,
 )
-from hms_bridge.txn.history_purge import HistoryPurge
+from hms_bridge.txn.history_purge import OVERTAKEN_AFTER_MS, HistoryPurge
 from hms_bridge.txn.readers import are_listed
 
 ROUNDS_MAX = 1000
@@ -106,6 +107,7 @@ class CleaningVerbs(VerbFamily):
         super().__init__(foundation)
         self._event_sizes = EventSizes()
         self._history = HistoryPurge()
+        self._is_clock_refused = False
 
     find_ready_to_clean = reads(cleaning.find_ready_to_clean)
     find_ready_to_clean_aborts = reads(aborted_writes.find_ready_to_clean_aborts)
@@ -175,12 +177,23 @@ class CleaningVerbs(VerbFamily):
             housekeeping.forget_txns,
         ):
             yield partial(self._repeat, portion, most)
-        yield partial(write, self._history.purge)
-        yield partial(self._repeat, partial(_purge_events, self._event_sizes))
+        yield self._purge_by_age
         if self._transactions.is_heard:
-            yield partial(self._repeat, _purge_points)
             yield partial(write, tell_late_policies)
         yield self._file_work.resume
+
+    def _purge_by_age(self) -> None:
+        """What is old goes; nothing is old by a clock that is refused."""
+        now_ms = self._transactions.clock.now_ms()
+        time = self._transactions.write(lambda unit: times.note_time(unit, now_ms))
+        if time.refusal and not self._is_clock_refused:
+            _LOG.warning("no event is purged: %s. Set the wrong clock right", time.refusal)
+        self._is_clock_refused = bool(time.refusal)
+        old_ms = time.before_ms(OVERTAKEN_AFTER_MS)
+        self._transactions.write(lambda unit: self._history.purge(unit, old_ms))
+        self._repeat(partial(_purge_events, self._event_sizes, time))
+        if self._transactions.is_heard:
+            self._repeat(partial(_purge_points, time))
 
     def _repeat(self, step: Callable[[UnitOfWork], int], full: int = 1) -> None:
         """While it finds as many as it takes at once."""
@@ -213,16 +226,17 @@ def _log_failed(unit: UnitOfWork, failed: Sequence[Compaction]) -> int:
     return len(failed)
 
 
-def _purge_points(unit: UnitOfWork) -> int:
+def _purge_points(time: TimeJudgement, unit: UnitOfWork) -> int:
     """What events older than that would be purged for, whoever still wants to hear it."""
-    return hook_points.purge(unit.connection, unit.now_seconds - unit.settings.event_ttl_ms // 1000)
+    before = time.before_ms(unit.settings.event_ttl_ms) // 1000
+    return hook_points.purge(unit.connection, before, time.now_ms // 1000)
 
 
-def _purge_events(sizes: EventSizes, unit: UnitOfWork) -> int:
+def _purge_events(sizes: EventSizes, time: TimeJudgement, unit: UnitOfWork) -> int:
     """What is older than its time to live goes, unless a dump is still to come that needs it."""
     settings = unit.settings
-    before = unit.now_seconds - settings.event_ttl_ms // 1000
-    too_old = min(before, unit.now_seconds - settings.repl.event_budget_ms // 1000)
+    before = time.before_ms(settings.event_ttl_ms) // 1000
+    too_old = min(before, time.before_ms(settings.repl.event_budget_ms) // 1000)
     since = {policy: ms // 1000 for policy, ms in pins.needed_since_ms(unit.connection).items()}
     needed = [seconds - _DUMP_SECONDS_MAX for seconds in since.values()]
     given_up = too_old
@@ -232,7 +246,8 @@ def _purge_events(sizes: EventSizes, unit: UnitOfWork) -> int:
         blocks = sizes.blocks(unit.connection, before)
         kept_since = kept_since_seconds(blocks, budget_bytes, before)
         given_up = too_old if kept_since is None else max(too_old, kept_since)
-    gone = event_log.purge(unit.connection, max(given_up, min([before, *needed])))
+    purged_before = max(given_up, min([before, *needed]))
+    gone = event_log.purge(unit.connection, purged_before, time.now_ms // 1000)
     for policy, seconds in since.items():
         if gone:
             _tell_given_up(policy, seconds, too_old=too_old, given_up=given_up)

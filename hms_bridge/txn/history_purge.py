@@ -53,7 +53,7 @@ class HistoryPurge:
     def __init__(self) -> None:
         self._after = CompactionId(0)
 
-    def purge(self, work: Work) -> int:
+    def purge(self, work: Work, before_ms: int) -> int:
         """Drop what :func:`overtaken` names of the targets whose turn it is; how many."""
         connection = work.connection
         ids = connection.scalars(
@@ -65,16 +65,16 @@ class HistoryPurge:
         rows = connection.execute(_of_their_targets(ids[0], ids[-1]))
         fields = filter(partial(is_readable, prefix="CC_"), map(history_fields, rows))
         history = map(from_history, fields)
-        dropped = overtaken(history, work.now_ms)[:DROPPED_MAX]
+        dropped = overtaken(history, before_ms)[:DROPPED_MAX]
         for batch in batches(dropped):
             connection.execute(delete(COMPLETED_COMPACTIONS).where(_H.CC_ID.in_(batch)))
         self._after = CompactionId(ids[-1] if len(ids) == ENTRIES_MAX else 0)
         return len(dropped)
 
 
-def overtaken(history: Iterable[Compaction], now: int) -> tuple[CompactionId, ...]:
+def overtaken(history: Iterable[Compaction], before_ms: int) -> tuple[CompactionId, ...]:
     """Entries that the history need not keep: beyond :data:`KEPT`, and unsuccessful ones that are
-    old and were made good by a later major, or a minor by a later minor."""
+    from before a time and were made good by a later major, or a minor by a later minor."""
     dropped: list[CompactionId] = []
     counts: dict[tuple[Target, CompactionState], int] = {}
     succeeded: dict[Target, set[CompactionType]] = {}
@@ -87,7 +87,7 @@ def overtaken(history: Iterable[Compaction], now: int) -> tuple[CompactionId, ..
             continue
         counted = (entry.target, entry.state)
         counts[counted] = counts.get(counted, 0) + 1
-        is_old = (entry.enqueued_ms or entry.ended_ms or 0) < now - OVERTAKEN_AFTER_MS
+        is_old = (entry.enqueued_ms or entry.ended_ms or 0) < before_ms
         is_made_good = CompactionType.MAJOR in made_good or (
             entry.type is CompactionType.MINOR and CompactionType.MINOR in made_good
         )

@@ -94,6 +94,10 @@ class OurServer:
     def memory_peak_mib(self) -> float:
         return self._server.memory_peak_mib
 
+    def count_in_log(self, text: str) -> int:
+        """How often the server wrote a text."""
+        return self._server.count_in_log(text)
+
     def stop(self) -> None:
         self._server.stop()
 

@@ -139,9 +139,9 @@ class PostgreSql:
         self._server.process.wait(60)
         self._server.stop()
 
-    def start_again(self) -> None:
+    def start_again(self, environment: Mapping[str, str] | None = None) -> None:
         """After a stop, on the same port with the same data."""
-        self._server = self._start()
+        self._server = self._start(environment)
 
     @property
     def _admin(self) -> Database:
@@ -163,7 +163,7 @@ class PostgreSql:
             user=self._user,
         )
 
-    def _start(self) -> Server:
+    def _start(self, environment: Mapping[str, str] | None = None) -> Server:
         settings = {
             "listen_addresses": "127.0.0.1",
             "max_connections": str(CONNECTIONS_MAX),
@@ -172,7 +172,9 @@ class PostgreSql:
             settings |= {"fsync": "off", "synchronous_commit": "off"}
         server = self._workplace.start(
             "postgresql",
-            [self._programs / "postgres", "-D", self._data, "-p", str(self.port),
+            # Once it has its user, who is to own what libfaketime shares.
+            ["env", *(f"{key}={value}" for key, value in (environment or {}).items()),
+             self._programs / "postgres", "-D", self._data, "-p", str(self.port),
              "-k", self._folder,
              *(word for key, value in settings.items() for word in ("-c", f"{key}={value}"))],
             user=self._user,

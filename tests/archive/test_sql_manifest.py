@@ -14,6 +14,7 @@ from sqlalchemy.dialects import mysql, postgresql
 
 from changemanager.manifest import ArchiveManifest, PinKind
 from hms_bridge.archive.lock import HOLD_ARCHIVE
+from hms_bridge.clock import SystemClock
 from hms_bridge.service.open import open_local_metastore
 from tests.changemanager.manifest_behaviour import (
     CMROOT,
@@ -27,6 +28,7 @@ from tests.changemanager.manifest_behaviour import (
 )
 from tests.support.databases import SERVER_URL, fresh_url
 from tests.support.intents import add_intent
+from tests.support.simulated_clock import SimulatedClock
 from tests.support.told_points import listen
 
 
@@ -35,9 +37,23 @@ class TestSqlManifest(ManifestBehaviour):
 
     @pytest.fixture
     def manifest(self, tmp_path: Path) -> Iterator[ArchiveManifest]:
-        service = open_local_metastore(fresh_url(tmp_path), warehouse=str(tmp_path / "warehouse"))
+        service = open_local_metastore(
+            fresh_url(tmp_path), warehouse=str(tmp_path / "warehouse"), clock=SimulatedClock(T0)
+        )
         listen(service)
         yield service.manifest
+        service.close()
+
+    def test_a_time_is_judged_by_the_clock_of_a_database_that_has_one(self, tmp_path: Path) -> None:
+        service = open_local_metastore(fresh_url(tmp_path), warehouse=str(tmp_path / "warehouse"))
+        now_ms = SystemClock().now_ms()
+        assert not service.manifest.note_time(now_ms).doubt
+        judged = service.manifest.note_time(now_ms + 3_600_000)
+        is_refused = SERVER_URL is not None
+        assert bool(judged.refusal) is is_refused
+        seen_ms = now_ms if is_refused else now_ms + 3_600_000
+        assert service.manifest.known_times().seen_ms == seen_ms
+        assert (service.manifest.trust_time(now_ms + 40 * 86_400_000) == ()) is is_refused
         service.close()
 
     @pytest.mark.parametrize(

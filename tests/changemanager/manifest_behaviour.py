@@ -29,6 +29,7 @@ from changemanager.manifest import (
     PinKind,
     ReservedFile,
 )
+from changemanager.plausible_time import TimeGap
 from tests.support.intents import add_intent, advance_intent
 
 CMROOT = "file:/cmroot"
@@ -443,6 +444,27 @@ class ManifestBehaviour:
         manifest.note_time(T0)
         manifest.note_time(T0 - 1)
         assert manifest.known_times().newest_ms == T0
+
+    def test_a_jump_is_kept_until_somebody_confirms_it(self, manifest: ArchiveManifest) -> None:
+        late = T0 + 40 * 86_400_000
+        assert manifest.note_time(T0).new_gaps == ()
+        gaps = (TimeGap(T0, late),)
+        assert manifest.note_time(late).new_gaps == gaps
+        again = manifest.note_time(late + 5)
+        assert (again.new_gaps, again.gaps) == ((), gaps)
+        assert manifest.known_times().gaps == gaps
+        assert manifest.trust_time(late + 6) == gaps
+        assert manifest.known_times().gaps == ()
+        assert manifest.note_time(late + 7).gaps == ()
+        assert manifest.trust_time(late + 8) == ()
+
+    def test_a_clock_that_comes_back_takes_the_jump_along(self, manifest: ArchiveManifest) -> None:
+        late, back = T0 + 40 * 86_400_000, T0 + 5_000
+        manifest.note_time(T0)
+        manifest.note_time(late)
+        assert manifest.note_time(back).gaps == ()
+        assert manifest.known_times().seen_ms == back
+        assert manifest.note_time(late).new_gaps == (TimeGap(back, late),)
 
     def test_history_is_forgotten_by_age(self, manifest: ArchiveManifest) -> None:
         self._archive(manifest, NAME, SECOND)

@@ -114,22 +114,33 @@ def test_a_stored_event_is_the_appended_one(connection: Connection) -> None:
 def test_old_events_go_in_batches_and_ids_go_on(connection: Connection) -> None:
     append(connection, *"abcde", at=1000)
     append(connection, "f", at=2000)
-    assert event_log.purge(connection, 1000) == 0
-    assert event_log.purge(connection, 1500, limit=3) == 3
+    assert event_log.purge(connection, 1000, 2000) == 0
+    assert event_log.purge(connection, 1500, 2000, limit=3) == 3
     assert after(connection, 0) == [4, 5, 6]
-    assert event_log.purge(connection, 1500, limit=3) == 2
-    assert event_log.purge(connection, 1500, limit=3) == 0
+    assert event_log.purge(connection, 1500, 2000, limit=3) == 2
+    assert event_log.purge(connection, 1500, 2000, limit=3) == 0
     assert after(connection, 0) == [6]
     assert [event.id for event in append(connection, "g")] == [7]
 
 
-def test_a_purge_looks_at_the_first_rows_only(connection: Connection) -> None:
-    """However long the log is: an old row behind young ones waits for them."""
-    append(connection, *"abc", at=2000)
+def test_a_purge_makes_no_hole(connection: Connection) -> None:
+    """An old row behind young ones, of a clock that was set back, waits for them."""
+    append(connection, "a", at=1000)
+    append(connection, *"bc", at=2000)
     append(connection, "d", at=1000)
-    assert event_log.purge(connection, 1500, limit=3) == 0
-    assert event_log.purge(connection, 1500, limit=4) == 1
-    assert after(connection, 0) == [1, 2, 3]
+    assert event_log.purge(connection, 1500, 2000) == 1
+    assert event_log.purge(connection, 1500, 2000) == 0
+    assert after(connection, 0) == [2, 3, 4]
+
+
+def test_a_time_that_is_yet_to_come_keeps_nothing(connection: Connection) -> None:
+    append(connection, *"ab", at=9000)
+    append(connection, "c", at=1000)
+    append(connection, "d", at=9000)
+    assert event_log.purge(connection, 1500, 2000, limit=2) == 0
+    assert event_log.purge(connection, 1500, 2000) == 3
+    assert event_log.purge(connection, 1500, 2000) == 0
+    assert after(connection, 0) == [4]
 
 
 def test_the_write_log_is_purged_in_batches_too(connection: Connection) -> None:
@@ -145,7 +156,7 @@ def test_the_write_log_is_purged_in_batches_too(connection: Connection) -> None:
             "WNL_EVENT_TIME": 1000 if txn_id < 5 else 2000,
         }
         connection.execute(insert(TXN_WRITE_NOTIFICATION_LOG).values(row))
-    assert [event_log.purge(connection, 1500, limit=3) for _ in range(3)] == [3, 1, 0]
+    assert [event_log.purge(connection, 1500, 2000, limit=3) for _ in range(3)] == [3, 1, 0]
 
 
 def test_the_limit_counts_what_is_wanted(connection: Connection) -> None:

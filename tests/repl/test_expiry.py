@@ -183,3 +183,18 @@ def test_the_servers_task_takes_the_settings(busy_world: ReplWorld) -> None:
     clean = dump_cleaner(replace(store, settings=replace(store.settings, repl=repl)))
     clean()
     assert left(world).isdisjoint(old)
+
+
+def test_a_clock_that_jumped_makes_no_dump_older(busy_world: ReplWorld) -> None:
+    world = busy_world
+    old, new = two_chains(world)
+    world.source.manifest.note_time(world.clock.now_ms())
+    world.clock.set_back_ms(-40 * DAY_MS)
+    kept = plan(world)
+    assert kept.removed == ()
+    assert all(
+        "39 d 0 h do not count" in one.why for one in kept.decisions if "newest" not in one.why
+    )
+    world.source.manifest.trust_time(world.clock.now_ms())
+    assert set(expiry(world).run(plan(world))) == old
+    assert left(world) == new

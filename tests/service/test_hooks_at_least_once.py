@@ -242,7 +242,7 @@ def test_what_was_purged_unheard_is_told_of(kinds: str, caplog: pytest.LogCaptur
         log.positions.register(HOOK)
         log.write(kinds)
         before = log.clock.now_ms() // 1000 + 1
-        log.transactions.write(lambda unit: hook_points.purge(unit.connection, before))
+        log.transactions.write(lambda unit: hook_points.purge(unit.connection, before, before))
         told_to_the_end(log, hearer)
         assert [number_of(told) for told in hearer.heard] == log.committed[: kinds.count("e")]
         count = kinds.count("p")

@@ -120,7 +120,7 @@ class Daemons:
         store = self.cluster.source.store
         job = Purge(store.archive(), store.manifest, self.cluster.clock)
         # An admin who believes the clock, right or wrong: what is needed must stay all the same.
-        job.run(job.plan(), is_clock_trusted=True)
+        job.run(job.plan(is_clock_trusted=True))
 
     def keep_house(self, dice: random.Random) -> None:
         del dice

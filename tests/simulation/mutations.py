@@ -24,6 +24,7 @@ from tests.simulation.mutations_of_removals import OF_REMOVALS
 from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
+from tests.simulation.mutations_of_time import OF_TIME
 from tests.simulation.mutations_of_turns import OF_TURNS
 from tests.simulation.mutations_of_workers import OF_WORKERS
 from tests.simulation.mutations_of_writes import OF_WRITES
@@ -56,6 +57,7 @@ MUTATIONS = (
     *OF_DUMPS,
     *OF_FOREIGN_TEXTS,
     *OF_HOOKS,
+    *OF_TIME,
     *OF_TURNS,
     *OF_LOADS,
     *OF_MEANWHILE,
@@ -414,8 +416,8 @@ MUTATIONS = (
     Mutation(
         name="a dump has no more time than what it names has had",
         file="changemanager/budget.py",
-        old="        if now_ms - _needed_since_ms(pin, clock_ms) > budget.keep_ms:\n",
-        new="        if now_ms - clock_ms > budget.keep_ms:\n",
+        old="        if time.age_ms(_needed_since_ms(pin, clock_ms)) > budget.keep_ms:\n",
+        new="        if time.age_ms(clock_ms) > budget.keep_ms:\n",
         test=_BUDGET + "test_a_dump_has_its_budget_from_when_it_was_made",
     ),
     Mutation(

@@ -16,10 +16,10 @@ from changemanager.manifest import (
     ArchiveIntent,
     EntryState,
     IntentState,
-    KnownTimes,
     Pin,
     ReservedFile,
 )
+from changemanager.plausible_time import KnownTimes, TimeGap, TimeJudgement, judge
 
 _UNKNOWN_CLOCK = 0
 
@@ -37,6 +37,7 @@ class InMemoryManifest:
         self._pins: dict[str, Pin] = {}
         self._leases: dict[str, tuple[str, int]] = {}
         self._seen_ms = 0
+        self._gaps: tuple[TimeGap, ...] = ()
         self.store_ms: int | None = None
         self._id: str | None = None
         self._announced: dict[str, Mapping[str, str | int | None]] = {}
@@ -391,10 +392,21 @@ class InMemoryManifest:
         return held is None or abs(now_ms - held[1]) > LEASE_MS
 
     def known_times(self) -> KnownTimes:
-        return KnownTimes(store_ms=self.store_ms, newest_ms=self._seen_ms)
+        return KnownTimes(store_ms=self.store_ms, seen_ms=self._seen_ms, gaps=self._gaps)
 
-    def note_time(self, now_ms: int) -> None:
-        self._seen_ms = max(self._seen_ms, now_ms)
+    def note_time(self, now_ms: int) -> TimeJudgement:
+        judged = judge(now_ms, self.known_times())
+        self._seen_ms = judged.seen_ms
+        if not judged.refusal:
+            self._gaps = judged.gaps
+        return judged
+
+    def trust_time(self, now_ms: int) -> tuple[TimeGap, ...]:
+        judged = self.note_time(now_ms)
+        if judged.refusal:
+            return ()
+        self._gaps = ()
+        return judged.gaps
 
     def figures(self, cmroot: str, now_ms: int) -> ArchiveFigures:
         kept = [

@@ -36,6 +36,7 @@ class ArchiveWorld:
         self.warehouse.mkdir(exist_ok=True)
         self.clock = SimulatedClock()
         self.store = InMemoryManifest()
+        self.clock.watchers.append(lambda: self.store.note_time(self.clock.now_ms()))
         self.volume_class = volume_class
         self.is_cmroot_elsewhere = is_cmroot_elsewhere
         self.config = ChangeManagerConfig(

@@ -53,6 +53,8 @@ class Installation:
         self.settings = Settings(warehouse=str(self.warehouse), archive=archive, **settings)
         self._tokens = 0
         self.start(resolve)
+        if isinstance(self.clock, SimulatedClock):
+            self.clock.watchers.append(self._watch)
 
     def start(
         self,
@@ -86,6 +88,10 @@ class Installation:
             settings=self.settings,
         )
         return self.metastore
+
+    def _watch(self) -> None:
+        if self._end.alive:
+            self.store.manifest.note_time(self.clock.now_ms())
 
     def close(self) -> None:
         self.metastore.close()

@@ -9,13 +9,16 @@ DAY_MS = 86_400_000
 
 
 class SimulatedClock:
-    """Stands still until it is moved, or somebody sleeps."""
+    """Stands still until it is moved, or somebody sleeps. ``watchers`` are called once a day, as a
+    server looks at its clock that is up all the time."""
 
     def __init__(self, start_ms: int = START_MS) -> None:
         self._now_ms = start_ms
         self._steady_ms = 0
         self.slept_seconds: list[float] = []
         self.on_sleep: Callable[[], None] = lambda: None
+        self.watchers: list[Callable[[], object]] = []
+        self._watched_ms = start_ms
 
     def now_ms(self) -> int:
         return self._now_ms
@@ -29,9 +32,15 @@ class SimulatedClock:
         return self._steady_ms
 
     def advance_ms(self, milliseconds: int) -> None:
-        self._now_ms += milliseconds
         self._steady_ms += milliseconds
+        while self.watchers and self._now_ms + milliseconds > self._watched_ms + DAY_MS:
+            milliseconds -= self._watched_ms + DAY_MS - self._now_ms
+            self._now_ms = self._watched_ms = self._watched_ms + DAY_MS
+            for watch in self.watchers:
+                watch()
+        self._now_ms += milliseconds
 
     def set_back_ms(self, milliseconds: int) -> None:
         """Somebody corrects the time; no time passes."""
         self._now_ms -= milliseconds
+        self._watched_ms = self._now_ms

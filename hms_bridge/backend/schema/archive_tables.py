@@ -142,7 +142,16 @@ HMSB_ARCHIVE_TIME = table(
     key("TIME_ID"),
     Column("SEEN_AT_MS", ID, nullable=False),
 )
-"""One row: the last plausible time at which somebody looked after the archive."""
+"""One row: when the clock was judged last, which is the sign of life that later ones go by."""
+
+HMSB_TIME_GAP = table(
+    "HMSB_TIME_GAP",
+    key("BEFORE_MS"),
+    key("AFTER_MS"),
+    Column("TRUSTED_AT_MS", ID),
+)
+"""Times between which nothing is known to have happened: the clock may have jumped. They count for
+no age until an administrator confirms them at TRUSTED_AT_MS."""
 
 MOVE = "m"
 """KIND of a move in HMSB_FILE_TASK."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import Location
+from changemanager.plausible_time import TimeJudgement, judge
 from hms_bridge.errors import BusyError, HmsBridgeError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.repl.dump.verb import DumpVerb, what_is_strange
@@ -68,7 +69,7 @@ class ReplExpiry(DumpVerb):
         decisions = decide(
             dumps,
             request.ttl_ms,
-            self._clock.now_ms(),
+            self._time(),
             strange=lambda dump: what_is_strange(self._place(dump)),
         )
         return ExpiryPlan(request=request, decisions=tuple(decisions))
@@ -92,6 +93,13 @@ class ReplExpiry(DumpVerb):
                 self._remove(request.database_name, directory, reason="it is loaded and expired")
         return plan.removed
 
+    def _time(self) -> TimeJudgement:
+        """By the source's database; where it is out of reach, by the clock alone."""
+        now_ms = self._clock.now_ms()
+        if self._manifest is None:
+            return TimeJudgement(now_ms=now_ms)
+        return judge(now_ms, self._manifest.known_times())
+
     def _place(self, dump: DumpDirectory) -> Location:
         return self._resolve(dump.paths.root)
 
@@ -99,7 +107,7 @@ class ReplExpiry(DumpVerb):
 def decide(
     dumps: Sequence[DumpDirectory],
     ttl_ms: int,
-    now_ms: int,
+    time: TimeJudgement,
     *,
     strange: Callable[[DumpDirectory], str],
 ) -> Iterator[ExpiryDecision]:
@@ -109,7 +117,7 @@ def decide(
     # If the newest does not get loaded, the next dump goes on from the newest that was.
     chain = (*newest_chain(dumps).directories, *newest_chain(loaded).directories)
     for dump in dumps:
-        why = _kept_because(dump, chain, ttl_ms, now_ms)
+        why = _kept_because(dump, chain, ttl_ms, time)
         if not why and (what := strange(dump)):
             why = f"it does not look like a dump ({what})"
         yield ExpiryDecision(
@@ -121,13 +129,17 @@ def decide(
         )
 
 
-def _kept_because(dump: DumpDirectory, chain: Sequence[str], ttl_ms: int, now_ms: int) -> str:
+def _kept_because(
+    dump: DumpDirectory, chain: Sequence[str], ttl_ms: int, time: TimeJudgement
+) -> str:
     if dump.state is not DumpState.LOADED:
         return "it is not loaded"
     if dump.paths.root in chain:
         return "the newest dump follows on it, or is it"
-    if now_ms - dump.time_ms <= ttl_ms:
-        return "it is younger than hive.repl.dumpdir.ttl"
+    if time.age_ms(dump.time_ms) <= ttl_ms:
+        why = "it is younger than hive.repl.dumpdir.ttl"
+        is_doubted = time.confirmed().age_ms(dump.time_ms) > ttl_ms
+        return f"{why}: {time.doubt}" if is_doubted else why
     return ""
 
 

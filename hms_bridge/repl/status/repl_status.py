@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from changemanager.budget import budget_ends_ms
 from changemanager.location import Resolver
-from changemanager.manifest import ArchivePins, Pin
+from changemanager.manifest import ArchiveManifest, Pin
+from changemanager.plausible_time import judge
 from hms_bridge.cleaning_store import FigureStore
 from hms_bridge.clock import Clock
 from hms_bridge.errors import (
@@ -53,7 +54,7 @@ class ReplStatus:
         *,
         source: Metastore | None = None,
         target: Metastore | None = None,
-        pins: ArchivePins | None = None,
+        pins: ArchiveManifest | None = None,
         figures: FigureStore | None = None,
     ) -> None:
         self._figures = figures
@@ -112,6 +113,7 @@ class ReplStatus:
             unfinished_load=self._unfinished_load(request, parameters or {}, waiting),
             last_success_ms=request.last_success_ms,
             is_promoted=is_promoted,
+            time_doubt=self._time_doubt(max(request.retain_ms, request.event_ttl_ms)),
             troubles=_without_empty(
                 gap,
                 self._not_there(request, dumps),
@@ -122,6 +124,11 @@ class ReplStatus:
                 _not_compatible(source, is_incompatible),
             ),
         )
+
+    def _time_doubt(self, keep_ms: int) -> str:
+        if self._pins is None:
+            return ""
+        return judge(self._clock.now_ms(), self._pins.known_times()).within(keep_ms).doubt
 
     def _backlog(
         self,

@@ -94,6 +94,8 @@ class StatusReport:
     unfinished_load: str | None = None
     last_success_ms: int | None = None
     is_promoted: bool = False
+    time_doubt: str = ""
+    """Why not all of the time counts at the source; empty if it does, or nobody looked there."""
 
     @property
     def headroom(self) -> Headroom | None:

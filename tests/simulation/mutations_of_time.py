@@ -1,0 +1,137 @@
+"""Mutations of the judge of time, and of what asks it; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Edit, Mutation
+
+_JUDGE = "changemanager/plausible_time.py"
+_PURE = "tests/changemanager/test_plausible_time.py::test_"
+_JUMPS = "tests/service/test_clock_jumps.py::test_"
+_TOGETHER = "tests/archive/test_purges_together.py::test_"
+_LOG = "tests/notification/test_event_log.py::test_"
+
+OF_TIME = (
+    Mutation(
+        name="a gap that another judgement knew counts",
+        file=_JUDGE,
+        old="        gaps=_joined([*known.gaps, *new_gaps]),\n",
+        new="        gaps=_joined(new_gaps),\n",
+        test=f"{_PURE}of_a_jump_one_day_counts",
+    ),
+    Mutation(
+        name="all of a gap counts",
+        file=_JUDGE,
+        old="        return max(0, self.after_ms - self.before_ms - SILENCE_MS)\n",
+        new="        return 0\n",
+        test=f"{_JUMPS}a_dump_that_waits_loses_nothing",
+    ),
+    Mutation(
+        name="the newest sign of life ends a gap",
+        file=_JUDGE,
+        old="        signs = sorted(sign for sign in self.signs_ms "
+        "if self.seen_ms < sign <= now_ms)\n"
+        "        first = [self.seen_ms] if self.seen_ms else []\n",
+        new="        signs = [max(sign for sign in (*self.signs_ms, self.seen_ms))]\n"
+        "        first = []\n",
+        test=f"{_PURE}of_a_jump_one_day_counts",
+    ),
+    Mutation(
+        name="what was before a gap is as old as the clock says",
+        file=_JUDGE,
+        old="        return self.now_ms - since_ms - uncounted_ms\n",
+        new="        return self.now_ms - since_ms\n",
+        test=f"{_JUMPS}a_dump_that_waits_loses_nothing",
+    ),
+    Mutation(
+        name="events from before a gap are as old as the clock says",
+        file=_JUDGE,
+        old="            if time_ms < gap.after_ms:\n",
+        new="            if False:\n",
+        test=f"{_JUMPS}after_a_jump_all_ages_go_on_from_before_it",
+    ),
+    Mutation(
+        name="a clock that came back hides the next jump",
+        file=_JUDGE,
+        old="        return TimeJudgement(now_ms=now_ms, gaps=gaps, seen_ms=now_ms)\n",
+        new="        return TimeJudgement(now_ms=now_ms, gaps=gaps, seen_ms=known.seen_ms)\n",
+        test=f"{_JUMPS}a_clock_that_comes_back_and_jumps_again_proves_nothing",
+    ),
+    Mutation(
+        name="a gap goes with a clock that is a little behind",
+        file=_JUDGE,
+        old="        gaps = _joined(gap for gap in left if gap.is_doubted)\n",
+        new="        gaps = _joined(gap for gap in left if gap.is_doubted and gap in known.gaps)\n",
+        test=f"{_PURE}a_clock_that_comes_back_ends_the_gap",
+    ),
+    Mutation(
+        name="there are ages where the clocks differ",
+        file=_JUDGE,
+        old="        if self.refusal:\n            return 0\n",
+        new="        if False:\n            return 0\n",
+        test=f"{_PURE}nothing_has_an_age_where_clocks_differ",
+    ),
+    Mutation(
+        name="the database keeps no gap",
+        file="hms_bridge/archive/times.py",
+        old="    if judged.gaps != known.gaps and not judged.refusal:\n",
+        new="    if False:\n",
+        test=f"{_JUMPS}after_a_jump_all_ages_go_on_from_before_it",
+    ),
+    Mutation(
+        name="in a database that nobody judged the newest sign is all",
+        file="hms_bridge/archive/times.py",
+        old="    if not known.seen_ms or any(",
+        new="    if known.seen_ms and any(",
+        test=f"{_JUMPS}where_nobody_looked_at_the_clock_before_events_are_signs_of_life",
+    ),
+    Mutation(
+        name="a confirmed gap does not count",
+        file="hms_bridge/archive/times.py",
+        old="_IS_OPEN = _GAP.TRUSTED_AT_MS.is_(None)\n",
+        new="_IS_OPEN = _GAP.BEFORE_MS.is_not(None)\n",
+        test=f"{_JUMPS}confirmed_time_counts",
+    ),
+    Mutation(
+        name="a hold ends by the clock alone",
+        file="changemanager/purge.py",
+        old="        lasting = [replace(pin, expires_at_ms=None) for pin in pins "
+        "if _lasts(pin, time)]\n",
+        new="        lasting = list[Pin]()\n",
+        test=f"{_JUMPS}after_a_jump_all_ages_go_on_from_before_it",
+    ),
+    Mutation(
+        name="an event of a clock that was set back leaves a hole",
+        file="hms_bridge/notification/event_log.py",
+        old="    if kept is not None:\n        is_old = and_(is_old, first.key < kept)\n",
+        new="    if False:\n        is_old = and_(is_old, first.key < kept)\n",
+        test=f"{_LOG}a_purge_makes_no_hole",
+    ),
+    Mutation(
+        name="an event of a clock that was ahead keeps the log",
+        file="hms_bridge/notification/event_log.py",
+        old="where(first.time.between(*young))",
+        new="where(first.time >= young[0])",
+        test=f"{_LOG}a_time_that_is_yet_to_come_keeps_nothing",
+    ),
+    Mutation(
+        name="what another purge took is a failure",
+        file="changemanager/purge.py",
+        old="            if self._is_purged_by_another(item):\n",
+        new="            if False:\n",
+        also=(
+            Edit(
+                "changemanager/purge.py",
+                "            return _ANOTHER_PURGE\n        aside =",
+                "            return None\n        aside =",
+            ),
+        ),
+        test=f"{_TOGETHER}purges_at_once_take_each_file_once",
+    ),
+    Mutation(
+        name="what was pinned since the plan counts as taken by another purge",
+        file="changemanager/purge.py",
+        old="        return is_over and self._archive.cmroot.child(name).status() is None\n",
+        new="        return is_over\n",
+        test=f"{_TOGETHER}a_file_that_was_pinned_since_the_plan_is_a_failure",
+    ),
+)
