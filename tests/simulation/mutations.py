@@ -23,6 +23,7 @@ from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_turns import OF_TURNS
+from tests.simulation.mutations_of_waiting import OF_WAITING
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -60,6 +61,7 @@ MUTATIONS = (
     *OF_SCHEMAS,
     *OF_FAILED_STATEMENTS,
     *OF_REMOVALS,
+    *OF_WAITING,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",
