@@ -13,6 +13,7 @@ from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
+from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
@@ -51,6 +52,7 @@ _DROPS = "tests/service/test_drops_and_moves.py::"
 MUTATIONS = (
     *CARRIED,
     *OF_DUMPS,
+    *OF_FIRST_DUMPS,
     *OF_HOOKS,
     *OF_TURNS,
     *OF_LOADS,
