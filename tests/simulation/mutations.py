@@ -17,6 +17,7 @@ from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
+from tests.simulation.mutations_of_places import OF_PLACES
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_processes import OF_PROCESSES
 from tests.simulation.mutations_of_removals import OF_REMOVALS
@@ -57,6 +58,7 @@ MUTATIONS = (
     *OF_TURNS,
     *OF_LOADS,
     *OF_MEANWHILE,
+    *OF_PLACES,
     *OF_POLICIES,
     *OF_PROCESSES,
     *OF_RIGHTS,
