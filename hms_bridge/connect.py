@@ -36,6 +36,12 @@ from hms_bridge.policy_store import PolicyStore
 from hms_bridge.service.archiving import Archiving
 from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import new_token, open_local_metastore
+from hms_bridge.service.relative_places import (
+    folder_of,
+    has_relative_places,
+    is_relative,
+    with_folder,
+)
 
 _SQLITE = "sqlite:///"
 _THRIFT = "thrift://"
@@ -87,10 +93,16 @@ class LocalStore:
         cannot be used now fails each removal that needs it."""
         return self._archiving().delete_protocol()
 
+    def note_folder(self) -> None:
+        """Relative places of the settings are of this folder from now on, wherever a verb is typed,
+        unless another one is noted. For a server: it knows best."""
+        if has_relative_places(self.settings):
+            self.metastore.manifest.note_folder(str(Path.cwd()))
+
     def _archiving(self) -> Archiving:
         return Archiving(
             settings=self.settings.archive,
-            cmroot=lambda: archive_root(self.settings),
+            cmroot=lambda: known_archive_root(self.settings, self.manifest, self.resolver),
             place=lambda text: absolute_location(text, self.settings.hadoop),
             resolve=self.resolver,
             manifest=self.manifest,
@@ -140,7 +152,8 @@ def _open(
     _require_database(url)
     if not is_created:
         _require_file(url)
-    chosen, time = settings or Settings(), clock or SystemClock()
+    folder, time = folder_of(url), clock or SystemClock()
+    chosen = with_folder(settings or Settings(), folder)
     resolver = file_systems(chosen)
     service = open_local_metastore(
         shareable_url(url),
@@ -151,6 +164,7 @@ def _open(
         create_schema=is_created,
         open_url=partial(open_database, pool_size=place.pool_size),
         tells_hooks=place.tells_hooks,
+        folder=folder,
     )
     return LocalStore(
         metastore=service,
@@ -205,6 +219,22 @@ def archive_root(settings: Settings) -> str:
     root = absolute_location(settings.archive.root, settings.hadoop, key=CM_ROOT.name)
     if root in ("/", "file:", "file:/", "file://"):
         raise ConfigError(f"{CM_ROOT.name} is '{root}', a whole file system; name a directory")
+    return root
+
+
+def known_archive_root(settings: Settings, manifest: ArchiveManifest, resolve: Resolver) -> str:
+    """The same. Raises ConfigError also for a relative place in whose stead the metastore has
+    archived to another one: it is of another folder than this."""
+    root = archive_root(settings)
+    if is_relative(settings.archive.root):
+        known, here = manifest.roots(), resolve(root).uri
+        if known and here not in known:
+            raise ConfigError(
+                f"{CM_ROOT.name} is '{settings.archive.root}', which would be {here}, but this "
+                f"metastore has archived to {', '.join(known)}; add --set "
+                f"{CM_ROOT.name}={known[-1]}, or type this in the folder of its server. Where the "
+                f"archive was moved: --set {CM_ROOT.name}={here}"
+            )
     return root
 
 

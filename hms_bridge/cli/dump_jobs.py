@@ -20,12 +20,17 @@ Job = TypeVar("Job", bound="DumpVerb")
 def dump_job(
     kind: type[Job], metastore: Metastore, manifest: ArchiveManifest | None, settings: Settings
 ) -> Job:
-    """A job of a kind on a source; a person reads why it waits for another one."""
+    """A job of a kind on a source; a person reads why it waits for another one. Raises ConfigError
+    for an archive that is not the source's."""
     from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import known_archive_root
 
+    resolve = file_systems(settings)
+    if manifest is not None and settings.archive.is_enabled:
+        known_archive_root(settings, manifest, resolve)
     return kind(
         metastore,
-        file_systems(settings),
+        resolve,
         SystemClock(),
         new_name,
         manifest,

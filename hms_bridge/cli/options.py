@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ Command = TypeVar("Command", bound=Callable[..., object])
 DEFAULT_METASTORE = "sqlite:///metastore.db"
 HIVE_SITE = "hive-site.xml"
 _GIVEN = "hms_bridge.given"
+_URL = "hms_bridge.metastore"
 """Where a verb's context keeps what settings were given: file and assignments."""
 
 
@@ -102,9 +104,33 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
         for name in ("metastore_url", "source_url"):
             if isinstance(url := kwargs.get(name), str):
                 kwargs[name] = url_with_password(url, settings.metastore.connection)
+        url = click.get_current_context().meta[_URL] = kwargs.get("metastore_url")
+        settings = _with_places(settings, url, kwargs.get("source_url"), assignments)
         return command(*args, settings=settings, **kwargs)
 
     return with_settings
+
+
+def _with_places(
+    settings: Settings, url: object, source_url: object, assignments: tuple[str, ...]
+) -> Settings:
+    """Relative places of the settings are of the metastore's folder, and the archive's of that of
+    the source, if there is one; those of ``--set`` of the folder where it is typed."""
+    placed = _in_folder_of(settings, url, assignments)
+    if source_url is None:
+        return placed
+    return replace(placed, archive=_in_folder_of(settings, source_url, assignments).archive)
+
+
+def _in_folder_of(settings: Settings, url: object, assignments: tuple[str, ...]) -> Settings:
+    if not isinstance(url, str) or url.startswith("thrift://"):
+        return settings
+    from hms_bridge.service.relative_places import folder_of, has_relative_places, with_folder
+
+    if not has_relative_places(settings):
+        return settings
+    typed = [text.partition("=")[0].strip() for text in assignments]
+    return with_folder(settings, folder_of(url), typed)
 
 
 def _from_environment() -> Path | None:
@@ -179,10 +205,13 @@ def refuse_unknown_settings(names: Iterable[str], source: str) -> None:
     refuse_unknown((name for name in names if not name.startswith(HADOOP_PREFIXES)), source)
 
 
-def settings_of_side(more: Mapping[str, str]) -> Settings:
-    """The settings of the verb that runs, and more: those of one side win. Raises ConfigError."""
-    path, assignments = click.get_current_context().meta[_GIVEN]
-    return load_settings(path, (*assignments, *(f"{key}={text}" for key, text in more.items())))
+def settings_of_side(more: Mapping[str, str], url: str | None) -> Settings:
+    """The settings of the verb that runs, and more: those of one side win. ``url``: of its
+    metastore, None for that of the verb. Raises ConfigError."""
+    meta = click.get_current_context().meta
+    path, assignments = meta[_GIVEN]
+    given = (*assignments, *(f"{key}={text}" for key, text in more.items()))
+    return _in_folder_of(load_settings(path, given), url or meta.get(_URL), assignments)
 
 
 def split_assignment(option: str, text: str) -> tuple[str, str]:

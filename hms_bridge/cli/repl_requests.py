@@ -78,8 +78,7 @@ def dump_request(
 def wait_rules(settings: Settings, *, wait: str | None, is_abort_allowed: bool) -> WaitRules:
     """How long to wait for open writers. Raises ConfigError for a duration that is none.
 
-    A short wait looks often: a client that writes all the time leaves short gaps, and looks as far
-    apart as its statements would miss each.
+    A short wait looks often, so that it ends soon after the last of them.
     """
     wait_ms = settings.repl.open_txn_timeout_ms
     if wait is not None:

@@ -71,10 +71,11 @@ def counted_calls(request: ServeRequest, processes: int = 1) -> CallTimes | None
 
 def prepare_store(store: LocalStore) -> None:
     """What Hive's metastore does at each start: administrators that the settings name, and the
-    archive. Raises ChangeManagerError, ConfigError."""
+    archive; and which folder relative places are of. Raises ChangeManagerError, ConfigError."""
     from hms_bridge.connect import absolute_location
 
     settings = store.settings
+    store.note_folder()
     if settings.admins:
         store.metastore.add_admins()
     if not settings.archive.is_enabled:

@@ -44,7 +44,8 @@ def side_settings(side: PolicySide) -> Settings:
     from hms_bridge.repl.cycles.policy_text import with_environment
 
     return settings_of_side(
-        {key: with_environment(text, os.environ) for key, text in side.settings.items()}
+        {key: with_environment(text, os.environ) for key, text in side.settings.items()},
+        None if side.metastore is None else with_environment(side.metastore, os.environ),
     )
 
 

@@ -65,7 +65,7 @@ def sql(
     from hms_bridge.session.transaction import Client
     from hms_bridge.spark.sql_session import SqlSession
 
-    with connected(metastore_url, settings) as metastore:
+    with connected(metastore_url, settings, is_created=False) as metastore:
         if database.lower() != "default":
             find_database(metastore, database.lower())
         session = SqlSession(

@@ -239,7 +239,8 @@ class ArchiveSettings:
         "Whether replaced files of replicated databases are archived (Hive's default is false).",
         "metastore.repl.cm.enabled")
     root: str = setting(Given.place, "hive.repl.cmrootdir", "cmroot",
-        "The archive: a path or a URI, on the file system of the warehouse. Where fs.defaultFS is "
+        "The archive: a path or a URI, on the file system of the warehouse. A relative path is of "
+        "the metastore's folder. Where fs.defaultFS is "
         "a cluster: /user/USER/cmroot, if nothing is set.", "metastore.repl.cmrootdir",
         on_cluster="/user/USER/cmroot")
     retain_ms: int = setting(Given.duration_ms, "hive.repl.cm.retain", "10d",
@@ -427,7 +428,8 @@ class Settings:
     """
 
     warehouse: str = setting(Given.place, "hive.metastore.warehouse.dir", "warehouse",
-        "Where managed tables live: a path or a URI. Where fs.defaultFS is a cluster: "
+        "Where managed tables live: a path or a URI. A relative path is of the metastore's folder. "
+        "Where fs.defaultFS is a cluster: "
         "/user/hive/warehouse, if nothing is set.", "metastore.warehouse.dir",
         on_cluster="/user/hive/warehouse")
     external_warehouse: str | None = setting(Given.place_or_none,
@@ -496,5 +498,6 @@ WEBHOOK_SECRET = keys_of(HookSettings)["webhook_secret"]
 HOOK_COMMAND = keys_of(HookSettings)["command"]
 CM_ROOT = keys_of(ArchiveSettings)["root"]
 REPL_ROOT = keys_of(ReplSettings)["root"]
+FUNCTIONS_ROOT = keys_of(ReplSettings)["functions_root"]
 METASTORE_URIS = keys_of(MetastorePlace)["thrift_uris"]
 CONNECTION_URL = keys_of(JdbcConnection)["url"]

@@ -115,13 +115,20 @@ class DumpPins:
     root: str
     is_apart: bool = False
 
-    def begin(self) -> None:
-        """A dump begins: hold what is archived from now on, unless an older dump holds more."""
+    def begin(self) -> Pin | None:
+        """A dump begins: hold what is archived from now on, unless an older dump holds more. The
+        pin that this took, None for none."""
         if self.manifest is None or self.is_apart:
-            return
+            return None
         self._take_over(self.manifest)
-        if policy_pin(self.manifest.pins(), self.database, self.root) is None:
-            self._put_policy(self.clock.now_ms())
+        if policy_pin(self.manifest.pins(), self.database, self.root) is not None:
+            return None
+        return self._put_policy(self.clock.now_ms())
+
+    def take_back(self, begun: Pin | None) -> None:
+        """The dump for which :meth:`begin` took a pin has failed; a pin that was set anew stays."""
+        if self.manifest is not None and begun is not None and begun in self.manifest.pins():
+            self.manifest.remove_pin(begun.holder)
 
     def hold(self, directory: str, files: Collection[EncodedUri]) -> tuple[str, ...]:
         """Hold the files that a dump names; returns those whose purge has begun already."""
@@ -210,19 +217,18 @@ class DumpPins:
             if not is_place_of_drill(root):  # a drill that was killed: its dump is its last
                 yield root
 
-    def _put_policy(self, since_ms: int, *, is_wider: bool = False) -> None:
+    def _put_policy(self, since_ms: int, *, is_wider: bool = False) -> Pin:
+        pin = Pin(
+            holder=policy_holder(self.database, self.root),
+            kind=PinKind.POLICY,
+            reason=f"the next dump of {self.database} may name it",
+            created_at_ms=self.clock.now_ms(),
+            database=self.database,
+            archived_since_ms=since_ms,
+        )
         if self.manifest is not None:
-            self.manifest.put_pin(
-                Pin(
-                    holder=policy_holder(self.database, self.root),
-                    kind=PinKind.POLICY,
-                    reason=f"the next dump of {self.database} may name it",
-                    created_at_ms=self.clock.now_ms(),
-                    database=self.database,
-                    archived_since_ms=since_ms,
-                ),
-                is_wider=is_wider,
-            )
+            self.manifest.put_pin(pin, is_wider=is_wider)
+        return pin
 
     def release(self, directory: str) -> bool:
         """A dump is loaded, or given up: its files may go. False if it held none."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from changemanager.manifest import ArchivedFile
 from hms_bridge.archive import (
     announcements,
+    base_folder,
     budgets,
     figures,
     intents,
@@ -99,6 +100,7 @@ class SqlArchiveManifest(Verbs):
     remove_pin = writes(sql(pins.remove_pin))
     holders = reads(sql(pins.holders))
     store_id = writes(sql(store_id.store_id))
+    note_folder = writes(sql(base_folder.note_folder))
     pins = reads(sql(pins.pins))
 
     announce = heard(writes(sql(announcements.announce)), None)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from changemanager.location import Resolver
+from hms_bridge.archive.base_folder import note_folder
 from hms_bridge.backend.engine import Database, open_database
 from hms_bridge.backend.retry import RetrySettings
 from hms_bridge.backend.schema.install import check_schema, install
@@ -29,7 +30,7 @@ from hms_bridge.service.hooks import HookDispatcher
 from hms_bridge.service.known_file_systems import KnownFileSystems
 from hms_bridge.service.locations import WarehouseRoots, warehouse_uri
 from hms_bridge.service.metastore_service import MetastoreService
-from hms_bridge.service.unit_of_work import Transactions
+from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 from hms_bridge.service.warehouse_files import WarehouseFiles
 
 
@@ -53,6 +54,7 @@ def open_local_metastore(
     open_url: Callable[[str], Database] = open_database,
     shares_turns: bool = True,
     tells_hooks: bool = True,
+    folder: str | None = None,
 ) -> MetastoreService:
     """Open ``sqlite:///FILE``, ``postgresql://…`` or ``mysql://…`` as a metastore.
 
@@ -61,6 +63,7 @@ def open_local_metastore(
     database ``default``. ``make_token`` gives texts that nobody else has. With ``shares_turns``
     verbs of transactions that come at the same time share a commit. Without ``tells_hooks`` hooks
     that hear after the commit are another process's affair; it must have registered them before.
+    ``folder`` is noted with ``create_schema`` as that of relative places, unless one is noted.
     Raises ConfigError, BackendError.
     """
     chosen = settings or Settings()
@@ -83,7 +86,7 @@ def open_local_metastore(
             retry=retry,
             shares_turns=shares_turns,
         )
-        _prepare(database, transactions, roots.external, is_created=create_schema)
+        _prepare(database, transactions, roots.external, folder, is_created=create_schema)
         resolver = KnownFileSystems(
             resolve or file_systems(chosen), _file_systems_of(chosen, roots), chosen.hadoop
         )
@@ -161,13 +164,24 @@ def _message_format(settings: Settings) -> MessageFormat:
 
 
 def _prepare(
-    database: Database, transactions: Transactions, root: str, *, is_created: bool
+    database: Database,
+    transactions: Transactions,
+    root: str,
+    folder: str | None,
+    *,
+    is_created: bool,
 ) -> None:
     if not is_created:
         check_schema(database)
         return
+
+    def make_first_objects(unit: UnitOfWork) -> None:
+        install_default(unit.connection, root, unit.now_seconds)
+        if folder is not None:
+            note_folder(unit.connection, folder)
+
     install(database)
-    transactions.write(lambda unit: install_default(unit.connection, root, unit.now_seconds))
+    transactions.write(make_first_objects)
 
 
 def _file_systems_of(settings: Settings, roots: WarehouseRoots) -> list[str]:

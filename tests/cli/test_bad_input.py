@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.support.busy_metastore import BusyMetastore, copy_golden
-from tests.support.program import Answer, Program
+from tests.support.program import Answer, Program, run_here
 from tests.support.what_changed import checksums
 
+DEFAULT_URL = "sqlite:///metastore.db"
 FAILED, USAGE = 1, 2
 NO_UTF_8 = "s\udce9"
 """As Python has a byte of a command line that is not of the locale's encoding."""
@@ -160,6 +161,18 @@ def test_databases_that_are_something_else(program: Program) -> None:
     refused(program.run("txns", "--database", f"sqlite:///{program.folder}"), FAILED, "no database")
     answer = program.run("schema", "info", "--database", "sqlite:///empty.db", "--format", "json")
     assert (answer.exit_code, answer.json["usable"]) == (FAILED, False)
+
+
+@pytest.mark.parametrize("words", [(), ("--metastore", "sqlite:///typo.db")])
+def test_sql_makes_no_metastore(tmp_path: Path, monkeypatch, words: tuple[str, ...]) -> None:
+    """Of a mistyped place, or in whatever folder somebody is: it would look like an empty one."""
+    monkeypatch.chdir(tmp_path)
+    for statement in ("SHOW DATABASES", "CREATE DATABASE sales"):
+        answer = run_here("sql", *words, "-e", statement)
+        refused(answer, FAILED, "there is no database", f"in {tmp_path}", "schema init --database")
+    assert list(tmp_path.iterdir()) == []
+    run_here("schema", "init", "--database", "sqlite:///typo.db" if words else DEFAULT_URL)
+    assert run_here("sql", *words, "-e", "SHOW DATABASES", "--format", "jsonl").exit_code == 0
 
 
 SETTINGS = {

@@ -15,9 +15,11 @@ from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
 from tests.simulation.mutations_of_foreign_texts import OF_FOREIGN_TEXTS
+from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
+from tests.simulation.mutations_of_places import OF_PLACES
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_processes import OF_PROCESSES
 from tests.simulation.mutations_of_removals import OF_REMOVALS
@@ -27,6 +29,7 @@ from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_time import OF_TIME
 from tests.simulation.mutations_of_turns import OF_TURNS
 from tests.simulation.mutations_of_workers import OF_WORKERS
+from tests.simulation.mutations_of_waiting import OF_WAITING
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -56,11 +59,13 @@ MUTATIONS = (
     *OF_CLEANING_REPORTS,
     *OF_DUMPS,
     *OF_FOREIGN_TEXTS,
+    *OF_FIRST_DUMPS,
     *OF_HOOKS,
     *OF_TIME,
     *OF_TURNS,
     *OF_LOADS,
     *OF_MEANWHILE,
+    *OF_PLACES,
     *OF_POLICIES,
     *OF_PROCESSES,
     *OF_RIGHTS,
@@ -68,6 +73,7 @@ MUTATIONS = (
     *OF_FAILED_STATEMENTS,
     *OF_REMOVALS,
     *OF_WORKERS,
+    *OF_WAITING,
     Mutation(
         name="the cleaner waits for no reader and judges for none",
         file="hms_bridge/txn/cleaning.py",

@@ -15,7 +15,6 @@ from changemanager.durable import settle_names, settle_tree
 from changemanager.uri import EncodedUri
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import EventId
-from hms_bridge.model.properties import SOURCE_FOR
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.bootstrap import write_database
 from hms_bridge.repl.dump.dropped import write_dropped
@@ -35,7 +34,7 @@ from hms_bridge.repl.dump.plain_tables import (
     write_plain,
 )
 from hms_bridge.repl.dump.plan import DumpKind, DumpPlan, DumpReport, DumpRequest
-from hms_bridge.repl.dump.planner import DumpPlanner, require_dumpable
+from hms_bridge.repl.dump.planner import DumpPlanner
 from hms_bridge.repl.dump.progress import DumpProgress, forget_progress
 from hms_bridge.repl.dump.resumed import can_go_on, request_note, take_up
 from hms_bridge.repl.dump.scope_change import (
@@ -46,6 +45,7 @@ from hms_bridge.repl.dump.scope_change import (
     tables_in,
 )
 from hms_bridge.repl.dump.size import DumpSize
+from hms_bridge.repl.dump.source_mark import marked_source
 from hms_bridge.repl.dump.tables import TablesDump, WrittenTables
 from hms_bridge.repl.dump.tables_anew import read_names, without_tables
 from hms_bridge.repl.dump.verb import DumpVerb
@@ -70,7 +70,6 @@ from hms_bridge.repl.lease import Lease
 from hms_bridge.repl.lookup import all_tables
 from hms_bridge.repl.pins import DumpPins
 from hms_bridge.repl.storage import explained_refusals
-from hms_bridge.repl.target_objects import with_parameters
 
 
 class ReplDump(DumpVerb):
@@ -129,13 +128,18 @@ class ReplDump(DumpVerb):
         # Before anything is read: the next dump may name what is archived from here on.
         began_at_ms = self._clock.now_ms()
         self._show_pins(request.cm_root)
-        # First the pin: once the database is a source, no purge may take what is archived.
-        pins.begin()
-        self._mark_source(request)
         texts = NotedTexts(self._resolve, DumpPaths(above.child(self._new_name()).uri))
         if plan.resumed is not None:
             began_at_ms = min(began_at_ms, plan.resumed.began_at_ms)
-        with self._given_up_if_refused(texts.paths):
+
+        def require_unfinished() -> None:
+            lease.check()
+            self._dumps_as_planned(plan)
+
+        with (
+            marked_source(self._source, request, pins, require_unfinished),
+            self._given_up_if_refused(texts.paths),
+        ):
             if plan.kind is DumpKind.BOOTSTRAP:
                 report, files = self._run_bootstrap(plan, texts)
             else:
@@ -224,15 +228,6 @@ class ReplDump(DumpVerb):
         if (None if newest is None else newest.paths.root) != plan.previous:
             raise ReplError(f"dumps of {name} have changed since the plan; plan the dump again")
         return dumps
-
-    def _mark_source(self, request: DumpRequest) -> None:
-        """From now on replaced files of the database are archived (I4)."""
-        database = self._source.get_database(request.database_name)
-        require_dumpable(database)
-        if not database.is_replication_source:
-            self._source.alter_database(
-                request.database_name, with_parameters(database, {SOURCE_FOR: request.policy})
-            )
 
     def _run_bootstrap(
         self, plan: DumpPlan, texts: NotedTexts

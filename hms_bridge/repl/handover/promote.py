@@ -183,7 +183,8 @@ class Promotion:
             left_seconds = (deadline_ms - steady_ms(clock)) / 1000
             if left_seconds > 0:
                 if not is_told:
-                    self._sides.say(waiting_text(source.database_name, writers, rules))
+                    now_ms = clock.now_ms()
+                    self._sides.say(waiting_text(source.database_name, writers, rules, now_ms))
                     is_told = True
                 clock.sleep_seconds(min(rules.poll_seconds, left_seconds))
             elif rules.is_abort_allowed and not has_aborted:
