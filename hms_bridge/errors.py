@@ -21,6 +21,7 @@
     │  ├─ CommitUnknownError            while committing: it may have happened
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     │     ├─ DatabaseGoneError          it answered before, and does not now
+    │     │  └─ NoConnectionLeftError   it answers, and gives no connection more
     │     └─ RowTakenError              a row with that key is there; tried again twice only
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
     │  ├─ NotOrcError                   a file that is no ORC file
@@ -114,6 +115,10 @@ class RetryableBackendError(BackendError):
 
 class DatabaseGoneError(RetryableBackendError):
     """The database answered before and does not now: it may be starting again."""
+
+
+class NoConnectionLeftError(DatabaseGoneError):
+    """The database gives no connection more: others have all that there may be."""
 
 
 class RowTakenError(RetryableBackendError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
@@ -21,13 +22,15 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool
 
+from hms_bridge.backend.connection_limits import connections_allowed
 from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.config.jdbc import url_without_password
-from hms_bridge.errors import BackendError, ConfigError
+from hms_bridge.errors import BackendError, ConfigError, HmsBridgeError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
+_LOG = logging.getLogger(__name__)
 _CONNECT_SECONDS = 10
 SILENT_SECONDS = 15
 """After which a host that does not even confirm that packets came is given up: it has lost its
@@ -43,8 +46,10 @@ _PATIENCE = (
 """What libpq calls it, what a socket does, and how much of it."""
 POOL_SIZE = 16
 """Connections that are kept; in need, there are as many more."""
-_KEPT_SHARE = 4
-"""What part of them may be kept out of the pool, for each of three isolation levels."""
+UNUSED_SECONDS_MAX = 10.0
+"""How long a server's connection is kept that nobody uses. Who is refused one waits for longer."""
+REFUSED_SECONDS = 15.0
+"""How long who has no connection waits for one that the database refuses, as there are too many."""
 _GIVEN_BACK_AT = "hms_bridge_given_back_at"
 _TRUSTED_SECONDS = 0.5
 """How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
@@ -79,18 +84,31 @@ class Database:
     One metastore verb is one transaction, opened by ``service`` only.
     """
 
-    def __init__(self, engine: Engine, *, busy_timeout_seconds: float, kept_max: int = 0) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        busy_timeout_seconds: float,
+        kept_max: int,
+        open_max: int,
+        processes: int,
+    ) -> None:
         self.engine = engine
         self._kept = KeptConnections(
             engine,
-            count_max=kept_max,
+            kept_max=kept_max,
+            open_max=open_max,
+            wait_seconds=busy_timeout_seconds,
             trusted_seconds=_TRUSTED_SECONDS,
+            unused_seconds_max=None if engine.dialect.name == "sqlite" else UNUSED_SECONDS_MAX,
+            refused_seconds=REFUSED_SECONDS,
             is_alive=partial(_is_alive, engine),
         )
         self._busy_timeout_seconds = busy_timeout_seconds
         self._writer = threading.Lock() if engine.dialect.name == "sqlite" else None
         self._is_mysql = engine.dialect.name in ("mysql", "mariadb")
         self._has_answered = False
+        self._processes = processes
         event.listen(engine, "connect", self._answered)
 
     @property
@@ -151,8 +169,8 @@ class Database:
                 except BaseException:
                     transaction.close()
                     raise
-            except BaseException:
-                self._kept.drop(connection)
+            except BaseException as error:
+                self._give_back_failed(connection, isolation, error)
                 raise
             self._kept.give(connection, isolation)
         except SQLAlchemyError as error:
@@ -161,6 +179,7 @@ class Database:
                 self.name,
                 is_committing=is_committing and (pipelined is None or pipelined.is_in_doubt),
                 has_answered=self._has_answered,
+                connections=self._kept.count,
             ) from error
         except UnicodeEncodeError as error:
             raise _no_text(self.name, error) from error
@@ -177,8 +196,34 @@ class Database:
         """What is kept between transactions goes to the pool."""
         self._kept.close()
 
-    def _answered(self, _connection: object, _record: object) -> None:
+    def _answered(self, connection: object, _record: object) -> None:
+        if not self._has_answered and self._processes > 1:
+            self._divide_connections(connection)
         self._has_answered = True
+
+    def _divide_connections(self, connection: object) -> None:
+        """Of a few that the database allows, each process of the server has its part."""
+        allowed = connections_allowed(self.engine.dialect.name, connection)
+        if allowed is None:
+            return
+        if allowed < self._processes:
+            _LOG.warning(
+                "%s: its user may have %d connections, and this server's %d processes need one "
+                "each: allow it more, or serve by fewer processes",
+                self.name,
+                allowed,
+                self._processes,
+            )
+        self._kept.limit(allowed // self._processes)
+
+    def _give_back_failed(
+        self, connection: Connection, isolation: str | None, error: BaseException
+    ) -> None:
+        """What a verb itself refuses was rolled back, and leaves a connection as good as before."""
+        if isinstance(error, HmsBridgeError) and not connection.invalidated:
+            self._kept.give(connection, isolation)
+        else:
+            self._kept.drop(connection)
 
     def _isolation(self, *, write: bool, is_of_one_moment: bool) -> str | None:
         # SQLite reads what there is at the first statement, always; MySQL is asked by a statement.
@@ -205,10 +250,15 @@ def _no_text(name: str, error: UnicodeEncodeError) -> BackendError:
 
 
 def open_database(
-    url: str, *, busy_timeout_seconds: float = 30.0, pool_size: int = POOL_SIZE
+    url: str,
+    *,
+    busy_timeout_seconds: float = 30.0,
+    pool_size: int = POOL_SIZE,
+    processes: int = 1,
 ) -> Database:
     """Open ``sqlite:///file``, ``sqlite://`` (memory), ``postgresql://…``, ``mysql://…`` or
     ``mariadb://…``. Nothing is connected yet, except that a SQLite file's folder must exist.
+    ``processes``: how many of one server open it, and divide what connections it allows.
 
     Raises ConfigError for a URL that cannot be understood.
     """
@@ -249,8 +299,15 @@ def open_database(
         _give_up_silent_hosts(engine)
     if engine.dialect.driver == "psycopg":
         _pipeline(engine)
-    kept_max = 0 if is_in_memory(url) else pool_size // _KEPT_SHARE
-    return Database(engine, busy_timeout_seconds=busy_timeout_seconds, kept_max=kept_max)
+    # A second connection to a database in memory would be to another one; the pool has the first.
+    kept_max, open_max = (0, 1) if is_in_memory(url) else (pool_size, 2 * pool_size)
+    return Database(
+        engine,
+        busy_timeout_seconds=busy_timeout_seconds,
+        kept_max=kept_max,
+        open_max=open_max,
+        processes=processes,
+    )
 
 
 def is_in_memory(url: str) -> bool:

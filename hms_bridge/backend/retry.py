@@ -15,6 +15,7 @@ from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import (
     BackendError,
     DatabaseGoneError,
+    NoConnectionLeftError,
     RetryableBackendError,
     RowTakenError,
 )
@@ -115,6 +116,8 @@ def _again(
         return retrying(attempt)
     except RowTakenError as error:
         raise BackendError(f"{error}; such a row is there already") from error
+    except NoConnectionLeftError as error:
+        raise BackendError(f"{error} (none was left for {rule.outage_seconds_max:g} s)") from error
     except DatabaseGoneError as error:
         raise BackendError(f"{error} (it was gone for {rule.outage_seconds_max:g} s)") from error
     except RetryableBackendError as error:

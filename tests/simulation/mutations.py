@@ -23,6 +23,7 @@ from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_turns import OF_TURNS
+from tests.simulation.mutations_of_waits import OF_WAITS
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -58,6 +59,7 @@ MUTATIONS = (
     *OF_PROCESSES,
     *OF_RIGHTS,
     *OF_SCHEMAS,
+    *OF_WAITS,
     *OF_FAILED_STATEMENTS,
     *OF_REMOVALS,
     Mutation(

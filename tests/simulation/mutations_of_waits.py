@@ -1,0 +1,40 @@
+"""Mutations of waits: each has an end, and nobody is kept out by what nobody uses; read by way of
+`mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_KEPT = "tests/backend/test_kept_connections.py::"
+_KEPT_FILE = "hms_bridge/backend/kept_connections.py"
+
+OF_WAITS = (
+    Mutation(
+        name="an idle connection of another level makes no room",
+        file=_KEPT_FILE,
+        old="                if self._idle_count:\n                    oldest",
+        new="                if False:\n                    oldest",
+        test=_KEPT + "test_an_idle_one_of_another_level_makes_room",
+    ),
+    Mutation(
+        name="who waits for a connection is not woken by one that is given back",
+        file=_KEPT_FILE,
+        old="                self._changed.notify()\n                if self._sweep is None:",
+        new="                if self._sweep is None:",
+        test=_KEPT + "test_who_finds_all_in_use_gets_the_first_that_is_given_back",
+    ),
+    Mutation(
+        name="a connection that the database refused is asked for again at once",
+        file=_KEPT_FILE,
+        old="if self._granted is not None and time.monotonic() >= self._granted[1]:",
+        new="if self._granted is not None:",
+        test=_KEPT + "test_a_refusal_holds_for_a_while_and_one_that_is_there_will_do",
+    ),
+    Mutation(
+        name="a connection that nobody uses stays open",
+        file=_KEPT_FILE,
+        old="while idle and idle[0][1] <= until:",
+        new="while idle and idle[0][1] <= 0:",
+        test=_KEPT + "test_one_that_nobody_uses_is_closed",
+    ),
+)
