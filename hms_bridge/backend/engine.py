@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -28,22 +27,12 @@ from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.errors import BackendError, ConfigError, HmsBridgeError
+from hms_bridge.silent_hosts import give_up_silent_host, patience
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
 _LOG = logging.getLogger(__name__)
 _CONNECT_SECONDS = 10
-SILENT_SECONDS = 15
-"""After which a host that does not even confirm that packets came is given up: it has lost its
-power, or the way to it is cut. Linux would send them again for a quarter of an hour, and wait two
-hours for an answer to what was confirmed."""
-_PROBE_SECONDS = 5
-_PATIENCE = (
-    ("tcp_user_timeout", "TCP_USER_TIMEOUT", SILENT_SECONDS * 1000),
-    ("keepalives_idle", "TCP_KEEPIDLE", _PROBE_SECONDS),
-    ("keepalives_interval", "TCP_KEEPINTVL", _PROBE_SECONDS),
-    ("keepalives_count", "TCP_KEEPCNT", SILENT_SECONDS // _PROBE_SECONDS),
-)
-"""What libpq calls it, what a socket does, and how much of it."""
+_PATIENCE = patience()
 POOL_SIZE = 16
 """Connections that are kept; in need, there are as many more."""
 UNUSED_SECONDS_MAX = 10.0
@@ -383,13 +372,7 @@ def _give_up_silent_hosts(engine: Engine) -> None:
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:
-        bound: socket.socket = connection._sock
-        if bound.family == socket.AF_UNIX:
-            return
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for _, name, value in _PATIENCE:
-            if hasattr(socket, name):  # not on every system
-                bound.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        give_up_silent_host(connection._sock)
 
 
 def _is_alive(engine: Engine, connection: Connection) -> bool:

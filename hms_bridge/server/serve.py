@@ -43,6 +43,7 @@ from hms_bridge.server.table_calls import TableCalls
 from hms_bridge.server.token_calls import TokenCalls
 from hms_bridge.server.transaction_calls import LockCalls, TransactionCalls
 from hms_bridge.server.turns import Turns
+from hms_bridge.silent_hosts import SILENT_SECONDS, give_up_silent_host
 
 _log = logging.getLogger(__name__)
 
@@ -276,7 +277,7 @@ class MetastoreServer:
                 client.close()
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            give_up_silent_host(client, SILENT_SECONDS, while_sending=False)
             turns = Turns(self._clock)
             thread = threading.Thread(
                 target=self._serve, args=(door, client, turns), name="thrift-client", daemon=True

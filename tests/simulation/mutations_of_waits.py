@@ -6,6 +6,8 @@ from __future__ import annotations
 from tests.simulation.mutation import Mutation
 
 _KEPT = "tests/backend/test_kept_connections.py::"
+_SILENT = "tests/client/test_silent_hosts.py::"
+_CALLER = "hms_bridge/client/caller.py"
 _KEPT_FILE = "hms_bridge/backend/kept_connections.py"
 
 OF_WAITS = (
@@ -36,5 +38,26 @@ OF_WAITS = (
         old="while idle and idle[0][1] <= until:",
         new="while idle and idle[0][1] <= 0:",
         test=_KEPT + "test_one_that_nobody_uses_is_closed",
+    ),
+    Mutation(
+        name="a metastore whose host is gone without a word is waited for",
+        file=_CALLER,
+        old="        give_up_silent_host(opened, self._settings.silent_seconds)\n",
+        new="",
+        test=_SILENT + "test_a_host_that_is_gone_without_a_word_ends_its_calls",
+    ),
+    Mutation(
+        name="a call that was sent is said not to be, as nobody is there any more",
+        file=_CALLER,
+        old="if is_last and sent is None:",
+        new="if is_last:",
+        test=_SILENT + "test_a_call_that_was_sent_once_is_never_said_not_to_be",
+    ),
+    Mutation(
+        name="a metastore that stands still is waited for once more at each attempt",
+        file=_CALLER,
+        old="(is_last or sent.is_slow or not is_repeatable)",
+        new="(is_last or not is_repeatable)",
+        test=_SILENT + "test_a_metastore_that_stands_still_on_a_living_host_is_named",
     ),
 )
