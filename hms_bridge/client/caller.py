@@ -19,7 +19,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.errors import MetaError, MetastoreUnavailableError
 from hms_bridge.silent_hosts import SILENT_SECONDS, give_up_silent_host
 from hms_bridge.wire.exceptions import error_from_exception, error_from_text
-from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
+from hms_bridge.wire.messages import KINDS, REFUSED_CONNECTION, ApplicationError, MessageStream
 from hms_bridge.wire.methods import SUCCESS, method
 from hms_bridge.wire.structs import Struct
 
@@ -164,6 +164,12 @@ class Caller:
     def _read_answer(self, name: str, connection: _Connection) -> Any:
         stream, described = connection.stream, method(name)
         answered, kind, sequence = stream.read_header()
+        if kind == KINDS.EXCEPTION and answered == REFUSED_CONNECTION:
+            turned_away = ApplicationError()
+            stream.read_struct(turned_away)
+            self._drop(connection)
+            refused = f"{connection.address} takes no connection: {turned_away.message}"
+            raise _NotSentError from MetastoreUnavailableError(refused)
         if answered != name or sequence != connection.sequence:
             raise TProtocolException(
                 TProtocolException.INVALID_DATA, f"an answer to {answered} came"

@@ -8,6 +8,8 @@ from tests.simulation.mutation import Mutation
 _KEPT = "tests/backend/test_kept_connections.py::"
 _SILENT = "tests/client/test_silent_hosts.py::"
 _CALLER = "hms_bridge/client/caller.py"
+_CROWDS = "tests/server/test_idle_crowds.py::"
+_PLACES = "hms_bridge/server/places.py"
 _KEPT_FILE = "hms_bridge/backend/kept_connections.py"
 
 OF_WAITS = (
@@ -59,5 +61,40 @@ OF_WAITS = (
         old="(is_last or sent.is_slow or not is_repeatable)",
         new="(is_last or not is_repeatable)",
         test=_SILENT + "test_a_metastore_that_stands_still_on_a_living_host_is_named",
+    ),
+    Mutation(
+        name="connections that never sent a call keep their places",
+        file=_PLACES,
+        old="if place.turns.end_if_silent():",
+        new="if False:",
+        test=_CROWDS + "test_the_oldest_without_a_call_goes_and_nobody_who_made_one",
+    ),
+    Mutation(
+        name="a client that made a call goes like one that never did",
+        file="hms_bridge/server/turns.py",
+        old="            self._is_silent = False\n",
+        new="",
+        test=_CROWDS + "test_the_oldest_without_a_call_goes_and_nobody_who_made_one",
+    ),
+    Mutation(
+        name="a host may have all connections though others want some",
+        file=_PLACES,
+        old="if largest == host or count <= max(of_host, self._of_one_host_max):",
+        new="if True:",
+        test=_CROWDS + "test_a_host_with_more_than_its_part_makes_room_for_others",
+    ),
+    Mutation(
+        name="a host that has no more than its part makes room for others",
+        file=_PLACES,
+        old="count <= max(of_host, self._of_one_host_max):",
+        new="count <= of_host:",
+        test=_CROWDS + "test_a_host_with_more_than_its_part_makes_room_for_others",
+    ),
+    Mutation(
+        name="a refused client does not hear why",
+        file="hms_bridge/server/serve.py",
+        old="            client.send(refusal_of_connection(why), socket.MSG_DONTWAIT)\n",
+        new="            pass\n",
+        test=_CROWDS + "test_a_refused_client_says_why",
     ),
 )
