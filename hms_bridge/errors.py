@@ -22,6 +22,7 @@
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     │     ├─ DatabaseGoneError          it answered before, and does not now
     │     │  └─ NoConnectionLeftError   it answers, and gives no connection more
+    │     ├─ LockWaitError              somebody else held a lock for too long
     │     └─ RowTakenError              a row with that key is there; tried again twice only
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
     │  ├─ NotOrcError                   a file that is no ORC file
@@ -119,6 +120,10 @@ class DatabaseGoneError(RetryableBackendError):
 
 class NoConnectionLeftError(DatabaseGoneError):
     """The database gives no connection more: others have all that there may be."""
+
+
+class LockWaitError(RetryableBackendError):
+    """Somebody else held a lock in the database for longer than one statement waits for it."""
 
 
 class RowTakenError(RetryableBackendError):

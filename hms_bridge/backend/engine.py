@@ -26,7 +26,7 @@ from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.config.jdbc import url_without_password
-from hms_bridge.errors import BackendError, ConfigError, HmsBridgeError
+from hms_bridge.errors import BackendError, ConfigError
 from hms_bridge.silent_hosts import give_up_silent_host, patience
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
@@ -47,10 +47,15 @@ IDLE_SECONDS_MAX = 300
 """How long a transaction may do nothing before the server undoes it. A process that stands still,
 or whose host has gone without a word, would keep its rows otherwise, among them those that all who
 write need: for hours, and for ever while the host is only held up."""
+LOCK_SECONDS_MAX = 60
+"""How long a statement waits for a lock, then its verb begins anew. An administrator's LOCK TABLE
+would hold it for good otherwise."""
 _POSTGRESQL_SETTINGS = """
-    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE '{idle_seconds}s' END, false)
+    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' WHEN 'lock_timeout'
+        THEN '{lock_seconds}s' ELSE '{idle_seconds}s' END, false)
     FROM pg_settings
-    WHERE name = 'jit' OR name = 'idle_in_transaction_session_timeout' AND setting = '0'
+    WHERE name = 'jit'
+        OR name IN ('idle_in_transaction_session_timeout', 'lock_timeout') AND setting = '0'
 """
 # A deferred transaction that turns to writing fails at once, busy_timeout or not. Not sent by a
 # listener: while one is there, SQLAlchemy looks for more of them at each statement, which takes as
@@ -60,11 +65,13 @@ _MYSQL_OF_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 """Of the next transaction only. A level of the session would be set and set back in messages of
 SQLAlchemy's whose failures it does not translate, and which leak a place of its pool."""
 _MYSQL_SETTINGS = """
-    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO',
+    SESSION lock_wait_timeout = LEAST(@@lock_wait_timeout, {lock_seconds})
     /*M!100300 , SESSION idle_transaction_timeout =
     IF(@@idle_transaction_timeout = 0, {idle_seconds}, @@idle_transaction_timeout) */
 """
-"""What stands in the comment is MariaDB's; MySQL has no such limit."""
+"""What stands in the comment is MariaDB's; MySQL has no such limit. For a row a statement waits as
+long as the server says (``innodb_lock_wait_timeout``, 50 s)."""
 
 
 class Database:
@@ -208,11 +215,22 @@ class Database:
     def _give_back_failed(
         self, connection: Connection, isolation: str | None, error: BaseException
     ) -> None:
-        """What a verb itself refuses was rolled back, and leaves a connection as good as before."""
-        if isinstance(error, HmsBridgeError) and not connection.invalidated:
+        """A connection on which a failed transaction is undone is as good as before: to make
+        another takes longer than most verbs. Not after an interrupt, which leaves anything."""
+        if isinstance(error, Exception) and self._is_undone(connection):
             self._kept.give(connection, isolation)
         else:
             self._kept.drop(connection)
+
+    def _is_undone(self, connection: Connection) -> bool:
+        raw = None if connection.invalidated else connection.connection.dbapi_connection
+        if raw is None:
+            return False
+        try:
+            raw.rollback()
+        except self.engine.dialect.loaded_dbapi.Error:
+            return False
+        return True
 
     def _isolation(self, *, write: bool, is_of_one_moment: bool) -> str | None:
         # SQLite reads what there is at the first statement, always; MySQL is asked by a statement.
@@ -271,7 +289,9 @@ def open_database(
     if parsed.get_backend_name() in ("mysql", "mariadb"):
         # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
         options["connect_args"] = {
-            "init_command": _MYSQL_SETTINGS.format(idle_seconds=IDLE_SECONDS_MAX)
+            "init_command": _MYSQL_SETTINGS.format(
+                idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
+            )
         }
     try:
         engine = create_engine(parsed, **options)
@@ -401,7 +421,9 @@ def _pipeline(engine: Engine) -> None:
         # Before it has statistics, PostgreSQL takes a verb's few rows for millions, and compiles
         # the statement for half a second, each time it runs. Not as an option of the connection:
         # poolers refuse those. Servers before 11 do not know the setting.
-        settings = _POSTGRESQL_SETTINGS.format(idle_seconds=IDLE_SECONDS_MAX)
+        settings = _POSTGRESQL_SETTINGS.format(
+            idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
+        )
         connection.pgconn.exec_(settings.encode())
         return connection
 

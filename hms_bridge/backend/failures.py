@@ -21,6 +21,7 @@ from hms_bridge.errors import (
     DatabaseGoneError,
     HmsBridgeError,
     InvalidObjectError,
+    LockWaitError,
     NoConnectionLeftError,
     RetryableBackendError,
     RowTakenError,
@@ -29,16 +30,18 @@ from hms_bridge.errors import (
 _UNIQUE_STATES = frozenset({"23505"})
 _UNIQUE_CODES = frozenset({1062})
 _UNIQUE_WORDS = ("UNIQUE constraint failed",)
-_POSTGRESQL_STATES = frozenset({"40001", "40P01", "55P03", "26000"})
+_POSTGRESQL_STATES = frozenset({"40001", "40P01", "26000"})
 """The last one: a pooler or the driver has dropped a prepared text, which is prepared again."""
 _STALE_PLAN = "RevalidateCachedQuery"
 """Where PostgreSQL fails, with the state of many other failures, for a prepared text whose columns
 have got another type since."""
+_LOCK_STATES = frozenset({"55P03"})
+_LOCK_CODES = frozenset({1205})
 _TROUBLES = frozenset({"08", "57", "58", "F0", "XX"})
 _FULL_STATES = frozenset({"53100"})
 _FULL_CODES = frozenset({1021, 1114})
 _FULL_WORDS = ("database or disk is full",)
-_MYSQL_CODES = frozenset({1020, 1205, 1213})
+_MYSQL_CODES = frozenset({1020, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
 _SHORT_STATES = frozenset({"53300"})
 _SHORT_CODES = frozenset({1040, 1203})
@@ -87,6 +90,8 @@ def translate(
         return InvalidObjectError(f"{why}: {reason}")
     if isinstance(error, IntegrityError):
         return _broken_rule(error, f"{database}: {reason}")
+    if isinstance(error, DBAPIError) and _is(error, _LOCK_STATES, _LOCK_CODES, ()):
+        return LockWaitError(f"{database}: {reason}")
     if isinstance(error, DBAPIError) and _is(
         error, _POSTGRESQL_STATES, _MYSQL_CODES, _SQLITE_WORDS
     ):

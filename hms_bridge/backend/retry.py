@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
+from hms_bridge.backend import engine
 from hms_bridge.backend.engine import Database
+from hms_bridge.backend.lock_holders import WHERE_TO_LOOK, lock_holders
 from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import (
     BackendError,
     DatabaseGoneError,
+    LockWaitError,
     NoConnectionLeftError,
     RetryableBackendError,
     RowTakenError,
@@ -23,6 +29,7 @@ from hms_bridge.gathering import leave_gathering
 from hms_bridge.interrupts import HeldInterrupts
 
 T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,6 +37,8 @@ class RetrySettings:
     """How often and how patiently. Waits double, with up to as much again at random.
 
     ``taken_attempts_max``: for a row whose key is taken, which a race explains only once or twice.
+    ``lock_seconds_max``: for a lock that another one holds, after the first wait for it: for longer
+    than the database lets a transaction do nothing.
     ``outage_seconds_max``: for a database that is gone, as long as a server takes to start again;
     however many attempts that is.
     """
@@ -38,6 +47,7 @@ class RetrySettings:
     taken_attempts_max: int = 3
     first_wait_seconds: float = 0.02
     wait_seconds_max: float = 2.0
+    lock_seconds_max: float = 330.0
     outage_seconds_max: float = 30.0
 
 
@@ -69,7 +79,8 @@ def run_in_transaction(
         return once()
     except RetryableBackendError as error:
         first = error
-    return _again(once, first, clock, settings or RetrySettings())
+    holders = partial(_holders, database)
+    return _again(once, first, clock, settings or RetrySettings(), holders)
 
 
 def _again(
@@ -77,9 +88,12 @@ def _again(
     first: RetryableBackendError,
     clock: Clock,
     rule: RetrySettings,
+    holders: Callable[[LockWaitError], str],
 ) -> T:
     """Go on after the first attempt, which has failed: most need no second."""
     outage = _Outage(clock, rule.outage_seconds_max)
+    began_ms = steady_ms(clock)
+    blocked_by = ""
     failed: list[RetryableBackendError] = [first]
     answered = 0
     dice = random.Random()
@@ -95,7 +109,7 @@ def _again(
         return min(usual, outage.seconds_left) if _is_gone(state) else usual
 
     def is_enough(state: RetryCallState) -> bool:
-        nonlocal answered
+        nonlocal answered, blocked_by
         if _is_gone(state):
             return outage.seconds_left <= 0
         outage.end()
@@ -103,6 +117,10 @@ def _again(
         answered += 1
         error = state.outcome.exception() if state.outcome else None
         is_taken = isinstance(error, RowTakenError)
+        if isinstance(error, LockWaitError):
+            blocked_by = holders(error)
+            if steady_ms(clock) - began_ms >= 1000 * rule.lock_seconds_max:
+                return True
         return answered >= (rule.taken_attempts_max if is_taken else rule.attempts_max)
 
     retrying = Retrying(
@@ -116,6 +134,11 @@ def _again(
         return retrying(attempt)
     except RowTakenError as error:
         raise BackendError(f"{error}; such a row is there already") from error
+    except LockWaitError as error:
+        raise BackendError(
+            f"{error} (gave up after {answered} attempts to get a lock; {blocked_by}); wait for "
+            "its end, or end it there, then try again"
+        ) from error
     except NoConnectionLeftError as error:
         raise BackendError(f"{error} (none was left for {rule.outage_seconds_max:g} s)") from error
     except DatabaseGoneError as error:
@@ -125,6 +148,15 @@ def _again(
             f"{error} (gave up after {rule.attempts_max} attempts; the database is overloaded or "
             "blocked: look for long transactions, then try again)"
         ) from error
+
+
+def _holders(database: Database, error: LockWaitError) -> str:
+    """For whom a verb waits; the log says so each time."""
+    blocked_by = WHERE_TO_LOOK
+    with suppress(BackendError), database.transaction(write=False) as connection:
+        blocked_by = lock_holders(connection, engine.LOCK_SECONDS_MAX) or WHERE_TO_LOOK
+    _LOG.warning("%s: still waits for a lock; %s", error, blocked_by)
+    return blocked_by
 
 
 class _Outage:

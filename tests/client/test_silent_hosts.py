@@ -36,7 +36,7 @@ def test_a_host_that_is_gone_without_a_word_ends_its_calls() -> None:
     run = subprocess.run(
         [*ALONE, sys.executable, "-m", "tests.support.silent_host"],
         cwd=CHECKOUT, env=process_environment(), capture_output=True, text=True, check=False,
-        timeout=4 * SECONDS_MAX,
+        timeout=1.5 * SECONDS_MAX,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     found = json.loads(run.stdout)

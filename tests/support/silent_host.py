@@ -64,7 +64,7 @@ def _client(port: int) -> ThriftMetastoreClient:
     settings = CallSettings(
         silent_seconds=SILENT_SECONDS,
         connect_timeout_seconds=1,
-        call_timeout_seconds=30,
+        call_timeout_seconds=15,
         attempts=2,
     )
     return ThriftMetastoreClient(f"127.0.0.1:{port}", settings)
