@@ -274,25 +274,7 @@ def open_database(
     if parsed.get_backend_name() == "sqlite":
         options |= _sqlite_options(parsed, busy_timeout_seconds, pool_size)
     else:
-        options |= {
-            "isolation_level": "READ COMMITTED",
-            "pool_size": pool_size,
-            "max_overflow": pool_size,
-        }
-    if parsed.get_backend_name() == "postgresql":
-        # Else a host that swallows packets holds a verb for minutes; PyMySQL waits as long.
-        patience = {"connect_timeout": _CONNECT_SECONDS}
-        patience |= {parameter: value for parameter, _, value in _PATIENCE}
-        options["connect_args"] = {
-            name: value for name, value in patience.items() if name not in parsed.query
-        }
-    if parsed.get_backend_name() in ("mysql", "mariadb"):
-        # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
-        options["connect_args"] = {
-            "init_command": _MYSQL_SETTINGS.format(
-                idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
-            )
-        }
+        options |= _server_options(parsed, pool_size)
     try:
         engine = create_engine(parsed, **options)
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
@@ -367,6 +349,29 @@ def _sqlite_options(url: URL, busy_timeout_seconds: float, pool_size: int) -> di
     if not url.database.startswith("file:") and not folder.is_dir():
         raise ConfigError(f"cannot open {url.database}: folder {folder} is missing; create it")
     return {"connect_args": connect, "pool_size": pool_size, "max_overflow": pool_size}
+
+
+def _server_options(url: URL, pool_size: int) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "isolation_level": "READ COMMITTED",
+        "pool_size": pool_size,
+        "max_overflow": pool_size,
+    }
+    if url.get_backend_name() == "postgresql":
+        # Else a host that swallows packets holds a verb for minutes; PyMySQL waits as long.
+        waits = {"connect_timeout": _CONNECT_SECONDS}
+        waits |= {parameter: value for parameter, _, value in _PATIENCE}
+        options["connect_args"] = {
+            name: value for name, value in waits.items() if name not in url.query
+        }
+    else:
+        # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
+        options["connect_args"] = {
+            "init_command": _MYSQL_SETTINGS.format(
+                idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
+            )
+        }
+    return options
 
 
 def _ask_idle_connections(engine: Engine) -> None:

@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -79,8 +78,8 @@ def run_in_transaction(
         return once()
     except RetryableBackendError as error:
         first = error
-    holders = partial(_holders, database)
-    return _again(once, first, clock, settings or RetrySettings(), holders)
+    rule = settings or RetrySettings()
+    return _again(once, first, clock, rule, _LockWaits(database, clock, rule.lock_seconds_max))
 
 
 def _again(
@@ -88,12 +87,10 @@ def _again(
     first: RetryableBackendError,
     clock: Clock,
     rule: RetrySettings,
-    holders: Callable[[LockWaitError], str],
+    lock_waits: _LockWaits,
 ) -> T:
     """Go on after the first attempt, which has failed: most need no second."""
     outage = _Outage(clock, rule.outage_seconds_max)
-    began_ms = steady_ms(clock)
-    blocked_by = ""
     failed: list[RetryableBackendError] = [first]
     answered = 0
     dice = random.Random()
@@ -109,7 +106,7 @@ def _again(
         return min(usual, outage.seconds_left) if _is_gone(state) else usual
 
     def is_enough(state: RetryCallState) -> bool:
-        nonlocal answered, blocked_by
+        nonlocal answered
         if _is_gone(state):
             return outage.seconds_left <= 0
         outage.end()
@@ -117,10 +114,8 @@ def _again(
         answered += 1
         error = state.outcome.exception() if state.outcome else None
         is_taken = isinstance(error, RowTakenError)
-        if isinstance(error, LockWaitError):
-            blocked_by = holders(error)
-            if steady_ms(clock) - began_ms >= 1000 * rule.lock_seconds_max:
-                return True
+        if isinstance(error, LockWaitError) and lock_waits.are_over(error):
+            return True
         return answered >= (rule.taken_attempts_max if is_taken else rule.attempts_max)
 
     retrying = Retrying(
@@ -135,10 +130,7 @@ def _again(
     except RowTakenError as error:
         raise BackendError(f"{error}; such a row is there already") from error
     except LockWaitError as error:
-        raise BackendError(
-            f"{error} (gave up after {answered} attempts to get a lock; {blocked_by}); wait for "
-            "its end, or end it there, then try again"
-        ) from error
+        raise lock_waits.failure(error) from error
     except NoConnectionLeftError as error:
         raise BackendError(f"{error} (none was left for {rule.outage_seconds_max:g} s)") from error
     except DatabaseGoneError as error:
@@ -150,13 +142,30 @@ def _again(
         ) from error
 
 
-def _holders(database: Database, error: LockWaitError) -> str:
-    """For whom a verb waits; the log says so each time."""
-    blocked_by = WHERE_TO_LOOK
-    with suppress(BackendError), database.transaction(write=False) as connection:
-        blocked_by = lock_holders(connection, engine.LOCK_SECONDS_MAX) or WHERE_TO_LOOK
-    _LOG.warning("%s: still waits for a lock; %s", error, blocked_by)
-    return blocked_by
+class _LockWaits:
+    """For whom a verb waits, from the first attempt that waited in vain; the log says so each
+    time."""
+
+    def __init__(self, database: Database, clock: Clock, seconds_max: float) -> None:
+        self._database = database
+        self._clock = clock
+        self._seconds_max = seconds_max
+        self._began_ms = steady_ms(clock)
+        self._holders = WHERE_TO_LOOK
+
+    def are_over(self, error: LockWaitError) -> bool:
+        """After one more: whether they have lasted too long."""
+        with suppress(BackendError), self._database.transaction(write=False) as connection:
+            self._holders = lock_holders(connection, engine.LOCK_SECONDS_MAX) or WHERE_TO_LOOK
+        _LOG.warning("%s: still waits for a lock; %s", error, self._holders)
+        return steady_ms(self._clock) - self._began_ms >= 1000 * self._seconds_max
+
+    def failure(self, error: LockWaitError) -> BackendError:
+        """What a verb that gives up says."""
+        return BackendError(
+            f"{error} (gave up waiting for a lock; {self._holders}); wait for its end, or end it "
+            "there, then try again"
+        )
 
 
 class _Outage:

@@ -363,7 +363,7 @@ class TestRetry:
             raise LockWaitError("timed out")
 
         rule = RetrySettings(attempts_max=100, lock_seconds_max=200)
-        with pytest.raises(BackendError, match="to get a lock; .*then try again") as caught:
+        with pytest.raises(BackendError, match="waiting for a lock; .*then try again") as caught:
             run_in_transaction(database, work, write=True, clock=clock, settings=rule)
         assert not isinstance(caught.value, RetryableBackendError)
         assert 4 <= len(tries) <= 5
