@@ -89,8 +89,8 @@ class Places:
             "see metastore.server.max.threads"
         )
 
-    def say(self, what: str, who: str) -> None:
-        """Into the log, of the same thing only now and then."""
+    def say(self, what: str, line: str) -> None:
+        """A line into the log; of the same thing, which is one of a few, only now and then."""
         now_ms = steady_ms(self._clock)
         said_at_ms = self._said_at_ms.get(what)
         if said_at_ms is not None and now_ms - said_at_ms < _SAY_AGAIN_MS:
@@ -98,9 +98,8 @@ class Places:
             return
         self._said_at_ms[what] = now_ms
         unsaid = self._unsaid.pop(what, 0)
-        _LOG.warning(
-            "%s%s%s", who, what, f" (and {unsaid} others since the last line)" * bool(unsaid)
-        )
+        others = f" (and {unsaid} others since the last such line)" if unsaid else ""
+        _LOG.warning("%s%s", line, others)
 
     def _end_silent(self) -> bool:
         while self._new:
@@ -109,7 +108,8 @@ class Places:
             place = self._places[client]
             if place.turns.end_if_silent():
                 self._end(client)
-                self.say(" sent no whole call, and made room for another client", place.host)
+                line = f"{place.host} sent no whole call, and made room for another client"
+                self.say("a silent client", line)
                 return True
         return False
 
@@ -122,7 +122,8 @@ class Places:
         if not self._places[idlest].turns.end_if_idle(_REST_MS):
             return False
         self._end(idlest)
-        self.say(" has more than its part, and made room for another host's client", largest)
+        line = f"{largest} has more than its part, and made room for another host's client"
+        self.say("a large host", line)
         return True
 
     def _end_idle(self) -> bool:

@@ -295,7 +295,7 @@ class MetastoreServer:
 
     def _refuse(self, client: socket.socket, address: object, why: str) -> None:
         """A client of thrift takes an exception for the answer to its first call."""
-        self._places.say(f": {why}", f"refused {address_text(address)}")
+        self._places.say("a refusal", f"refused {address_text(address)}: {why}")
         with suppress(OSError):  # it may have left
             client.send(refusal_of_connection(why), socket.MSG_DONTWAIT)
         client.close()
