@@ -51,10 +51,12 @@ _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessPlace:
     """What a process that serves a metastore does and has of it: it keeps ``pool_size`` connections
-    to the database, and calls hooks of events, or leaves that to another process of the server."""
+    to the database, and calls hooks of events, or leaves that to another process of the server.
+    ``processes``: how many those are together."""
 
     pool_size: int = POOL_SIZE
     tells_hooks: bool = True
+    processes: int = 1
 
 
 _ALONE = ProcessPlace()
@@ -162,7 +164,7 @@ def _open(
         clock=time,
         resolve=resolver,
         create_schema=is_created,
-        open_url=partial(open_database, pool_size=place.pool_size),
+        open_url=partial(open_database, pool_size=place.pool_size, processes=place.processes),
         tells_hooks=place.tells_hooks,
         folder=folder,
     )

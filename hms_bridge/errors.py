@@ -21,6 +21,8 @@
     │  ├─ CommitUnknownError            while committing: it may have happened
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     │     ├─ DatabaseGoneError          it answered before, and does not now
+    │     │  └─ NoConnectionLeftError   it answers, and gives no connection more
+    │     ├─ LockWaitError              somebody else held a lock for too long
     │     └─ RowTakenError              a row with that key is there; tried again twice only
     ├─ AcidFormatError                  files contradict the ACID format; carries the path
     │  ├─ NotOrcError                   a file that is no ORC file
@@ -114,6 +116,14 @@ class RetryableBackendError(BackendError):
 
 class DatabaseGoneError(RetryableBackendError):
     """The database answered before and does not now: it may be starting again."""
+
+
+class NoConnectionLeftError(DatabaseGoneError):
+    """The database gives no connection more: others have all that there may be."""
+
+
+class LockWaitError(RetryableBackendError):
+    """Somebody else held a lock in the database for longer than one statement waits for it."""
 
 
 class RowTakenError(RetryableBackendError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -21,30 +21,24 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool
 
+from hms_bridge.backend.connection_limits import connections_allowed
 from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.errors import BackendError, ConfigError
+from hms_bridge.silent_hosts import give_up_silent_host, patience
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
+_LOG = logging.getLogger(__name__)
 _CONNECT_SECONDS = 10
-SILENT_SECONDS = 15
-"""After which a host that does not even confirm that packets came is given up: it has lost its
-power, or the way to it is cut. Linux would send them again for a quarter of an hour, and wait two
-hours for an answer to what was confirmed."""
-_PROBE_SECONDS = 5
-_PATIENCE = (
-    ("tcp_user_timeout", "TCP_USER_TIMEOUT", SILENT_SECONDS * 1000),
-    ("keepalives_idle", "TCP_KEEPIDLE", _PROBE_SECONDS),
-    ("keepalives_interval", "TCP_KEEPINTVL", _PROBE_SECONDS),
-    ("keepalives_count", "TCP_KEEPCNT", SILENT_SECONDS // _PROBE_SECONDS),
-)
-"""What libpq calls it, what a socket does, and how much of it."""
+_PATIENCE = patience()
 POOL_SIZE = 16
 """Connections that are kept; in need, there are as many more."""
-_KEPT_SHARE = 4
-"""What part of them may be kept out of the pool, for each of three isolation levels."""
+UNUSED_SECONDS_MAX = 10.0
+"""How long a server's connection is kept that nobody uses. Who is refused one waits for longer."""
+REFUSED_SECONDS = 15.0
+"""How long who has no connection waits for one that the database refuses, as there are too many."""
 _GIVEN_BACK_AT = "hms_bridge_given_back_at"
 _TRUSTED_SECONDS = 0.5
 """How long an idle connection is taken to be alive unasked, as Hive's pool does (HikariCP). One
@@ -53,10 +47,15 @@ IDLE_SECONDS_MAX = 300
 """How long a transaction may do nothing before the server undoes it. A process that stands still,
 or whose host has gone without a word, would keep its rows otherwise, among them those that all who
 write need: for hours, and for ever while the host is only held up."""
+LOCK_SECONDS_MAX = 60
+"""How long a statement waits for a lock, then its verb begins anew. An administrator's LOCK TABLE
+would hold it for good otherwise."""
 _POSTGRESQL_SETTINGS = """
-    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE '{idle_seconds}s' END, false)
+    SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' WHEN 'lock_timeout'
+        THEN '{lock_seconds}s' ELSE '{idle_seconds}s' END, false)
     FROM pg_settings
-    WHERE name = 'jit' OR name = 'idle_in_transaction_session_timeout' AND setting = '0'
+    WHERE name = 'jit'
+        OR name IN ('idle_in_transaction_session_timeout', 'lock_timeout') AND setting = '0'
 """
 # A deferred transaction that turns to writing fails at once, busy_timeout or not. Not sent by a
 # listener: while one is there, SQLAlchemy looks for more of them at each statement, which takes as
@@ -66,11 +65,13 @@ _MYSQL_OF_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 """Of the next transaction only. A level of the session would be set and set back in messages of
 SQLAlchemy's whose failures it does not translate, and which leak a place of its pool."""
 _MYSQL_SETTINGS = """
-    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO'
+    SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_AUTO_VALUE_ON_ZERO',
+    SESSION lock_wait_timeout = LEAST(@@lock_wait_timeout, {lock_seconds})
     /*M!100300 , SESSION idle_transaction_timeout =
     IF(@@idle_transaction_timeout = 0, {idle_seconds}, @@idle_transaction_timeout) */
 """
-"""What stands in the comment is MariaDB's; MySQL has no such limit."""
+"""What stands in the comment is MariaDB's; MySQL has no such limit. For a row a statement waits as
+long as the server says (``innodb_lock_wait_timeout``, 50 s)."""
 
 
 class Database:
@@ -79,18 +80,31 @@ class Database:
     One metastore verb is one transaction, opened by ``service`` only.
     """
 
-    def __init__(self, engine: Engine, *, busy_timeout_seconds: float, kept_max: int = 0) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        busy_timeout_seconds: float,
+        kept_max: int,
+        open_max: int,
+        processes: int,
+    ) -> None:
         self.engine = engine
         self._kept = KeptConnections(
             engine,
-            count_max=kept_max,
+            kept_max=kept_max,
+            open_max=open_max,
+            wait_seconds=busy_timeout_seconds,
             trusted_seconds=_TRUSTED_SECONDS,
+            unused_seconds_max=None if engine.dialect.name == "sqlite" else UNUSED_SECONDS_MAX,
+            refused_seconds=REFUSED_SECONDS,
             is_alive=partial(_is_alive, engine),
         )
         self._busy_timeout_seconds = busy_timeout_seconds
         self._writer = threading.Lock() if engine.dialect.name == "sqlite" else None
         self._is_mysql = engine.dialect.name in ("mysql", "mariadb")
         self._has_answered = False
+        self._processes = processes
         event.listen(engine, "connect", self._answered)
 
     @property
@@ -151,8 +165,8 @@ class Database:
                 except BaseException:
                     transaction.close()
                     raise
-            except BaseException:
-                self._kept.drop(connection)
+            except BaseException as error:
+                self._give_back_failed(connection, isolation, error)
                 raise
             self._kept.give(connection, isolation)
         except SQLAlchemyError as error:
@@ -161,6 +175,7 @@ class Database:
                 self.name,
                 is_committing=is_committing and (pipelined is None or pipelined.is_in_doubt),
                 has_answered=self._has_answered,
+                connections=self._kept.count,
             ) from error
         except UnicodeEncodeError as error:
             raise _no_text(self.name, error) from error
@@ -177,8 +192,45 @@ class Database:
         """What is kept between transactions goes to the pool."""
         self._kept.close()
 
-    def _answered(self, _connection: object, _record: object) -> None:
+    def _answered(self, connection: object, _record: object) -> None:
+        if not self._has_answered and self._processes > 1:
+            self._divide_connections(connection)
         self._has_answered = True
+
+    def _divide_connections(self, connection: object) -> None:
+        """Of a few that the database allows, each process of the server has its part."""
+        allowed = connections_allowed(self.engine.dialect.name, connection)
+        if allowed is None:
+            return
+        if allowed < self._processes:
+            _LOG.warning(
+                "%s: its user may have %d connections, and this server's %d processes need one "
+                "each: allow it more, or serve by fewer processes",
+                self.name,
+                allowed,
+                self._processes,
+            )
+        self._kept.limit(allowed // self._processes)
+
+    def _give_back_failed(
+        self, connection: Connection, isolation: str | None, error: BaseException
+    ) -> None:
+        """A connection on which a failed transaction is undone is as good as before: to make
+        another takes longer than most verbs. Not after an interrupt, which leaves anything."""
+        if isinstance(error, Exception) and self._is_undone(connection):
+            self._kept.give(connection, isolation)
+        else:
+            self._kept.drop(connection)
+
+    def _is_undone(self, connection: Connection) -> bool:
+        raw = None if connection.invalidated else connection.connection.dbapi_connection
+        if raw is None:
+            return False
+        try:
+            raw.rollback()
+        except self.engine.dialect.loaded_dbapi.Error:
+            return False
+        return True
 
     def _isolation(self, *, write: bool, is_of_one_moment: bool) -> str | None:
         # SQLite reads what there is at the first statement, always; MySQL is asked by a statement.
@@ -205,10 +257,15 @@ def _no_text(name: str, error: UnicodeEncodeError) -> BackendError:
 
 
 def open_database(
-    url: str, *, busy_timeout_seconds: float = 30.0, pool_size: int = POOL_SIZE
+    url: str,
+    *,
+    busy_timeout_seconds: float = 30.0,
+    pool_size: int = POOL_SIZE,
+    processes: int = 1,
 ) -> Database:
     """Open ``sqlite:///file``, ``sqlite://`` (memory), ``postgresql://…``, ``mysql://…`` or
     ``mariadb://…``. Nothing is connected yet, except that a SQLite file's folder must exist.
+    ``processes``: how many of one server open it, and divide what connections it allows.
 
     Raises ConfigError for a URL that cannot be understood.
     """
@@ -217,23 +274,7 @@ def open_database(
     if parsed.get_backend_name() == "sqlite":
         options |= _sqlite_options(parsed, busy_timeout_seconds, pool_size)
     else:
-        options |= {
-            "isolation_level": "READ COMMITTED",
-            "pool_size": pool_size,
-            "max_overflow": pool_size,
-        }
-    if parsed.get_backend_name() == "postgresql":
-        # Else a host that swallows packets holds a verb for minutes; PyMySQL waits as long.
-        patience = {"connect_timeout": _CONNECT_SECONDS}
-        patience |= {parameter: value for parameter, _, value in _PATIENCE}
-        options["connect_args"] = {
-            name: value for name, value in patience.items() if name not in parsed.query
-        }
-    if parsed.get_backend_name() in ("mysql", "mariadb"):
-        # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
-        options["connect_args"] = {
-            "init_command": _MYSQL_SETTINGS.format(idle_seconds=IDLE_SECONDS_MAX)
-        }
+        options |= _server_options(parsed, pool_size)
     try:
         engine = create_engine(parsed, **options)
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
@@ -249,8 +290,15 @@ def open_database(
         _give_up_silent_hosts(engine)
     if engine.dialect.driver == "psycopg":
         _pipeline(engine)
-    kept_max = 0 if is_in_memory(url) else pool_size // _KEPT_SHARE
-    return Database(engine, busy_timeout_seconds=busy_timeout_seconds, kept_max=kept_max)
+    # A second connection to a database in memory would be to another one; the pool has the first.
+    kept_max, open_max = (0, 1) if is_in_memory(url) else (pool_size, 2 * pool_size)
+    return Database(
+        engine,
+        busy_timeout_seconds=busy_timeout_seconds,
+        kept_max=kept_max,
+        open_max=open_max,
+        processes=processes,
+    )
 
 
 def is_in_memory(url: str) -> bool:
@@ -303,6 +351,29 @@ def _sqlite_options(url: URL, busy_timeout_seconds: float, pool_size: int) -> di
     return {"connect_args": connect, "pool_size": pool_size, "max_overflow": pool_size}
 
 
+def _server_options(url: URL, pool_size: int) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "isolation_level": "READ COMMITTED",
+        "pool_size": pool_size,
+        "max_overflow": pool_size,
+    }
+    if url.get_backend_name() == "postgresql":
+        # Else a host that swallows packets holds a verb for minutes; PyMySQL waits as long.
+        waits = {"connect_timeout": _CONNECT_SECONDS}
+        waits |= {parameter: value for parameter, _, value in _PATIENCE}
+        options["connect_args"] = {
+            name: value for name, value in waits.items() if name not in url.query
+        }
+    else:
+        # The seed transaction's id is 0, which MySQL takes as "generate one" otherwise.
+        options["connect_args"] = {
+            "init_command": _MYSQL_SETTINGS.format(
+                idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
+            )
+        }
+    return options
+
+
 def _ask_idle_connections(engine: Engine) -> None:
     """Ask a connection that was idle for a while whether it lives, before it is used; one that does
     not takes all older ones with it."""
@@ -326,13 +397,7 @@ def _give_up_silent_hosts(engine: Engine) -> None:
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _record: Any) -> None:
-        bound: socket.socket = connection._sock
-        if bound.family == socket.AF_UNIX:
-            return
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for _, name, value in _PATIENCE:
-            if hasattr(socket, name):  # not on every system
-                bound.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        give_up_silent_host(connection._sock)
 
 
 def _is_alive(engine: Engine, connection: Connection) -> bool:
@@ -361,7 +426,9 @@ def _pipeline(engine: Engine) -> None:
         # Before it has statistics, PostgreSQL takes a verb's few rows for millions, and compiles
         # the statement for half a second, each time it runs. Not as an option of the connection:
         # poolers refuse those. Servers before 11 do not know the setting.
-        settings = _POSTGRESQL_SETTINGS.format(idle_seconds=IDLE_SECONDS_MAX)
+        settings = _POSTGRESQL_SETTINGS.format(
+            idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
+        )
         connection.pgconn.exec_(settings.encode())
         return connection
 

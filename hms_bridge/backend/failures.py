@@ -21,6 +21,8 @@ from hms_bridge.errors import (
     DatabaseGoneError,
     HmsBridgeError,
     InvalidObjectError,
+    LockWaitError,
+    NoConnectionLeftError,
     RetryableBackendError,
     RowTakenError,
 )
@@ -28,17 +30,30 @@ from hms_bridge.errors import (
 _UNIQUE_STATES = frozenset({"23505"})
 _UNIQUE_CODES = frozenset({1062})
 _UNIQUE_WORDS = ("UNIQUE constraint failed",)
-_POSTGRESQL_STATES = frozenset({"40001", "40P01", "55P03", "26000"})
+_POSTGRESQL_STATES = frozenset({"40001", "40P01", "26000"})
 """The last one: a pooler or the driver has dropped a prepared text, which is prepared again."""
 _STALE_PLAN = "RevalidateCachedQuery"
 """Where PostgreSQL fails, with the state of many other failures, for a prepared text whose columns
 have got another type since."""
+_LOCK_STATES = frozenset({"55P03"})
+_LOCK_CODES = frozenset({1205})
 _TROUBLES = frozenset({"08", "57", "58", "F0", "XX"})
 _FULL_STATES = frozenset({"53100"})
 _FULL_CODES = frozenset({1021, 1114})
 _FULL_WORDS = ("database or disk is full",)
-_MYSQL_CODES = frozenset({1020, 1205, 1213})
+_MYSQL_CODES = frozenset({1020, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
+_SHORT_STATES = frozenset({"53300"})
+_SHORT_CODES = frozenset({1040, 1203})
+_SHORT_WORDS = (
+    "too many connections for",
+    "too many clients already",
+    "remaining connection slots",
+    "no more connections allowed",
+    "'max_user_connections' resource",
+)
+"""PostgreSQL's driver knows no state of a connection that was not made. The fourth is PgBouncer's,
+the last one MariaDB's, whose code (1226) is also that of other limits."""
 _TOO_LONG_STATES = frozenset({"22001"})
 _TOO_LONG_CODES = frozenset({1406})
 _NO_TEXT_STATES = frozenset({"22021", "22P05"})
@@ -55,14 +70,19 @@ _CUT_OFF = "8s2b"
 
 
 def translate(
-    error: SQLAlchemyError, database: str, *, is_committing: bool, has_answered: bool = True
+    error: SQLAlchemyError,
+    database: str,
+    *,
+    is_committing: bool,
+    has_answered: bool = True,
+    connections: int = 0,
 ) -> HmsBridgeError:
     """The error of ours for one of SQLAlchemy's; the text leaves out statement and parameters.
 
     A BackendError; InvalidObjectError for a text that no column takes: that is the caller's.
     A connection that is lost while committing is not retryable: the commit may have happened.
     ``has_answered``: the database was reached before, so that a refusal now is an outage and not
-    a mistyped URL.
+    a mistyped URL. ``connections``: how many of the database's this process has.
     """
     cause = error.orig if isinstance(error, StatementError) and error.orig else error
     reason = " ".join(str(cause).split())
@@ -70,14 +90,19 @@ def translate(
         return InvalidObjectError(f"{why}: {reason}")
     if isinstance(error, IntegrityError):
         return _broken_rule(error, f"{database}: {reason}")
+    if isinstance(error, DBAPIError) and _is(error, _LOCK_STATES, _LOCK_CODES, ()):
+        return LockWaitError(f"{database}: {reason}")
     if isinstance(error, DBAPIError) and _is(
         error, _POSTGRESQL_STATES, _MYSQL_CODES, _SQLITE_WORDS
     ):
         return RetryableBackendError(f"{database}: {reason}")
     if isinstance(error, PoolTimeoutError):
         return BackendError(
-            f"{database}: no free connection; close transactions sooner or raise the pool size"
+            f"{database}: no free connection ({reason}): all {connections} of this process are in "
+            "use; look there what their statements wait for, or for whom, and try again"
         )
+    if isinstance(error, OperationalError) and is_short_of_connections(error):
+        return NoConnectionLeftError(f"{database}: {short_of_connections(error, connections)}")
     if _is_lost(error, cause):
         gone = CommitUnknownError if is_committing else DatabaseGoneError
         return gone(
@@ -97,6 +122,22 @@ def translate(
             "try again"
         )
     return (CommitUnknownError if is_unknown else BackendError)(f"{database}: {reason}")
+
+
+def is_short_of_connections(error: OperationalError) -> bool:
+    """Whether a connection was not made because there are as many as the database allows."""
+    return _is_refused(error) and _is(error, _SHORT_STATES, _SHORT_CODES, _SHORT_WORDS)
+
+
+def short_of_connections(error: OperationalError, connections: int) -> str:
+    """What to say of that: ``connections``, how many this process has."""
+    reason = " ".join(str(error.orig).split())
+    return (
+        f"the database gives no connection more ({reason}); this process has {connections}; allow "
+        "its user more (PostgreSQL: CONNECTION LIMIT of the role and of the database, "
+        "max_connections; MariaDB, MySQL: max_user_connections, max_connections), or end programs "
+        "that have the others"
+    )
 
 
 def has_stale_plan(cause: BaseException) -> bool:

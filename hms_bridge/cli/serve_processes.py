@@ -58,7 +58,9 @@ class _Shared:
     def place(self, *, tells_hooks: bool) -> ProcessPlace:
         """Of a process."""
         pool_size = part_of_pool(ProcessPlace().pool_size, len(self.entrances))
-        return ProcessPlace(pool_size=pool_size, tells_hooks=tells_hooks)
+        return ProcessPlace(
+            pool_size=pool_size, tells_hooks=tells_hooks, processes=len(self.entrances) + 1
+        )
 
 
 def serve_in_processes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import select
 import socket
 import threading
@@ -16,13 +17,16 @@ from thrift.transport.TTransport import TTransportException
 from hms_bridge.client.addresses import Address
 from hms_bridge.clock import Clock
 from hms_bridge.errors import MetaError, MetastoreUnavailableError
+from hms_bridge.silent_hosts import SILENT_SECONDS, give_up_silent_host
 from hms_bridge.wire.exceptions import error_from_exception, error_from_text
-from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
+from hms_bridge.wire.messages import KINDS, REFUSED_CONNECTION, ApplicationError, MessageStream
 from hms_bridge.wire.methods import SUCCESS, method
 from hms_bridge.wire.structs import Struct
 
 _MESSAGE_SIZE_BYTES = 2**31 - 1
 _CONTAINER_LENGTH = 2**31 - 1
+_SILENT = frozenset({errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH})
+"""What the system says of a connection whose other side confirms nothing any more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,12 +34,15 @@ class CallSettings:
     """How a client connects and waits; ``user`` is sent to the metastore if given.
 
     ``attempts`` counts for calls that may be repeated: those that only read, and those whose
-    repetition changes nothing. Others are tried again only where nothing was sent yet.
+    repetition changes nothing. Others are tried again only where nothing was sent yet. An answer
+    is waited for as long as ``call_timeout_seconds`` from a host that is there, and no longer than
+    about ``silent_seconds`` from one that confirms no packet (:mod:`hms_bridge.silent_hosts`).
     """
 
     user: str | None = None
     connect_timeout_seconds: float = 10.0
     call_timeout_seconds: float = 600.0
+    silent_seconds: int = SILENT_SECONDS
     attempts: int = 3
     retry_delay_seconds: float = 0.5
 
@@ -46,6 +53,20 @@ class UnknownMethodError(MetaError):
 
 class _NotSentError(Exception):
     """The call did not leave this machine."""
+
+
+class _NoAnswerError(Exception):
+    """The call was sent to an address, or a part of it, and no answer came; its cause says why."""
+
+    def __init__(self, address: Address) -> None:
+        super().__init__(str(address))
+        self.address = address
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether all time is over that there was; the host has confirmed packets meanwhile."""
+        cause = self.__cause__
+        return isinstance(cause, TimeoutError) and cause.errno is None
 
 
 @dataclass(slots=True)
@@ -78,16 +99,18 @@ class Caller:
         """
         described = method(name)
         body = described.arguments(**arguments)
+        sent: _NoAnswerError | None = None
         for attempt in range(1, self._settings.attempts + 1):
             is_last = attempt == self._settings.attempts
             try:
                 return self._call_once(name, body)
             except _NotSentError as error:
-                if is_last:
+                if is_last and sent is None:
                     raise self._unavailable(name, error.__cause__ or error) from error
-            except (TTransportException, OSError) as error:
-                if is_last or not is_repeatable:
-                    raise self._lost(name, error, is_repeatable) from error
+            except _NoAnswerError as error:
+                sent = error
+            if sent is not None and (is_last or sent.is_slow or not is_repeatable):
+                raise self._lost(name, sent, is_repeatable) from sent.__cause__
             self._clock.sleep_seconds(self._settings.retry_delay_seconds * attempt)
         raise MetastoreUnavailableError(f"{name} was not tried; allow at least one attempt")
 
@@ -136,11 +159,17 @@ class Caller:
                 raise MetaError(
                     f"the answer of {connection.address} to {name} cannot be read: {error}"
                 ) from error
-            raise
+            raise _NoAnswerError(connection.address) from error
 
     def _read_answer(self, name: str, connection: _Connection) -> Any:
         stream, described = connection.stream, method(name)
         answered, kind, sequence = stream.read_header()
+        if kind == KINDS.EXCEPTION and answered == REFUSED_CONNECTION:
+            turned_away = ApplicationError()
+            stream.read_struct(turned_away)
+            self._drop(connection)
+            refused = f"{connection.address} takes no connection: {turned_away.message}"
+            raise _NotSentError from MetastoreUnavailableError(refused)
         if answered != name or sequence != connection.sequence:
             raise TProtocolException(
                 TProtocolException.INVALID_DATA, f"an answer to {answered} came"
@@ -195,7 +224,7 @@ class Caller:
 
     def _introduce(self, opened: socket.socket, address: Address) -> _Connection:
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        give_up_silent_host(opened, self._settings.silent_seconds)
         opened.settimeout(self._settings.call_timeout_seconds)
         with self._lock:
             self._open.add(opened)
@@ -229,16 +258,28 @@ class Caller:
         )
 
     def _lost(
-        self, name: str, cause: BaseException, is_repeatable: bool
+        self, name: str, sent: _NoAnswerError, is_repeatable: bool
     ) -> MetastoreUnavailableError:
-        tried = ", ".join(str(address) for address in self._addresses)
+        cause = sent.__cause__
+        why = str(cause)
         advice = (
             "try again; if it stays so, this is no metastore's port, or one that wants Kerberos or "
             "TLS, which hms-bridge does not speak"
-            if is_repeatable
-            else "whether it took effect is unknown: look before you try again"
         )
-        return MetastoreUnavailableError(f"{name} got no answer from {tried} ({cause}); {advice}")
+        if sent.is_slow:
+            why = (
+                f"for {self._settings.call_timeout_seconds:g} s, though its host {sent.address} is "
+                "there"
+            )
+            advice = "look there what the metastore waits for, and try again"
+        elif isinstance(cause, OSError) and cause.errno in _SILENT:
+            why = f"its host confirms no packet any more: {cause}"
+            advice = "check that host and the way to it, and try again"
+        if not is_repeatable:
+            advice = "whether it took effect is unknown: look before you try again"
+        return MetastoreUnavailableError(
+            f"{name} got no answer from {sent.address} ({why}); {advice}"
+        )
 
 
 class Client:

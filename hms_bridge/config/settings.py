@@ -55,6 +55,9 @@ class ServerSettings:
     connections_max: int = setting(Given.number, "metastore.server.max.threads", "1000",
         "The most connections that are open at the same time.",
         "hive.metastore.server.max.threads", low=1)
+    host_connections_max: int | None = setting(Given.number_or_none,
+        "hms.bridge.server.max.connections.per.host", "", "When all connections are in use, a host "
+        "that has more than this many makes room for others. Empty means half of them.", low=1)
     idle_timeout_ms: int = setting(Given.duration_ms, "hms.bridge.server.idle.timeout", "60s",
         "When all connections are in use, the one whose client sends nothing, or half a message, "
         "or does not take its answer for longest, and for this long at least, is closed for a new "

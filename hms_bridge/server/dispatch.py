@@ -95,8 +95,11 @@ class Dispatcher:
                 stream.release()
         except TProtocolException as error:
             _log.warning("connection closed: %s: %s", name, error)
-        except TimeoutError:
-            _log.warning("connection closed: %s: a message did not move on in time", name)
+        except TimeoutError as error:
+            if error.errno is None:
+                _log.warning("connection closed: %s: a message did not move on in time", name)
+            else:
+                _log.info("connection closed: %s: its host confirms nothing any more", name)
         except (TTransportException, OSError) as error:
             _log.debug("connection ended: %s", error)
         finally:

@@ -8,12 +8,14 @@ import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network
 from typing import Any
 
 from hms_bridge.errors import ConfigError
 from hms_bridge.server.peers import Peers
 
-_BACKLOG = 128
+_BACKLOG = 1024
+"""Who does not fit in waits for a second, and tries again."""
 _GIVE_WAY_SECONDS = 0.25
 """How long a client waits for the process that has the fewest connections, if that is busy."""
 _STEP_SECONDS = 0.002
@@ -92,6 +94,19 @@ def address_text(address: Any) -> str:
         case (str(host), int(port), *_):
             return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return "a client"
+
+
+def host_of(address: Any) -> str:
+    """Where a client comes from; of IPv6 the network, of which a host may have all addresses."""
+    match address:
+        case (str(text), int(), *_) if ":" in text:
+            number = IPv6Address(text.partition("%")[0])
+            if number.ipv4_mapped is not None:
+                return str(number.ipv4_mapped)
+            return text if number.is_loopback else str(IPv6Network((int(number), 64), strict=False))
+        case (str(text), int(), *_):
+            return text
+    return "an unknown host"
 
 
 def listen(host: str, port: int) -> socket.socket:

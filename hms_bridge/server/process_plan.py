@@ -18,9 +18,11 @@ def part_of_limits(whole: ServerSettings, processes: int) -> ServerSettings:
 
     Not exactly: connections are divided upwards, so that a thousand of three are 334 each.
     """
+    of_host = whole.host_connections_max
     return replace(
         whole,
         connections_max=-(-whole.connections_max // processes),
+        host_connections_max=of_host and -(-of_host // processes),
         messages_memory_bytes_max=whole.messages_memory_bytes_max // processes,
     )
 

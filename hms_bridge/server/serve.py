@@ -21,7 +21,7 @@ from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.crowd import Crowd
 from hms_bridge.server.database_calls import DatabaseCalls
 from hms_bridge.server.dispatch import CallWatch, Dispatcher
-from hms_bridge.server.door import Door, Entrance, address_text, listen
+from hms_bridge.server.door import Door, Entrance, address_text, host_of, listen
 from hms_bridge.server.function_calls import FunctionCalls
 from hms_bridge.server.mark_calls import MarkCalls
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
@@ -29,6 +29,7 @@ from hms_bridge.server.notification_calls import NotificationCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
+from hms_bridge.server.places import Place, Places, wake
 from hms_bridge.server.plan_calls import PlanPartCalls, ResourcePlanCalls
 from hms_bridge.server.privilege_calls import PrivilegeCalls
 from hms_bridge.server.procedure_calls import ProcedureCalls
@@ -43,6 +44,8 @@ from hms_bridge.server.table_calls import TableCalls
 from hms_bridge.server.token_calls import TokenCalls
 from hms_bridge.server.transaction_calls import LockCalls, TransactionCalls
 from hms_bridge.server.turns import Turns
+from hms_bridge.silent_hosts import SILENT_SECONDS, give_up_silent_host
+from hms_bridge.wire.messages import refusal_of_connection
 
 _log = logging.getLogger(__name__)
 
@@ -151,12 +154,6 @@ def _seconds(clock: Clock) -> int:
     return clock.now_ms() // 1000
 
 
-@dataclass(frozen=True, slots=True)
-class _Connection:
-    thread: threading.Thread
-    turns: Turns
-
-
 class MetastoreServer:
     """Serves a metastore to thrift clients until it is stopped.
 
@@ -195,7 +192,7 @@ class MetastoreServer:
         self._crowd: Crowd | None = None
         self._door: Door | None = None
         self._acceptor: threading.Thread | None = None
-        self._connections: dict[socket.socket, _Connection] = {}
+        self._places = Places(limits, self._clock)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
 
@@ -234,13 +231,13 @@ class MetastoreServer:
             self._acceptor.join(_STOP_SECONDS)
             door.release()
         with self._lock:
-            open_connections = dict(self._connections)
-        for client in open_connections:
-            _wake(client)
+            places = self._places.all
+        for client in places:
+            wake(client)
         deadline = time.monotonic() + _STOP_SECONDS
-        for connection in open_connections.values():
-            if connection.thread is not threading.current_thread():
-                connection.thread.join(max(0.0, deadline - time.monotonic()))
+        for place in places.values():
+            if place.thread is not threading.current_thread():
+                place.thread.join(max(0.0, deadline - time.monotonic()))
         if self._crowd is not None:
             self._crowd.close(max(0.0, deadline - time.monotonic()))
 
@@ -269,14 +266,14 @@ class MetastoreServer:
             self._admit(door, *client)
 
     def _admit(self, door: Door, client: socket.socket, address: object) -> None:
+        host = host_of(address)
         with self._lock:
-            why = self._refusal()
+            why = self._refusal(host)
             if why is not None:
-                _log.warning("refused %s: %s", address_text(address), why)
-                client.close()
+                self._refuse(client, address, why)
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            give_up_silent_host(client, SILENT_SECONDS, while_sending=False)
             turns = Turns(self._clock)
             thread = threading.Thread(
                 target=self._serve, args=(door, client, turns), name="thrift-client", daemon=True
@@ -284,45 +281,31 @@ class MetastoreServer:
             try:
                 thread.start()
             except RuntimeError as error:  # no more threads: those who are here are served on
-                _log.warning("refused %s: %s", address_text(address), error)
-                client.close()
+                self._refuse(client, address, str(error))
                 return
-            self._connections[client] = _Connection(thread, turns)
-            door.note(len(self._connections))
+            self._places.add(client, Place(thread, turns, host))
+            door.note(self._places.load)
 
-    def _refusal(self) -> str | None:
+    def _refusal(self, host: str) -> str | None:
         """Why no other client is taken; None if one is. The caller holds the lock, here and
         below."""
         if self._stopped.is_set():
             return "the server is being stopped"
-        if not self._has_room():
-            count = len(self._connections)
-            return f"{count} connections are open, see metastore.server.max.threads"
-        return None
+        return self._places.make_room(host)
 
-    def _has_room(self) -> bool:
-        """For one more; the one that has been idle longest makes room, if it has been for long."""
-        if len(self._connections) < self._limits.connections_max:
-            return True
-        idlest = max(self._connections, key=lambda client: self._connections[client].turns.idle_ms)
-        if not self._connections[idlest].turns.end_if_idle(self._limits.idle_timeout_ms):
-            return False
-        del self._connections[idlest]
-        _wake(idlest)
-        return True
+    def _refuse(self, client: socket.socket, address: object, why: str) -> None:
+        """A client of thrift takes an exception for the answer to its first call."""
+        self._places.say("a refusal", f"refused {address_text(address)}: {why}")
+        with suppress(OSError):  # it may have left
+            client.send(refusal_of_connection(why), socket.MSG_DONTWAIT)
+        client.close()
 
     def _serve(self, door: Door, client: socket.socket, turns: Turns) -> None:
         try:
             self._dispatcher.serve(client, turns, self._crowd)
         finally:
-            _wake(client)
+            wake(client)
             client.close()
             with self._lock:
-                self._connections.pop(client, None)
-                door.note(len(self._connections))
-
-
-def _wake(client: socket.socket) -> None:
-    """End what a thread waits for on a socket."""
-    with suppress(OSError):  # it may be closed already
-        client.shutdown(socket.SHUT_RDWR)
+                self._places.remove(client)
+                door.note(self._places.load)

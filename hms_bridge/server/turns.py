@@ -15,6 +15,12 @@ class Turns:
         self._lock = threading.Lock()
         self._idle_since_ms: int | None = None
         self._is_over = False
+        self._is_silent = True
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no message has come as a whole yet."""
+        return self._is_silent
 
     @property
     def idle_ms(self) -> int:
@@ -31,12 +37,19 @@ class Turns:
         """A message is here as a whole; false if the connection was given up meanwhile."""
         with self._lock:
             self._idle_since_ms = None
+            self._is_silent = False
             return not self._is_over
 
     def end_if_idle(self, idle_ms: int) -> bool:
         """Give the connection up if it has been idle for so long; whether it was."""
         with self._lock:
             self._is_over = self._idle_since_ms is not None and self._idle_ms() >= idle_ms
+            return self._is_over
+
+    def end_if_silent(self) -> bool:
+        """Give the connection up if no message has come as a whole yet; whether none had."""
+        with self._lock:
+            self._is_over = self._is_silent
             return self._is_over
 
     def _idle_ms(self) -> int:

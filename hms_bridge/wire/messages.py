@@ -16,7 +16,7 @@ from struct import Struct as BinaryLayout
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
-from thrift.Thrift import TMessageType, TType
+from thrift.Thrift import TApplicationException, TMessageType, TType
 from thrift.transport.TTransport import (
     CReadableTransport,
     TTransportBase,
@@ -48,6 +48,18 @@ set_spec(
     ApplicationError,
     (None, (1, TType.STRING, "message", "UTF8", None), (2, TType.I32, "type", None, None)),
 )
+
+
+REFUSED_CONNECTION = "connection"
+"""What an exception is of that is no answer to a call: no call of the connection was made."""
+
+
+def refusal_of_connection(why: str) -> bytes:
+    """A message that a client of thrift takes for the answer to whatever it has called first."""
+    name = REFUSED_CONNECTION.encode()
+    body = ApplicationError(message=why, type=TApplicationException.INTERNAL_ERROR)
+    start = _HEADER.pack(_STRICT_VERSION, KINDS.EXCEPTION, len(name))
+    return b"".join((start, name, _NUMBER.pack(0), plain_bytes(body)))
 
 
 class NotAllHereError(Exception):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.backend.engine import SILENT_SECONDS
+from hms_bridge.silent_hosts import SILENT_SECONDS
 from tests.support.program import process_environment
 
 WAIT_SECONDS = 30

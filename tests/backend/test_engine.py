@@ -23,6 +23,7 @@ from hms_bridge.errors import (
     ConfigError,
     DatabaseGoneError,
     InvalidObjectError,
+    LockWaitError,
     MetaError,
     RetryableBackendError,
 )
@@ -349,6 +350,24 @@ class TestRetry:
         rule = RetrySettings(attempts_max=2)
         assert run_in_transaction(database, work, write=True, clock=clock, settings=rule) == "done"
         assert max(clock.slept_seconds) <= 4
+
+    def test_a_lock_is_not_waited_for_longer(
+        self, database: Database, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        clock = SimulatedClock()
+        tries: list[int] = []
+
+        def work(connection) -> None:
+            tries.append(1)
+            clock.advance_ms(60_000)
+            raise LockWaitError("timed out")
+
+        rule = RetrySettings(attempts_max=100, lock_seconds_max=200)
+        with pytest.raises(BackendError, match="waiting for a lock; .*then try again") as caught:
+            run_in_transaction(database, work, write=True, clock=clock, settings=rule)
+        assert not isinstance(caught.value, RetryableBackendError)
+        assert 4 <= len(tries) <= 5
+        assert caplog.text.count("still waits for a lock") == len(tries)
 
     def test_an_outage_is_not_waited_for_longer(self, database: Database) -> None:
         clock = SimulatedClock()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.kept_connections import KeptConnections
-from hms_bridge.errors import BackendError
+from hms_bridge.errors import BackendError, MetaError
 
 
 @pytest.fixture
@@ -21,14 +26,28 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     engine.dispose()
 
 
-def kept(engine: Engine, *, is_alive: bool = True, trusted_seconds: float = 60) -> KeptConnections:
-    return KeptConnections(
-        engine, count_max=2, trusted_seconds=trusted_seconds, is_alive=lambda _: is_alive
-    )
+def kept(engine: Engine, *, is_alive: bool = True, **given: Any) -> KeptConnections:
+    values: dict[str, Any] = {
+        "kept_max": 2,
+        "open_max": 3,
+        "wait_seconds": 0,
+        "trusted_seconds": 60,
+        "unused_seconds_max": None,
+        "refused_seconds": 0,
+    }
+    return KeptConnections(engine, is_alive=lambda _: is_alive, **(values | given))
 
 
 def out(engine: Engine) -> int:
     return engine.pool.checkedout()  # type: ignore[attr-defined]
+
+
+def is_open(raw: sqlite3.Connection) -> bool:
+    try:
+        raw.total_changes  # noqa: B018
+    except sqlite3.ProgrammingError:
+        return False
+    return True
 
 
 def test_what_was_given_is_taken_again_at_its_level_only(engine: Engine) -> None:
@@ -87,6 +106,69 @@ def test_a_database_that_is_gone_takes_all_with_it(engine: Engine) -> None:
     first.invalidate()
     connections.drop(first)
     assert out(engine) == 0
+
+
+def test_an_idle_one_of_another_level_makes_room(engine: Engine) -> None:
+    connections = kept(engine, open_max=2)
+    for level in ("SERIALIZABLE", "READ UNCOMMITTED"):
+        connections.give(connections.take(level), level)
+    taken = connections.take(None)
+    assert out(engine) == 2, "the older one has gone back to the pool"
+    assert connections.take("READ UNCOMMITTED") is not taken
+    with pytest.raises(PoolTimeoutError):
+        connections.take("SERIALIZABLE")
+
+
+def test_who_finds_all_in_use_gets_the_first_that_is_given_back(engine: Engine) -> None:
+    connections = kept(engine, open_max=1, wait_seconds=30)
+    first = connections.take(None)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(connections.take, "SERIALIZABLE")
+        connections.give(first, None)
+        waiting.result(30)
+    assert connections.count == 1
+
+
+def test_a_refusal_holds_for_a_while_and_one_that_is_there_will_do(engine: Engine) -> None:
+    asked: list[int] = []
+
+    @event.listens_for(engine, "do_connect")
+    def refuse(*_: object) -> None:
+        asked.append(len(asked))
+        if asked != [0]:
+            raise sqlite3.OperationalError("sorry, too many clients already")
+
+    connections = kept(engine, refused_seconds=60)
+    first = connections.take("SERIALIZABLE")
+    connections.give(first, "SERIALIZABLE")
+    connections.give(connections.take(None), None)
+    connections.give(connections.take("SERIALIZABLE"), "SERIALIZABLE")
+    assert asked == [0, 1]
+
+
+def test_one_that_nobody_uses_is_closed(engine: Engine) -> None:
+    connections = kept(engine, unused_seconds_max=0.05)
+    first = connections.take(None)
+    raw = first.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    connections.give(first, None)
+    deadline = time.monotonic() + 30
+    while is_open(raw) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_open(raw)
+    assert (connections.count, out(engine)) == (0, 0)
+
+
+def test_what_a_verb_refuses_costs_no_connection(tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path}/d.db")
+    seen = []
+    for _ in range(2):
+        with pytest.raises(MetaError), database.transaction(write=True) as connection:
+            connection.execute(text("CREATE TABLE rows_of (n INTEGER)"))
+            seen.append(connection)
+            raise MetaError("no")
+    assert seen[0] is seen[1]
+    database.close()
 
 
 def test_a_failed_transaction_leaves_nothing_to_the_next(tmp_path: Path) -> None:

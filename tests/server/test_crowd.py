@@ -201,8 +201,8 @@ def test_thousands_that_are_not_read_are_answered_at_last(served: Served) -> Non
 def test_who_leaves_is_forgotten(served: Served) -> None:
     with served.guest() as stays:
         with served.guest():
-            assert len(served.server._connections) == 2
-        wait_until(lambda: len(served.server._connections) == 1)
+            assert len(served.server._places.all) == 2
+        wait_until(lambda: len(served.server._places.all) == 1)
         assert served.beat(stays) == CROWD
 
 
@@ -211,7 +211,7 @@ def test_who_leaves_while_its_call_is_made_is_forgotten(served: Served) -> None:
         with served.guest() as client:
             held = served.held(client)
         held.go_on()
-        wait_until(lambda: len(served.server._connections) == 1)
+        wait_until(lambda: len(served.server._places.all) == 1)
         wait_until(lambda: served.beat(stays) == CROWD)
 
 
@@ -228,7 +228,7 @@ def test_who_says_no_more_with_its_last_call_is_answered_and_forgotten(
         for _ in range(count):
             assert client.answer()[1] == TMessageType.REPLY
         assert client.is_closed()
-        wait_until(lambda: len(served.server._connections) == 1)
+        wait_until(lambda: len(served.server._places.all) == 1)
 
 
 class _Slow:

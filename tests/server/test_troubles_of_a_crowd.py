@@ -52,7 +52,7 @@ def test_what_is_no_message_ends_its_connection_only(
         assert "use a thrift:// address there" in caplog.text
         assert re.search(r"connection closed: 127\.0\.0\.1:\d+: this is thrift's", caplog.text)
         assert "a message of kind 2" in caplog.text
-        wait_until(lambda: len(served.server._connections) == 1)
+        wait_until(lambda: len(served.server._places.all) == 1)
 
 
 def test_who_is_idle_in_the_crowd_makes_room() -> None:
@@ -62,7 +62,7 @@ def test_who_is_idle_in_the_crowd_makes_room() -> None:
     with served.server, served.guest() as idle, served.guest() as busy:
         clock.advance_ms(40_000)
         with RawClient(served.server.port) as too_early:
-            assert too_early.is_closed()
+            assert "2 connections are open" in too_early.refusal()
         assert served.beat(busy) == CROWD
         clock.advance_ms(30_000)
         with served.guest():
@@ -77,12 +77,12 @@ def test_a_call_of_a_guest_is_no_idle_time() -> None:
         held = served.held(guest)
         clock.advance_ms(3_600_000)
         with RawClient(served.server.port) as second:
-            assert second.is_closed()
+            assert "1 connections are open" in second.refusal()
         held.go_on()
         guest.answer()
         clock.advance_ms(59_000)
         with RawClient(served.server.port) as third:
-            assert third.is_closed()
+            assert "1 connections are open" in third.refusal()
         assert served.beat(guest) == CROWD
 
 
@@ -156,7 +156,7 @@ def test_a_server_with_guests_stops_soon(*, is_busy: bool) -> None:
         served.server.stop()
         assert time.monotonic() - before < 4
         wait_until(lambda: not crowd_threads())
-        assert served.server._connections == {}
+        assert served.server._places.all == {}
         served.server.stop()
 
 
@@ -218,7 +218,7 @@ def test_a_watch_that_fails_ends_the_connection_of_its_call_only(
             client.send(heartbeat())
             assert client.is_closed()
         assert "a call failed after it was made" in caplog.text
-        wait_until(lambda: len(served.server._connections) == 1)
+        wait_until(lambda: len(served.server._places.all) == 1)
         assert served.beat(other) == CROWD
 
 
@@ -252,9 +252,9 @@ def test_an_idle_one_that_was_given_up_is_not_served_any_more() -> None:
         held = served.held(busy)
         clock.advance_ms(61_000)
         idle.send(heartbeat(8))
-        known = set(served.server._connections)
+        known = set(served.server._places.all)
         with RawClient(served.server.port):
-            wait_until(lambda: len(set(served.server._connections) - known) == 1)
+            wait_until(lambda: len(set(served.server._places.all) - known) == 1)
             held.go_on()
             busy.answer()
             assert idle.is_closed()

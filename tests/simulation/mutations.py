@@ -30,6 +30,7 @@ from tests.simulation.mutations_of_time import OF_TIME
 from tests.simulation.mutations_of_turns import OF_TURNS
 from tests.simulation.mutations_of_workers import OF_WORKERS
 from tests.simulation.mutations_of_waiting import OF_WAITING
+from tests.simulation.mutations_of_waits import OF_WAITS
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -70,6 +71,7 @@ MUTATIONS = (
     *OF_PROCESSES,
     *OF_RIGHTS,
     *OF_SCHEMAS,
+    *OF_WAITS,
     *OF_FAILED_STATEMENTS,
     *OF_REMOVALS,
     *OF_WORKERS,

@@ -36,8 +36,8 @@ def call(name: str, /, **arguments: object) -> bytes:
 class RawClient:
     """A socket with just enough thrift to see an answer."""
 
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), 10)
+    def __init__(self, port: int, source: str = "127.0.0.1") -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), 10, (source, 0))
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
@@ -58,6 +58,13 @@ class RawClient:
             except (EOFError, TypeError):  # not all there yet
                 continue
             return name, kind, result
+
+    def refusal(self) -> str:
+        """Why the server takes no connection; it hangs up then."""
+        _, kind, refused = self.answer()
+        assert kind == TMessageType.EXCEPTION
+        assert self.is_closed()
+        return str(refused.message)
 
     def is_closed(self) -> bool:
         """Whether the server hangs up without another word."""
