@@ -56,6 +56,7 @@ SUITES = {
         "tests/server/test_catalogs.py",
         "tests/server/test_connectors.py",
         "tests/server/test_databases.py",
+        "tests/server/test_expected_parameters.py",
         "tests/server/test_golden_replay.py",
         "tests/server/test_odd_texts.py",
         "tests/server/test_privileges.py",

@@ -23,6 +23,7 @@ from tests.simulation.mutations_of_rights import OF_RIGHTS
 from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_turns import OF_TURNS
+from tests.simulation.mutations_of_write_races import OF_WRITE_RACES
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -1063,5 +1064,6 @@ MUTATIONS = (
     ),
     *OF_COPIES,
     *OF_STORES,
+    *OF_WRITE_RACES,
     *OF_WRITES,
 )
