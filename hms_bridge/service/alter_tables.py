@@ -30,7 +30,7 @@ from hms_bridge.service import altered_statistics, file_statistics, moves
 from hms_bridge.service.foundation import VerbFamily, changed_meanwhile, normal_table, with_ddl_time
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources, write_ids
+from hms_bridge.txn import late_writers, resources, write_ids
 
 CASCADE = "CASCADE"
 """Environment key: change the columns of all partitions too."""
@@ -269,6 +269,8 @@ class AlterTableVerbs(VerbFamily):
         moves.require_no_new_writer(connection, stored.table, moved.plan.highest_write_id)
         if stored.table.storage.location != task.location or not self._file_work.finish(unit, task):
             raise changed_meanwhile(stored.table.full_name, "its directory was moved")
+        if stored.table.is_in_txn_tables:
+            late_writers.note_writers(unit, stored.table)
         places.move_partitions(connection, stored.id, task.location, after.storage.location or "")
 
     def _altered(self, unit: UnitOfWork, old: Table, wanted: Table) -> Table:

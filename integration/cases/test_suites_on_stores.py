@@ -48,6 +48,7 @@ SUITES = {
         "tests/service/test_as_expected.py",
         "tests/service/test_expected_histories.py",
         "tests/service/test_truncations.py",
+        "tests/service/test_writers_of_dropped_tables.py",
         "tests/server/test_constraints.py",
         "tests/archive",
         "tests/policies",
