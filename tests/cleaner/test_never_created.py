@@ -10,7 +10,7 @@ from sqlalchemy import delete
 
 from cleaner.plan import CleaningOutcome, CleaningState
 from hms_bridge.backend.engine import open_database
-from hms_bridge.backend.schema.txn_tables import HMSB_LATE_WRITER, TXN_COMPONENTS, TXNS
+from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXNS
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.errors import MetaError, NoSuchTxnError
 from hms_bridge.model.catalog import Storage, Table
@@ -169,13 +169,12 @@ def test_what_nobody_knows_the_end_of_stays(world: CleaningWorld, folder: Path) 
 def test_write_ids_that_begin_anew_are_not_those_of_the_failed_statement(
     world: CleaningWorld, folder: Path
 ) -> None:
-    """Since the pass began the table was made, dropped, and is being made once more. A Hive beside
-    us drops it: of ours the next write ids are above."""
+    """Since the pass began the table was made, dropped, and is being made once more. After a drop
+    of ours the next write ids would be above."""
     _, first = fail(world, folder)
     entries = world.metastore.find_ready_to_clean()
     world.create_table("made")
-    world.metastore.drop_table("db", "made")
-    world.do(lambda work: work.connection.execute(delete(HMSB_LATE_WRITER)))
+    world.drop_as_hive("made")
     _, again = start(world, folder)
     assert first == again
     (outcome,) = (world.cleaner()._first._handler(entry)(entry) for entry in entries)

@@ -846,7 +846,6 @@ MUTATIONS = (
         old="        _require_no_writers(metastore, table)\n",
         new="",
         test=f"{_FOUND}test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under",
-        is_simulated=True,
     ),
     Mutation(
         name="a load that was stopped alters a table of before a rename",
