@@ -16,6 +16,7 @@ Hive forgets all of it (AcidEventListener, CleanupRecordsFunction; docs/hive/tra
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Select, and_, delete, or_, select, update
 
@@ -152,7 +153,7 @@ def _open_writers(connection: Connection, table: Table) -> list[TxnId]:
     return [TxnId(txn_id) for txn_id, _ in rows]
 
 
-def _written(table: Table) -> Select[tuple[int, int]]:
+def _written(table: Table) -> Select[Any]:
     """Transactions and their write ids of the table; each is open, aborted or forgotten soon."""
     return (
         select(_W.T2W_TXNID, _W.T2W_WRITEID)
