@@ -72,11 +72,12 @@ def note_writers(work: Work, table: Table) -> None:
     place = table.storage.location
     if place is None:
         return
+    now_ms = work.now_ms
     is_late = or_(
         TXNS.c.TXN_STATE == TxnState.OPEN.value,
         and_(
             TXNS.c.TXN_STATE == TxnState.ABORTED.value,
-            TXNS.c.TXN_LAST_HEARTBEAT >= aborts_end_ms(work, work.now_ms),
+            TXNS.c.TXN_LAST_HEARTBEAT >= aborts_end_ms(work, now_ms),
         ),
     )
     rows = work.connection.execute(_written(table).where(is_late)).all()
@@ -87,7 +88,7 @@ def note_writers(work: Work, table: Table) -> None:
             "LW_TABLE": table.name,
             "LW_WRITE_ID": write_id,
             "LW_PLACE": place,
-            "LW_NOTED_MS": work.now_ms,
+            "LW_NOTED_MS": now_ms,
         }
         for txn_id, write_id in rows
     ]
@@ -111,7 +112,7 @@ def take_over(work: Work, table: Table) -> WriteId | None:
     _raise_counter(connection, table, write_ids)
     new = _without_aborted(connection, table, write_ids)
     for batch in batches(new, work.settings.txn.open_batch_max):
-        request = OpenTxnsRequest(count=len(batch), user=table.owner or "", host="late writers")
+        request = OpenTxnsRequest(count=len(batch), user="hms-bridge", host="late writers")
         ids = open_txns(work, request).ids
         pairs = [
             TxnToWriteId(txn_id=txn_id, write_id=write_id)

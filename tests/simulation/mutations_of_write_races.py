@@ -59,8 +59,8 @@ OF_WRITE_RACES = (
     Mutation(
         name="the writers of a dropped table are not remembered",
         file=_LATE,
-        old="        TXNS.c.TXN_LAST_HEARTBEAT >= aborts_end_ms(work, work.now_ms),\n",
-        new="        TXNS.c.TXN_LAST_HEARTBEAT < aborts_end_ms(work, work.now_ms),\n",
+        old="        TXNS.c.TXN_LAST_HEARTBEAT >= aborts_end_ms(work, now_ms),\n",
+        new="        TXNS.c.TXN_LAST_HEARTBEAT < aborts_end_ms(work, now_ms),\n",
         test=_DROPPED + "test_a_writer_that_was_aborted_before_shows_nothing_either",
     ),
     Mutation(
