@@ -25,6 +25,7 @@ from integration.referees.hdfs import Hdfs
 from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_client import JavaClients
+from integration.referees.java_iceberg import JavaIceberg
 from integration.referees.java_metastore import JavaMetastore
 from integration.referees.mariadb import MariaDb
 from integration.referees.ours import OurServer, OurSession
@@ -202,6 +203,12 @@ def hms401(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMeta
 def java_clients(workplace: Workplace) -> Iterator[JavaClients]:
     """Hive 4.0.1's own client: java_clients.at(metastore_uri)."""
     yield from _running(lambda: JavaClients(workplace))
+
+
+@pytest.fixture(scope="session")
+def java_iceberg(workplace: Workplace) -> Iterator[JavaIceberg]:
+    """Iceberg's Java library: java_iceberg.catalog(metastore_uri, warehouse)."""
+    yield from _running(lambda: JavaIceberg(workplace))
 
 
 @pytest.fixture(scope="session")

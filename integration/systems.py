@@ -49,6 +49,12 @@ SYSTEMS = (
         compared="what ours answers it, and what a metastore of its release does",
     ),
     System(
+        fixture="java_iceberg",
+        name="Iceberg's Java library, HiveCatalog",
+        version="1.10.0, client 2.3.10",
+        compared="commits of several clients at once, without locks",
+    ),
+    System(
         fixture="hms313",
         name="Hive metastore server as shipped",
         version="3.1.3",

@@ -94,6 +94,23 @@ def set_commit_key(connection: Connection, given: CommitKeyValue) -> None:
         )
 
 
+def replace_parameter(
+    connection: Connection, table_id: int, name: str, *, expected: str, new: str
+) -> bool:
+    """Give a table's parameter another value if it has the expected one; whether it had.
+
+    A Hive beside us does the same, and holds no other row of the table
+    (MetaStoreDirectSql.updateTableParam): whoever comes second waits, and finds the other value.
+    """
+    here = (
+        TABLE_PARAMS.c.TBL_ID == table_id,
+        TABLE_PARAMS.c.PARAM_KEY == name,
+        TABLE_PARAMS.c.PARAM_VALUE == expected,
+    )
+    changed = connection.execute(update(TABLE_PARAMS).where(*here).values(PARAM_VALUE=new))
+    return changed.rowcount == 1
+
+
 def _put(
     connection: Connection, table: Table, key: str, ids: Sequence[int], name: str, value: str
 ) -> None:

@@ -6,11 +6,14 @@ properties make a table what: docs/hive/acid.md §23.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import InvalidOperationError, MetaError
 from hms_bridge.model.catalog import DEFAULT_CATALOG, Column, Table
 from hms_bridge.model.properties import (
+    EXPECTED_KEY,
+    EXPECTED_VALUE,
     EXTERNAL_PURGE,
     INSERT_ONLY,
     TRANSACTIONAL,
@@ -136,6 +139,35 @@ def check_alteration(old: Table, new: Table) -> None:
             "The following columns have types incompatible with the existing columns in their "
             f"respective positions :\n{','.join(incompatible)}"
         )
+
+
+def expected_parameter(environment: Mapping[str, str]) -> tuple[str, str] | None:
+    """Name and value of the parameter that an ALTER TABLE expects; half of the pair expects none
+    (HiveAlterHandler.alterTable; docs/hive/metastore.md §44)."""
+    name, value = environment.get(EXPECTED_KEY), environment.get(EXPECTED_VALUE)
+    return None if name is None or value is None else (name, value)
+
+
+def check_expected_parameter(old: Table, new: Table, environment: Mapping[str, str]) -> None:
+    """Raises MetaError if the table has not the parameter that is expected, or loses it."""
+    expected = expected_parameter(environment)
+    if expected is None:
+        return
+    name, value = expected
+    if name not in new.parameters:
+        raise MetaError(f"New value for expected key {name} is not set")
+    there = old.parameters.get(name)
+    if there != value:
+        raise unexpected_parameter(
+            name, f"'{'null' if there is None else there}'. The expected was value was '{value}'"
+        )
+
+
+def unexpected_parameter(name: str, value: str) -> MetaError:
+    """Iceberg looks for the beginning of this text, and tries its commit again."""
+    return MetaError(
+        f"The table has been modified. The parameter value for key '{name}' is {value}"
+    )
 
 
 def incompatible_columns(old: tuple[Column, ...], new: tuple[Column, ...]) -> tuple[str, ...]:

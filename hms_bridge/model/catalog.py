@@ -26,6 +26,9 @@ DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 KEEP_FILES = "hms.bridge.keep.files"
 """Parameter of a table or partition that is made over files that are there: a DROP that has not
 deleted them yet must not do so any more. It only asks: our server stores it in the event alone."""
+WRITE_IDS_ABOVE = "hms.bridge.write.ids.above"
+"""Parameter of a new table in its event alone: its write ids begin above this one, because writers
+of a dropped table may still bring those up to it."""
 ORC_INPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 ORC_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"

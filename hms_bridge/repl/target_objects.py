@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from hms_bridge.errors import ReplError
-from hms_bridge.model.catalog import Database, Partition, PrincipalType, Table
+from hms_bridge.model.catalog import (
+    WRITE_IDS_ABOVE,
+    Database,
+    Partition,
+    PrincipalType,
+    Table,
+)
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import (
@@ -99,7 +105,7 @@ def replay_environment(table: Table) -> Mapping[str, str]:
 
 _OWNER = "hive"
 
-_SOURCE_PROPERTIES = frozenset((*PROPERTIES, SUCCESSOR, BEGUN)) - {LAST_EVENT}
+_SOURCE_PROPERTIES = frozenset((*PROPERTIES, SUCCESSOR, BEGUN, WRITE_IDS_ABOVE)) - {LAST_EVENT}
 _TARGET_PROPERTIES = _SOURCE_PROPERTIES | {
     LAST_EVENT,
     "repl.failover.endpoint",

@@ -16,7 +16,7 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.privilege import ObjectKind, Securable
-from hms_bridge.model.properties import DO_NOT_UPDATE
+from hms_bridge.model.properties import DO_NOT_UPDATE, EXPECTED_KEY, EXPECTED_VALUE
 from hms_bridge.model.statistics import HIVE, StatisticsQuery
 from hms_bridge.model.statistics_state import accurate_columns, seen_table
 from hms_bridge.model.target import TableName
@@ -219,8 +219,9 @@ class TableCalls:
         """Replace one; the write id of the statement may come with it."""
         environment = dict(environment_of(request.environmentContext))
         if request.expectedParameterKey is not None:
-            environment["expected_parameter_key"] = request.expectedParameterKey
-            environment["expected_parameter_value"] = request.expectedParameterValue or ""
+            environment[EXPECTED_KEY] = request.expectedParameterKey
+        if request.expectedParameterValue is not None:
+            environment[EXPECTED_VALUE] = request.expectedParameterValue
         table = given(request.table, "table")
         if request.writeId is not None and request.writeId > 0:
             table.writeId = request.writeId

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
-from hms_bridge.catalog import databases, partitions, places, tables, view_creation
+from hms_bridge.catalog import databases, parameters, partitions, places, tables, view_creation
 from hms_bridge.catalog.found_partitions import StoredPartition
 from hms_bridge.catalog.places import Owner
 from hms_bridge.catalog.row_locks import RowLock
 from hms_bridge.catalog.table_rules import (
     check_alteration,
+    check_expected_parameter,
+    expected_parameter,
+    unexpected_parameter,
     with_altered_acid_properties,
 )
 from hms_bridge.catalog.tables import StoredTable
@@ -27,7 +30,7 @@ from hms_bridge.service import altered_statistics, file_statistics, moves
 from hms_bridge.service.foundation import VerbFamily, changed_meanwhile, normal_table, with_ddl_time
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources, write_ids
+from hms_bridge.txn import late_writers, resources, write_ids
 
 CASCADE = "CASCADE"
 """Environment key: change the columns of all partitions too."""
@@ -61,9 +64,13 @@ class _Alteration:
     """What to change: the table's name till now, and what the statement says of itself."""
 
     old_name: TableName
-    is_cascade: bool
+    environment: Mapping[str, str]
     valid_write_ids: str | None
     counted: _Counted | None = None
+
+    @property
+    def is_cascade(self) -> bool:
+        return self.environment.get(CASCADE, "").lower() == "true"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,23 +102,24 @@ class AlterTableVerbs(VerbFamily):
         old_name = TableName.lower(database, name, wanted.catalog_name)
         alteration = _Alteration(
             old_name=old_name,
-            is_cascade=(environment or {}).get(CASCADE, "").lower() == "true",
+            environment=environment or {},
             valid_write_ids=valid_write_ids,
         )
         if old_name == _name_of(wanted):
-            alteration, wanted = self._with_file_statistics(alteration, wanted, environment or {})
+            alteration, wanted = self._with_file_statistics(alteration, wanted)
             self._transactions.write(lambda unit: self._alter(unit, alteration, wanted))
             return
-        move = self._move_for(old_name, wanted)
+        move = self._move_for(alteration, wanted)
         if move is None:
             self._transactions.write(lambda unit: self._alter(unit, alteration, wanted))
             return
         self._alter_with_move(alteration, wanted, move)
 
     def _with_file_statistics(
-        self, alteration: _Alteration, wanted: Table, environment: Mapping[str, str]
+        self, alteration: _Alteration, wanted: Table
     ) -> tuple[_Alteration, Table]:
         """Counted before the transaction, which must not wait for a file system."""
+        environment = alteration.environment
         if not file_statistics.is_due_for_altered(wanted, environment):
             return alteration, wanted
         name = alteration.old_name
@@ -119,11 +127,11 @@ class AlterTableVerbs(VerbFamily):
             self._transactions.read_whole(lambda c: tables.find_table(c, *name.parts)), name
         )
         location = wanted.storage.location or stored.table.storage.location
-        parameters = file_statistics.of_table(
+        with_counts = file_statistics.of_table(
             wanted.parameters, self._files.count(location), environment
         )
         counted = _Counted(table_id=stored.id, location=location)
-        return replace(alteration, counted=counted), replace(wanted, parameters=parameters)
+        return replace(alteration, counted=counted), replace(wanted, parameters=with_counts)
 
     def _alter_with_move(self, alteration: _Alteration, wanted: Table, move: _Move) -> None:
         old_name = alteration.old_name
@@ -149,9 +157,10 @@ class AlterTableVerbs(VerbFamily):
                 )
             )
 
-    def _move_for(self, old_name: TableName, wanted: Table) -> _Move | None:
+    def _move_for(self, alteration: _Alteration, wanted: Table) -> _Move | None:
         """Whether the directory follows the name: managed tables at their default place do
         (HiveAlterHandler.alterTable). Also refuses early what the transaction will refuse."""
+        old_name = alteration.old_name
 
         def work(connection: Connection) -> tuple[StoredTable, Database, Database, WriteId]:
             old = _require(tables.find_table(connection, *old_name.parts), old_name)
@@ -175,6 +184,7 @@ class AlterTableVerbs(VerbFamily):
 
         stored, old_database, new_database, highest = self._transactions.read_whole(work)
         old, source = stored.table, stored.table.storage.location
+        check_expected_parameter(old, wanted, alteration.environment)
         _check_replication(old_database, new_database)
         check_alteration(old, wanted)
         with_altered_acid_properties(old, wanted)
@@ -210,6 +220,7 @@ class AlterTableVerbs(VerbFamily):
             tables.find_table(connection, *old_name.parts, RowLock.EXCLUSIVE),
             old_name,
         )
+        _replace_expected_parameter(connection, stored, wanted, alteration.environment)
         if alteration.counted is not None:
             alteration.counted.require_same(stored, wanted)
         stored = view_creation.with_creation(connection, stored)
@@ -258,6 +269,8 @@ class AlterTableVerbs(VerbFamily):
         moves.require_no_new_writer(connection, stored.table, moved.plan.highest_write_id)
         if stored.table.storage.location != task.location or not self._file_work.finish(unit, task):
             raise changed_meanwhile(stored.table.full_name, "its directory was moved")
+        if stored.table.is_in_txn_tables:
+            late_writers.note_writers(unit, stored.table)
         places.move_partitions(connection, stored.id, task.location, after.storage.location or "")
 
     def _altered(self, unit: UnitOfWork, old: Table, wanted: Table) -> Table:
@@ -273,6 +286,21 @@ class AlterTableVerbs(VerbFamily):
             storage=replace(checked.storage, location=location),
             parameters=with_ddl_time(dict(checked.parameters), unit.now_seconds),
         )
+
+
+def _replace_expected_parameter(
+    connection: Connection, stored: StoredTable, wanted: Table, environment: Mapping[str, str]
+) -> None:
+    """The caller holds the table's row."""
+    check_expected_parameter(stored.table, wanted, environment)
+    expected = expected_parameter(environment)
+    if expected is None:
+        return
+    name, value = expected
+    if not parameters.replace_parameter(
+        connection, stored.id, name, expected=value, new=wanted.parameters[name]
+    ):
+        raise unexpected_parameter(name, "different")
 
 
 def _cascade_columns(

@@ -37,6 +37,7 @@ from hms_bridge.txn import (
     compaction_history,
     compaction_queue,
     housekeeping,
+    late_writers,
     open_txns,
     potential_compactions,
     valid_write_ids,
@@ -169,6 +170,7 @@ class CleaningVerbs(VerbFamily):
             _settle_compactions,
             _give_back_abandoned,
             _revoke_workers,
+            late_writers.forget_late_writers,
         ):
             yield partial(write, step)
         for portion in (

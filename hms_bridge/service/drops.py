@@ -22,11 +22,12 @@ from hms_bridge.model.catalog import Database, Table
 from hms_bridge.model.properties import AUTO_PURGE, is_true
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
+from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.locations import parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 from hms_bridge.service.warehouse_files import WarehouseFiles
-from hms_bridge.txn import resources, write_ids
+from hms_bridge.txn import late_writers, resources, write_ids
 from hms_bridge.txn.write_ids import Writers
 
 _LOG = logging.getLogger(__name__)
@@ -97,6 +98,7 @@ class Drops:
         seen = self._still(unit, looked, stored, wanted, places_of_partitions.values())
         tables.delete_table(unit.connection, stored)
         if table.is_in_txn_tables:
+            log_abort(unit, late_writers.end_writers(unit, table))
             resources.forget_table(unit.connection, table.database_name, table.name)
         tasks: Sequence[FileTask] = ()
         if seen is not None and has_own_files(table):

@@ -14,7 +14,7 @@ replica (:data:`FENCED`) lets nothing pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import databases
@@ -103,9 +103,12 @@ def write_refusal(connection: Connection, database_name: str) -> str | None:
 def is_replicated(connection: Connection, database_name: str) -> bool:
     """Whether loads keep the database. Hives before 4 mark it by ``repl.last.id`` only."""
     database = _find(connection, database_name)
-    return database is not None and (
-        is_replica(database.parameters) or LAST_EVENT in database.parameters
-    )
+    return database is not None and is_kept_by_loads(database.parameters)
+
+
+def is_kept_by_loads(parameters: Mapping[str, str]) -> bool:
+    """The same of a database's parameters."""
+    return is_replica(parameters) or LAST_EVENT in parameters
 
 
 def require_replicated(connection: Connection, database_name: str, what: str) -> None:

@@ -17,6 +17,7 @@ from hms_bridge.errors import AlreadyExistsError, NoSuchObjectError
 from hms_bridge.model.catalog import (
     DEFAULT_CATALOG,
     KEEP_FILES,
+    WRITE_IDS_ABOVE,
     Database,
     Table,
     asks_to_keep,
@@ -29,7 +30,9 @@ from hms_bridge.service import constraints as constraints_of
 from hms_bridge.service import file_statistics
 from hms_bridge.service import privileges as privileges_of
 from hms_bridge.service.foundation import VerbFamily, normal_table, with_ddl_time
+from hms_bridge.service.replica_gate import is_kept_by_loads
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole
+from hms_bridge.txn import late_writers
 
 
 def _get_table(
@@ -147,9 +150,12 @@ class TableVerbs(VerbFamily):
             view_creation.put_creation(
                 unit.connection, complete, complete.creation, self._clock.now_ms()
             )
-        # Its event shows dumps that rows came with it.
-        kept = {KEEP_FILES: "true"} if is_kept else {}
-        created = replace(complete, id=key, parameters={**complete.parameters, **kept})
+        # Its event shows dumps that rows came with it, and with which write id it does not begin.
+        shown = {KEEP_FILES: "true"} if is_kept else {}
+        if complete.is_in_txn_tables and not is_kept_by_loads(stored.database.parameters):
+            late = late_writers.take_over(unit, complete)
+            shown |= {} if late is None else {WRITE_IDS_ABOVE: str(late)}
+        created = replace(complete, id=key, parameters={**complete.parameters, **shown})
         unit.events.append(events.table_created(created, unit.now_seconds, files))
 
     def drop_table(

@@ -66,6 +66,7 @@ from hms_bridge.model.txn import AbortReason, CommitTxnRequest, TxnState, TxnTyp
 from hms_bridge.txn.abort import OPEN_ONLY, AbortOutcome, abort_open, forget_open_one, forgetting
 from hms_bridge.txn.compaction_rows import QUEUE_COLUMNS, from_queue, queue_fields
 from hms_bridge.txn.foresight import Foresight
+from hms_bridge.txn.late_writers import ended_writer_error
 from hms_bridge.txn.plain_commits import (
     CHANGING,
     COMPLETED_COLUMNS,
@@ -79,7 +80,6 @@ from hms_bridge.txn.stepped_commits import SteppedEnd
 from hms_bridge.txn.txn_state import (
     IN_ANY_STATE,
     TxnRow,
-    ended_error,
     high_watermark,
     lock_txn,
     purged_state,
@@ -211,7 +211,7 @@ def commit_txn(work: Work, request: CommitTxnRequest) -> CommitOutcome:
     if state is TxnState.COMMITTED:
         return CommitOutcome(txn_id=txn_id)
     if row is None or state is not TxnState.OPEN:
-        raise ended_error(txn_id, state)
+        raise ended_writer_error(connection, txn_id, state)
     if plain is not None and plain.is_done:
         outcome = _plain_outcomes(plain)[txn_id]
         return replace(outcome, is_event_due=outcome.is_event_due and not is_of_load(request))

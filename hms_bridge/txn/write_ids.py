@@ -17,6 +17,7 @@ from sqlalchemy import (
     Select,
     and_,
     delete,
+    func,
     insert,
     select,
     update,
@@ -26,6 +27,7 @@ from hms_bridge.backend.batches import batches, is_among_few
 from hms_bridge.backend.dialect import advance_generated_txn_id
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql
 from hms_bridge.backend.schema.txn_tables import (
+    HMSB_LATE_WRITER,
     NEXT_WRITE_ID,
     TXN_TO_WRITE_ID,
     TXNS,
@@ -172,7 +174,7 @@ def seed_write_id(connection: Connection, database: str, table: str, seed: Write
             f"cannot seed write ids of {database}.{table} with {seed}: it has ids up to "
             f"{following - 1} already; only a table without write ids can be seeded"
         )
-    _start_counter(connection, database, table, seed + 1)
+    start_counter(connection, database, table, seed + 1)
 
 
 def seed_txn_id(connection: Connection, seed: TxnId) -> None:
@@ -278,6 +280,17 @@ def put_write_ids(
     _PUT.put(connection, rows)
 
 
+def start_counter(connection: Connection, database: str, table: str, after: int) -> None:
+    """The next write id of a table without any. Raises MetaError if none would follow."""
+    if after >= MAX_ID:
+        raise MetaError(
+            f"write ids of {database}.{table} cannot begin at {after}: none would follow"
+        )
+    connection.execute(
+        insert(NEXT_WRITE_ID).values(NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=after)
+    )
+
+
 def _require_writers(connection: Connection, txn_ids: Sequence[TxnId], target: str) -> None:
     """Lock the transactions' rows: one that ends meanwhile would write unseen."""
     writers = frozenset(TxnId(row[0]) for row in LOCK_WRITERS.all(connection, txn_ids))
@@ -317,9 +330,21 @@ def _allocate(
         return ()
     first = _COUNTER.take(connection, len(txn_ids), database=database, table=table)
     if first is None:
-        first = 1
-        _start_counter(connection, database, table, first + len(txn_ids))
+        first = _after_late_writers(connection, database, table)
+        start_counter(connection, database, table, first + len(txn_ids))
     return _give(connection, txn_ids, database, table, WriteId(first))
+
+
+def _after_late_writers(connection: Connection, database: str, table: str) -> int:
+    """The first write id of a table: above what writers of one of its name may still bring
+    (:mod:`hms_bridge.txn.late_writers`)."""
+    late = HMSB_LATE_WRITER.c
+    highest = connection.scalar(
+        select(func.max(late.LW_WRITE_ID)).where(
+            late.LW_DATABASE == database, late.LW_TABLE == table
+        )
+    )
+    return (highest or 0) + 1
 
 
 def _allocate_from(
@@ -329,7 +354,7 @@ def _allocate_from(
     there = _next(connection, database, table, is_locked=True)
     after = first + len(txn_ids)
     if there is None:
-        _start_counter(connection, database, table, after)
+        start_counter(connection, database, table, after)
     else:
         if first < there:
             # These rows are of a history that the table no longer has.
@@ -349,16 +374,6 @@ def _give(
     put_write_ids(connection, database, table, pairs)
     give_write_ids(connection, txn_ids, database, table)
     return pairs
-
-
-def _start_counter(connection: Connection, database: str, table: str, after: int) -> None:
-    if after >= MAX_ID:
-        raise MetaError(
-            f"write ids of {database}.{table} cannot begin at {after}: none would follow"
-        )
-    connection.execute(
-        insert(NEXT_WRITE_ID).values(NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=after)
-    )
 
 
 def _allocate_replayed(

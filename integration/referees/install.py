@@ -243,6 +243,13 @@ HIVE_313 = Part(
     recipe="hive-3.1.3-metastore.pom.xml",
     build=_build_distribution,
 )
+ICEBERG = Part(
+    name="iceberg-1.10.0",
+    what="Iceberg 1.10.0's Hive catalog",
+    source="Maven Central",
+    recipe="iceberg.pom.xml",
+    build=_build_jars,
+)
 MYSQL_DRIVER = Part(
     name="mysql-driver",
     what="MySQL's JDBC driver",
@@ -290,7 +297,8 @@ SPARK_35 = Part(
 )
 
 PARTS = (
-    JAVA_21, HADOOP, HIVE_42, HIVE_41, HIVE_401, HIVE_313, MYSQL_DRIVER, TRINO, CLIENTS, SPARK_35
+    JAVA_21, HADOOP, HIVE_42, HIVE_41, HIVE_401, HIVE_313, ICEBERG, MYSQL_DRIVER, TRINO, CLIENTS,
+    SPARK_35,
 )  # fmt: skip
 
 

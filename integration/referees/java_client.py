@@ -7,7 +7,8 @@ py4j's own gateway runs with the client's jars on its class path, so nothing has
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from py4j.java_collections import JavaArray, JavaList, JavaMap, JavaSet
@@ -28,20 +29,20 @@ Answer = dict[str, Any]
 METASTORE = "org.apache.hadoop.hive.metastore"
 
 
-class JavaClients:
-    """The Java process that holds the clients."""
+class JavaProcess:
+    """A Java process with these classes; `gateway` calls them, from any thread."""
 
-    def __init__(self, workplace: Workplace) -> None:
-        flavour = flavour_401()
-        self.version = flavour.version
-        folder = workplace.folder("java-client-4.0.1")
+    def __init__(
+        self, workplace: Workplace, name: str, java: Path, class_path: Sequence[str]
+    ) -> None:
+        folder = workplace.folder(name)
         write_log_conf(folder)
         (py4j_jar,) = (pyspark_home() / "jars").glob("py4j-*.jar")
         self._server = workplace.start(
-            "java-client-4.0.1",
-            [flavour.java, "-Xmx256m", *workplace.java, LOG_SELECTOR,
+            name,
+            [java, "-Xmx256m", *workplace.java, LOG_SELECTOR,
              *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENS),
-             "-cp", ":".join([str(folder), *flavour.class_path, str(py4j_jar)]),
+             "-cp", ":".join([str(folder), *class_path, str(py4j_jar)]),
              "py4j.GatewayServer", "--die-on-broken-pipe", "0"],
             cwd=folder,
             is_piped=True,
@@ -49,18 +50,27 @@ class JavaClients:
         pipe = self._server.process.stdout
         line = pipe.readline() if pipe else b""
         if not line.strip().isdigit():
-            raise RefereeError(f"the client gave no gateway port\n{self._server.log_tail()}")
-        self._gateway = JavaGateway(
+            raise RefereeError(f"{name} gave no gateway port\n{self._server.log_tail()}")
+        self.gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=int(line), auto_convert=True)
         )
 
+    def stop(self) -> None:
+        self.gateway.close()
+        self._server.stop()
+
+
+class JavaClients(JavaProcess):
+    """The Java process that holds the clients."""
+
+    def __init__(self, workplace: Workplace) -> None:
+        flavour = flavour_401()
+        self.version = flavour.version
+        super().__init__(workplace, "java-client-4.0.1", flavour.java, flavour.class_path)
+
     def at(self, uri: str) -> JavaClient:
         """A client of the metastore at `uri`."""
-        return JavaClient(self._gateway, uri)
-
-    def stop(self) -> None:
-        self._gateway.close()
-        self._server.stop()
+        return JavaClient(self.gateway, uri)
 
 
 class JavaClient:

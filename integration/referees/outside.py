@@ -65,6 +65,7 @@ def hms_client(port: int) -> Iterator[Any]:
         yield client
 
 
-def iceberg_catalog(port: int, warehouse: Path) -> HiveCatalog:
+def iceberg_catalog(port: int, warehouse: Path, **properties: str) -> HiveCatalog:
     """PyIceberg's Hive catalog on the metastore at `port`."""
-    return HiveCatalog("referee", uri=f"thrift://127.0.0.1:{port}", warehouse=f"file://{warehouse}")
+    uri = f"thrift://127.0.0.1:{port}"
+    return HiveCatalog("referee", uri=uri, warehouse=f"file://{warehouse}", **properties)

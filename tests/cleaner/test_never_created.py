@@ -169,11 +169,12 @@ def test_what_nobody_knows_the_end_of_stays(world: CleaningWorld, folder: Path) 
 def test_write_ids_that_begin_anew_are_not_those_of_the_failed_statement(
     world: CleaningWorld, folder: Path
 ) -> None:
-    """Since the pass began the table was made, dropped, and is being made once more."""
+    """Since the pass began the table was made, dropped, and is being made once more. After a drop
+    of ours the next write ids would be above."""
     _, first = fail(world, folder)
     entries = world.metastore.find_ready_to_clean()
     world.create_table("made")
-    world.metastore.drop_table("db", "made")
+    world.drop_as_hive("made")
     _, again = start(world, folder)
     assert first == again
     (outcome,) = (world.cleaner()._first._handler(entry)(entry) for entry in entries)

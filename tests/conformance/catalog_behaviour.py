@@ -265,6 +265,25 @@ class TableBehaviour:
         assert after.storage.location == made.storage.location
         assert after.create_time == made.create_time
 
+    def test_an_alteration_that_expects_another_parameter_is_refused(
+        self, metastore: Metastore
+    ) -> None:
+        name = new_database(metastore)
+        made = new_table(metastore, name)
+
+        def alter(value: str, expected: str) -> None:
+            pair = {"expected_parameter_key": "k", "expected_parameter_value": expected}
+            altered = replace(made, parameters={**made.parameters, "k": value})
+            metastore.alter_table(name, "t", altered, environment=pair)
+
+        with pytest.raises(MetaError, match="parameter value for key 'k' is 'null'"):
+            alter("1", "0")
+        metastore.alter_table(name, "t", replace(made, parameters={**made.parameters, "k": "0"}))
+        alter("1", "0")
+        with pytest.raises(MetaError, match="key 'k' is '1'. The expected was value was '0'"):
+            alter("2", "0")
+        assert metastore.get_table(name, "t").parameters["k"] == "1"
+
     def test_partitions_keep_their_columns_when_the_table_changes(
         self, metastore: Metastore
     ) -> None:

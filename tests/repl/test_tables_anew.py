@@ -228,7 +228,7 @@ def test_a_table_dropped_under_an_open_writer_goes_on(world, is_spanning, is_rem
     txn.insert("other", [(2, "y")], statement=1)
     if is_spanning:
         world.replicate()
-    world.source.drop_table("src", "t")
+    world.drop_as_hive("t")
     if is_remade:
         world.create_table("t")
         world.insert("t", (4, "anew"))

@@ -398,7 +398,7 @@ def test_a_rename_in_a_transaction_with_a_write_id_stops_no_later_dump(world):
 def test_a_drop_in_a_transaction_with_a_write_id_stops_no_later_dump(world):
     txn = world.begin()
     txn.write_id("t")
-    world.source.drop_table("src", "t")
+    world.drop_as_hive("t")
     txn.commit()
     world.replicate()
     world.assert_same()

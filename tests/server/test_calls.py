@@ -455,14 +455,12 @@ def test_alter_table_in_all_forms(rig: Rig) -> None:
     rig("alter_table_with_environment_context", environment_context=context, **old)
     assert rig.asked == asked(DO_NOT_UPDATE_STATS="true")
     request = hive.AlterTableRequest(
-        dbName="db", tableName="old", table=struct, writeId=77, validWriteIdList="db.t:1:2::",
-        expectedParameterKey="k", expectedParameterValue="v",
-    )  # fmt: skip
+        dbName="db", tableName="old", table=struct, writeId=77, validWriteIdList="db.t:1:2::"
+    )
     rig("alter_table_req", req=request)
-    environment = {"expected_parameter_key": "k", "expected_parameter_value": "v"}
     assert rig.asked == [
         ("alter_table", "db", "old", replace(TABLE, write_id=77),
-         {"environment": environment, "valid_write_ids": "db.t:1:2::"}),
+         {"environment": {}, "valid_write_ids": "db.t:1:2::"}),
     ]  # fmt: skip
 
 

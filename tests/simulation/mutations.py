@@ -31,6 +31,7 @@ from tests.simulation.mutations_of_turns import OF_TURNS
 from tests.simulation.mutations_of_workers import OF_WORKERS
 from tests.simulation.mutations_of_waiting import OF_WAITING
 from tests.simulation.mutations_of_waits import OF_WAITS
+from tests.simulation.mutations_of_write_races import OF_WRITE_RACES
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
 
@@ -861,7 +862,6 @@ MUTATIONS = (
         old="        _require_no_writers(metastore, table)\n",
         new="",
         test=f"{_FOUND}test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under",
-        is_simulated=True,
     ),
     Mutation(
         name="a load that was stopped alters a table of before a rename",
@@ -1079,5 +1079,6 @@ MUTATIONS = (
     ),
     *OF_COPIES,
     *OF_STORES,
+    *OF_WRITE_RACES,
     *OF_WRITES,
 )

@@ -35,7 +35,7 @@ OF_COPIES = (
     Mutation(
         name="a scratch database forgets that a drill made it",
         file="hms_bridge/repl/target_objects.py",
-        old="SUCCESSOR, BEGUN)) - {LAST_EVENT}\n",
+        old="SUCCESSOR, BEGUN, WRITE_IDS_ABOVE)) - {LAST_EVENT}\n",
         new="SUCCESSOR, BEGUN)) - {LAST_EVENT, DRILL}\n",
         test=f"{_DRILL}test_a_chain_that_is_kept_is_loaded_and_nothing_else_is_touched",
     ),

@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from hms_bridge.errors import InvalidOperationError, MetaError, ReplError
+from hms_bridge.errors import InvalidOperationError, MetaError, ReplError, TxnAbortedError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import (
     CompactionRequest,
@@ -19,6 +19,7 @@ from hms_bridge.model.compaction import (
 )
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.target import Target
+from hms_bridge.model.txn import CommitTxnRequest
 from tests.simulation.admins import Admins, Left
 from tests.simulation.alterations import Alterations
 from tests.simulation.clients import Clients
@@ -421,12 +422,11 @@ def test_a_load_that_is_killed_between_renames_goes_on_from_there(cluster, monke
 
 
 def test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under(cluster):
-    """I1: its write id counts as aborted from then on, and it goes on writing."""
+    """I1: it goes on writing. A drop of ours ends who has a write id; a Hive's ends nobody."""
     insert(cluster, 1)
     admins = Admins(cluster)
     writer = Statement(cluster, random.Random(1), "t")
     writer.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [""])
-    writer.allocate()
     drop_and_die(cluster)
     cluster.clock.advance_ms(200_000)
     with pytest.raises(InvalidOperationError, match="holds a lock to write to src.t"):
@@ -434,6 +434,23 @@ def test_a_table_is_not_adopted_under_the_writer_that_it_was_dropped_under(clust
     writer.abort()
     cluster.clock.advance_ms(500_000)
     admins.adopt_dropped(random.Random(1))
+    cluster.check()
+
+
+def test_a_table_is_adopted_without_the_writer_that_its_drop_ended(cluster):
+    """I7: its write id is aborted in the table that is adopted."""
+    insert(cluster, 1)
+    admins = Admins(cluster)
+    writer = Statement(cluster, random.Random(1), "t")
+    writer.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [""])
+    writer.allocate()
+    drop_and_die(cluster)
+    cluster.clock.advance_ms(200_000)
+    admins.adopt_dropped(random.Random(1))
+    with pytest.raises(TxnAbortedError, match="was dropped"):
+        writer.store.commit_txn(CommitTxnRequest(txn_id=writer.id))
+    (seen,) = writer.store.get_valid_write_ids([f"{cluster.database}.t"])
+    assert writer.write_id in seen.aborted_ids
     cluster.check()
 
 

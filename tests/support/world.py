@@ -25,6 +25,7 @@ from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AbortTxnRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
+from hms_bridge.txn import resources
 from tests.conformance import objects
 from tests.support.installation import Installation
 from tests.support.open_write import OpenWrite
@@ -74,6 +75,11 @@ class World(Installation):
             )
         )
         return self.path(name)
+
+    def drop_as_hive(self, table: str) -> None:
+        """A Hive beside us drops it: it forgets who writes, and ends nobody."""
+        self.do(lambda work: resources.forget_table(work.connection, self.database, table))
+        self.metastore.drop_table(self.database, table)
 
     def add_partition(self, table: str, value: str) -> str:
         """The partition's name."""

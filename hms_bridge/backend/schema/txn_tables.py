@@ -15,6 +15,7 @@ from hms_bridge.backend.schema.metadata import (
     ID,
     LETTER,
     ROW_ID,
+    UTF8_TEXT,
     key,
     table,
 )
@@ -259,6 +260,18 @@ VERSION = table(
     Column("SCHEMA_VERSION", String(127), nullable=False),
     Column("VERSION_COMMENT", String(255), nullable=False),
 )
+
+HMSB_LATE_WRITER = table(
+    "HMSB_LATE_WRITER",
+    Column("LW_TXN_ID", ID, primary_key=True, autoincrement=False),
+    Column("LW_DATABASE", _DATABASE, primary_key=True),
+    Column("LW_TABLE", _TABLE, primary_key=True),
+    Column("LW_WRITE_ID", ID, primary_key=True, autoincrement=False),
+    Column("LW_PLACE", UTF8_TEXT, nullable=False),
+    Column("LW_NOTED_MS", ID, nullable=False),
+)
+"""Who had a write id of a table that was dropped or moved, and may still bring files to its place;
+for as long as an abort is remembered."""
 
 SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
     # MAX(TXN_ID) is never NULL, and the first id is 1.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hms_bridge.errors import ReplError
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import WRITE_IDS_ABOVE, Table
+from hms_bridge.model.ids import WriteId
 from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.reader import DumpedEvent
 from hms_bridge.repl.format.untrusted import checked_name
@@ -40,8 +41,21 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
             f"{table.database_name} --definitions lets you), then load again. Else it goes: "
             + replica.bring_anew(table.name)
         )
+    if table is not None:
+        _begin_write_ids(context, table.name, dumped.table)
     if table is not None and replica.owns_files(table):
         replica.copy(dumped.files, table.storage.location, table.full_name)
+
+
+def _begin_write_ids(context: ReplayContext, name: str, source: Table) -> None:
+    """Those of a table that was made where writers of a dropped one may still come begin above
+    theirs. Nothing where ids are counted: this try is not the first, or a bootstrap brought them.
+    """
+    replica = context.replica
+    last = source.parameters.get(WRITE_IDS_ABOVE, "")
+    database = replica.names.target_database
+    if last.isdecimal() and not replica.metastore.get_max_allocated_write_id(database, name):
+        replica.metastore.seed_write_id(database, name, WriteId(int(last)))
 
 
 def alter_table(context: ReplayContext, event: DumpedEvent) -> None:
