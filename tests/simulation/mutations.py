@@ -14,8 +14,8 @@ from tests.simulation.mutations_of_cleaning_reports import OF_CLEANING_REPORTS
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
-from tests.simulation.mutations_of_foreign_texts import OF_FOREIGN_TEXTS
 from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
+from tests.simulation.mutations_of_foreign_texts import OF_FOREIGN_TEXTS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
@@ -28,9 +28,9 @@ from tests.simulation.mutations_of_schemas import OF_SCHEMAS
 from tests.simulation.mutations_of_stores import OF_STORES
 from tests.simulation.mutations_of_time import OF_TIME
 from tests.simulation.mutations_of_turns import OF_TURNS
-from tests.simulation.mutations_of_workers import OF_WORKERS
 from tests.simulation.mutations_of_waiting import OF_WAITING
 from tests.simulation.mutations_of_waits import OF_WAITS
+from tests.simulation.mutations_of_workers import OF_WORKERS
 from tests.simulation.mutations_of_write_races import OF_WRITE_RACES
 from tests.simulation.mutations_of_writes import OF_WRITES
 from tests.simulation.scope_mutations import SCOPE
