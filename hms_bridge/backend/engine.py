@@ -24,6 +24,7 @@ from sqlalchemy.pool import QueuePool
 from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
+from hms_bridge.backend.sqlite_file import keep_for_owner
 from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.errors import BackendError, ConfigError
 
@@ -373,6 +374,8 @@ def _pipeline(engine: Engine) -> None:
 
 
 def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
+    keep_for_owner(engine)
+
     @event.listens_for(engine, "connect")
     def connected(dbapi_connection: Any, _record: Any) -> None:
         # The driver must not begin transactions by itself: it would begin deferred ones.
