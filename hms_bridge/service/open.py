@@ -103,6 +103,7 @@ def _roots(settings: Settings) -> WarehouseRoots:
         external=warehouse_uri(settings.external_warehouse or settings.warehouse, default_fs),
         default_fs=default_fs,
         others=tuple(warehouse_uri(root, default_fs) for root in settings.deletion_roots),
+        served=tuple(warehouse_uri(root, default_fs) for root in settings.location_roots),
     )
 
 

@@ -15,6 +15,7 @@ from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
+from tests.simulation.mutations_of_locations import OF_LOCATIONS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
 from tests.simulation.mutations_of_permissions import OF_PERMISSIONS
 from tests.simulation.mutations_of_policies import OF_POLICIES
@@ -54,6 +55,7 @@ MUTATIONS = (
     *OF_HOOKS,
     *OF_TURNS,
     *OF_LOADS,
+    *OF_LOCATIONS,
     *OF_MEANWHILE,
     *OF_PERMISSIONS,
     *OF_POLICIES,
