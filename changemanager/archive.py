@@ -105,12 +105,13 @@ class ChangeManager:
         try:
             make_archive(self.cmroot)
             why = hindrance(self.cmroot)
+            if self._has_attributes is None:
+                warn_if_open(self.cmroot)
         except OSError as error:
             raise self._unwritable(error) from error
         if why is not None:
             raise self._unwritable(f"it {why}")
         if self._has_attributes is None:
-            warn_if_open(self.cmroot)
             self._has_attributes = self.cmroot.volume.keeps_attributes(self.cmroot.path)
 
     def _unwritable(self, why: object) -> ArchiveUnwritableError:

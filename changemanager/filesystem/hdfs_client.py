@@ -160,8 +160,8 @@ class HdfsClientVolume(PlainVolume):
         self._refused = RefusedOwners()
 
     def permissions(self, path: str) -> Permissions | None:
-        found: Permissions = self.fs.permissions(path)
-        return found
+        permissions: Permissions = self.fs.permissions(path)
+        return permissions
 
     def open_output(self, path: str, like: Permissions | None = None) -> BinaryIO:
         mode = self._first_mode(self.fs.above(path), like)

@@ -218,8 +218,8 @@ class LocalVolume(PlainVolume):
         made = self._make(path, limit, permission)
         if made and permission is not None:
             made[-1].chmod(permission | made[-1].stat().st_mode & S_ISGID)
-        for one in made:
-            self._sync(str(one.parent))
+        for directory in made:
+            self._sync(str(directory.parent))
 
     def make_working_directory(self, path: str) -> None:
         self._make(path)
@@ -230,21 +230,21 @@ class LocalVolume(PlainVolume):
         place = Path(path)
         if place.is_dir():
             return []
-        missing = [one for one in (place, *place.parents) if not one.exists()]
+        missing = [level for level in (place, *place.parents) if not level.exists()]
         made = []
-        for one in reversed(missing or [place]):
-            above = one.parent.stat()
-            directory = _permissions(above)
-            mode = directory.narrow(limit if last is None or one != place else last)
+        for level in reversed(missing or [place]):
+            above = level.parent.stat()
+            permissions = _permissions(above)
+            mode = permissions.narrow(limit if last is None or level != place else last)
             try:
-                one.mkdir(mode)
+                level.mkdir(mode)
             except FileExistsError:
-                if not one.is_dir():
+                if not level.is_dir():
                     raise
                 continue
-            if directory.keeps_others_out or last is not None:
-                _give_group(one, above.st_gid)
-            made.append(one)
+            if permissions.keeps_others_out or last is not None:
+                _give_group(level, above.st_gid)
+            made.append(level)
         return made
 
     def rename(self, source: str, target: str) -> None:

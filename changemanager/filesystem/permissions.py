@@ -60,11 +60,11 @@ def common(inputs: Sequence[Permissions]) -> Permissions | None:
     """
     if not inputs:
         return None
-    owners, groups = {one.owner for one in inputs}, {one.group for one in inputs}
+    owners, groups = {file.owner for file in inputs}, {file.group for file in inputs}
     is_of_one_group = len(groups) == 1
     mode = _EVERY
-    for one in inputs:
-        mode &= one.mode if is_of_one_group else one.of_strangers
+    for file in inputs:
+        mode &= file.mode if is_of_one_group else file.of_strangers
     return Permissions(
         owner=owners.pop() if len(owners) == 1 else "",
         group=groups.pop() if is_of_one_group else "",

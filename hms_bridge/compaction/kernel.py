@@ -272,8 +272,8 @@ def _settings(files: OrcFiles, inputs: Sequence[ReadFile]) -> OrcSettings:
 def _new_file(volume: Volume, path: str, inputs: Sequence[ReadFile]) -> Iterator[Any]:
     """A file to write, for who may read all inputs; at its end its bytes are on the disk."""
     volume.make_working_directory(path.rpartition("/")[0])
-    found = [volume.permissions(file.path) for file in inputs]
-    like = common([permissions for permissions in found if permissions is not None])
+    permissions = [volume.permissions(file.path) for file in inputs]
+    like = common([known for known in permissions if known is not None])
     with volume.open_output(path, like) as sink:
         yield sink
     settle_file(volume, path)

@@ -434,13 +434,10 @@ class Settings:
         "metastore.warehouse.external.dir")
     deletion_roots: tuple[str, ...] = setting(Given.items, "hms.bridge.deletion.roots", "",
         "More directories below which files of dropped and emptied tables may be deleted, besides "
-        "the warehouses and the directories of databases: a comma-separated list. Elsewhere files "
-        "stay.")
+        "the warehouses and those of databases: a comma-separated list. Elsewhere they stay.")
     location_roots: tuple[str, ...] = setting(Given.items, "hms.bridge.location.roots", "",
-        "More directories below which the metastore itself makes directories of databases, tables "
-        "and partitions, and counts their files, besides the warehouses and "
-        "hms.bridge.deletion.roots: a comma-separated list. Locations elsewhere are only noted: "
-        "whoever writes there first makes the directory.")
+        "More directories below which the metastore makes directories and counts files, besides "
+        "the warehouses and hms.bridge.deletion.roots: a comma-separated list. See metastore.md.")
     known_file_systems: tuple[str, ...] = setting(Given.items, "hms.bridge.file.systems", "",
         "More file systems on hosts (hdfs://HOST:PORT, webhdfs://HOST:PORT) to which the "
         "metastore connects for locations that clients give, besides those of the other settings "

@@ -35,7 +35,7 @@ class WarehouseRoots:
     @property
     def known(self) -> tuple[str, ...]:
         """The directories of whoever runs the metastore. Clients name locations anywhere, and it
-        may do and see what they may not: elsewhere it makes nothing, and tells nothing of what is
+        may do and see what they may not: elsewhere it makes nothing, and shows nothing of what is
         there."""
         return (self.managed, self.external, *self.others, *self.served)
 

@@ -34,9 +34,9 @@ OF_PERMISSIONS = (
     Mutation(
         name="a new directory is wider than the one above on a local disk",
         file="changemanager/filesystem/local.py",
-        old="            mode = directory.narrow(limit if last is None or one != place "
+        old="            mode = permissions.narrow(limit if last is None or level != place "
         "else last)\n",
-        new="            mode = limit if last is None or one != place else last\n",
+        new="            mode = limit if last is None or level != place else last\n",
         test=_MADE,
     ),
     Mutation(
@@ -70,8 +70,8 @@ OF_PERMISSIONS = (
     Mutation(
         name="a compacted file is open to whom one of its inputs was",
         file="changemanager/filesystem/permissions.py",
-        old="        mode &= one.mode if is_of_one_group else one.of_strangers\n",
-        new="        mode = one.mode if is_of_one_group else one.of_strangers\n",
+        old="        mode &= file.mode if is_of_one_group else file.of_strangers\n",
+        new="        mode = file.mode if is_of_one_group else file.of_strangers\n",
         test=f"{_RULE}test_common",
     ),
     Mutation(
