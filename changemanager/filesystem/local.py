@@ -215,9 +215,9 @@ class LocalVolume(PlainVolume):
         self, path: str, permission: int | None = None, *, limit: int = 0o777
     ) -> None:
         """Make a directory; one that is there keeps its permissions."""
-        made = self._make(path, limit, permission)
-        if made and permission is not None:
-            made[-1].chmod(permission | made[-1].stat().st_mode & S_ISGID)
+        made, place = self._make(path, limit, permission), Path(path)
+        if permission is not None and place in made:
+            place.chmod(permission | place.stat().st_mode & S_ISGID)
         for directory in made:
             self._sync(str(directory.parent))
 
