@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from changemanager.archive_directory import hindrance
+from changemanager.archive_directory import hindrance, make_archive, warn_if_open
 from changemanager.clock import Clock
 from changemanager.config import ChangeManagerConfig
 from changemanager.containment import require_contained, require_outside
@@ -105,9 +105,10 @@ class ChangeManager:
     def prepare(self) -> None:
         """Make the cmroot if it is not there. Raises ArchiveUnwritableError."""
         try:
-            # As ReplChangeManager.getInstance makes it.
-            self.cmroot.volume.make_directory(self.cmroot.path, 0o770)
+            make_archive(self.cmroot)
             why = hindrance(self.cmroot)
+            if self._has_attributes is None:
+                warn_if_open(self.cmroot)
         except OSError as error:
             raise self._unwritable(error) from error
         if why is not None:

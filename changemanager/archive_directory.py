@@ -6,8 +6,36 @@ have moved the archive to another disk. Where there are no directories, a name h
 
 from __future__ import annotations
 
+import logging
+
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location
+
+_MODE = 0o770
+"""Of a cmroot that is made here: ReplChangeManager.createCmRoot and setCmRootPermissions."""
+
+_LOG = logging.getLogger(__name__)
+
+
+def make_archive(archive: Location) -> None:
+    """Make the cmroot, for its owner and group alone; one that is there stays as it is, as with
+    Hive. Raises OSError."""
+    archive.volume.make_directory(archive.path, _MODE)
+
+
+def warn_if_open(archive: Location) -> None:
+    """A line if all others may look into a cmroot: what is moved there leaves the directory of its
+    table, which may have kept them out. Raises OSError."""
+    permissions = archive.volume.permissions(archive.path)
+    if permissions is not None and not permissions.keeps_others_out:
+        _LOG.warning(
+            "%s: all users may enter the archive (mode %04o), and replaced files of every table "
+            "come there; close it: chmod 770 %s (on HDFS: hdfs dfs -chmod 770 %s)",
+            archive.uri,
+            permissions.mode,
+            archive.path,
+            archive.path,
+        )
 
 
 def hindrance(archive: Location) -> str | None:

@@ -244,12 +244,18 @@ def list_tree(location: Location) -> tuple[ListedFile, ...]:
 
     A plain file gives one entry with an empty path; nothing there gives none.
     """
+    return tuple(walk_tree(location))
+
+
+def walk_tree(location: Location) -> Iterator[ListedFile]:
+    """The same one by one, for who may not want all: a directory is listed when it is come to."""
     status = location.status()
     if status is None:
-        return ()
+        return
     if status.kind is not FileKind.DIRECTORY:
-        return (_listed("", status),)
-    return tuple(_walk(location, ""))
+        yield _listed("", status)
+        return
+    yield from _walk(location, "")
 
 
 def _walk(directory: Location, prefix: str) -> Iterator[ListedFile]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from changemanager.archive_directory import make_archive
 from changemanager.location import Location
 
 SHARER_PREFIX = ".cm-metastore-"
@@ -20,8 +21,7 @@ def announce(cmroot: Location, store_id: str) -> None:
     """From now on purges of others see that this metastore pins files here. Raises OSError."""
     place = cmroot.child(SHARER_PREFIX + store_id)
     if place.status() is None:
-        # As ReplChangeManager.getInstance makes it.
-        cmroot.volume.make_directory(cmroot.path, 0o770)
+        make_archive(cmroot)
         with suppress(FileExistsError):
             place.volume.write_new(place.path, [])
 

@@ -46,7 +46,8 @@ def copy_verified(
     """Copy through an unfinished file, which gets its name once its bytes are right.
 
     The source is read once: its bytes are summed on the way, and what was written is compared with
-    what was read. Without a ``checksum`` the source must look the same before and after.
+    what was read. Without a ``checksum`` the source must look the same before and after. Owner,
+    group and mode come along as far as this process may give them (``Volume.write_new``).
     ``on_read`` is given how many bytes were read, piece by piece; what it raises stops the copy.
 
     FileExistsError if the target is there; ChecksumMismatchError if the source has other bytes
@@ -54,10 +55,11 @@ def copy_verified(
     """
     part = target.parent.child(PART_PREFIX + new_token())
     volume = part.volume
+    like = source.volume.permissions(source.path)
     before = None if checksum is not None else source.status()
     reading = _SummedReading(source, checksum, on_read)
     try:
-        volume.write_new(part.path, reading)
+        volume.write_new(part.path, reading, like)
         reading.require(checksum)
         if before is not None and source.status() != before:
             raise _changed(source, "it changed while it was read", None, reading.plain)

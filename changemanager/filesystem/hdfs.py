@@ -136,12 +136,28 @@ class HdfsFileSystem(HdfsClient):
         status = self._do(path, lambda: self.client.get_file_info(path))
         self._do(path, lambda: self.client.set_times(path, mtime_ms, status.access_time))
 
-    def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **_: Any) -> Any:
+    def set_owner(self, path: str, *, owner: str | None = None, group: str | None = None) -> None:
+        """Give a file away. PermissionError, of a group that this user is not in, too."""
+        self._do(path, lambda: self.client.set_owner(path, owner, group))
+
+    def set_permission(self, path: str, mode: int) -> None:
+        """Set the nine bits of a file."""
+        self._do(path, lambda: self.client.set_permission(path, mode))
+
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: int | None = None,
+        permission: int | None = None,
+        **_: Any,
+    ) -> Any:
         del block_size
         if mode == "rb":
             return io.BufferedReader(_Reader(self, path), BUFFER_BYTES)
         if mode in {"wb", "xb"}:
-            writer = _Writer(self, path, is_replacing=mode == "wb")
+            bits = 0o666 & ~self.umask if permission is None else permission
+            writer = _Writer(self, path, is_replacing=mode == "wb", permission=bits)
             return io.BufferedWriter(cast(io.RawIOBase, writer), BUFFER_BYTES)
         raise ValueError(f"mode {mode} is not offered on HDFS: files are written once")
 
@@ -185,13 +201,15 @@ class _Reader(io.RawIOBase):
 class _Writer(io.RawIOBase):
     """A new file at HDFS. On `close` its bytes are on the disks and its length is known."""
 
-    def __init__(self, fs: HdfsFileSystem, path: str, *, is_replacing: bool) -> None:
+    def __init__(
+        self, fs: HdfsFileSystem, path: str, *, is_replacing: bool, permission: int
+    ) -> None:
         super().__init__()
         self._fs = fs
         self._path = path
         self._has_bytes = False
         options = hdfs_native.WriteOptions(
-            overwrite=is_replacing, create_parent=False, permission=0o666 & ~fs.umask
+            overwrite=is_replacing, create_parent=False, permission=permission
         )
         self._inner = fs._do(path, lambda: fs.client.create(path, options))
 

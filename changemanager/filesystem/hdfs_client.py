@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import re
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, BinaryIO, cast
 
 from fsspec import AbstractFileSystem
 
+from changemanager.filesystem.permissions import Permissions, RefusedOwners
 from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.refusals import refusal
 from changemanager.filesystem.volume import Durability, FileSystemCapabilities, Placement
@@ -20,7 +21,7 @@ _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 
 class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
     """The half of the file system that needs no protocol of its own; who speaks one gives `info`,
-    `ls`, `rename`, `_open`, `_make` and `_delete`.
+    `ls`, `rename`, `_open`, `_make`, `_delete`, `set_owner` and `set_permission`.
 
     Paths are taken as Hadoop takes them: `?`, `#` and `%` are letters.
     """
@@ -42,6 +43,14 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
     def _delete(self, path: str, *, is_recursive: bool) -> bool:
         """Whether something was there to be removed."""
 
+    @abstractmethod
+    def set_owner(self, path: str, *, owner: str | None = None, group: str | None = None) -> None:
+        """Give a file away. PermissionError, of a group that this user is not in, too."""
+
+    @abstractmethod
+    def set_permission(self, path: str, mode: int) -> None:
+        """Set the nine bits of a file."""
+
     def exists(self, path: str, **_: Any) -> bool:
         """Whether anything is there; a refusal is an error, not a no."""
         return self._type(path) is not None
@@ -60,6 +69,21 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         except FileNotFoundError:
             return None
 
+    def permissions(self, path: str) -> Permissions:
+        """Owner, group and mode of what is there. FileNotFoundError."""
+        return _permissions(self.info(path))
+
+    def above(self, path: str) -> Permissions:
+        """Those of the lowest directory on the way to a path that is there."""
+        place = self._strip_protocol(path)
+        while place != "/":
+            place = place.rpartition("/")[0] or "/"
+            try:
+                return self.permissions(place)
+            except FileNotFoundError:
+                continue
+        return self.permissions("/")
+
     def mkdir(
         self, path: str, create_parents: bool = True, permission: int | None = None, **_: Any
     ) -> None:
@@ -67,19 +91,26 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         path = self._strip_protocol(path)
         if self.exists(path):
             raise FileExistsError(errno.EEXIST, "HDFS: is there already", path)
-        self._make(path, self._mode(permission), create_parents=create_parents)
+        self._make(path, self._mode(path, permission), create_parents=create_parents)
 
-    def makedirs(self, path: str, exist_ok: bool = False, permission: int | None = None) -> None:
-        """Make a directory and those above it."""
+    def makedirs(
+        self,
+        path: str,
+        exist_ok: bool = False,
+        permission: int | None = None,
+        limit: int = 0o777,
+    ) -> None:
+        """Make a directory and those above it. ``permission``: its exact bits; ``limit``: the most
+        that it gets."""
         if not exist_ok:
             self.mkdir(path, permission=permission)
         elif not self.isdir(path):
             path = self._strip_protocol(path)
-            self._make(path, self._mode(permission), create_parents=True)
+            self._make(path, self._mode(path, permission) & limit, create_parents=True)
 
-    def _mode(self, permission: int | None) -> int:
+    def _mode(self, path: str, permission: int | None) -> int:
         # Hadoop's clients apply the umask; the NameNode takes what it is given.
-        return 0o777 & ~self.umask if permission is None else permission
+        return self.above(path).narrow(0o777 & ~self.umask) if permission is None else permission
 
     def mv(self, path1: str, path2: str, **_: Any) -> None:
         """As `rename`."""
@@ -126,12 +157,61 @@ class HdfsClientVolume(PlainVolume):
                 durability=durability,
             ),
         )
+        self._refused = RefusedOwners()
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+    def permissions(self, path: str) -> Permissions | None:
+        permissions: Permissions = self.fs.permissions(path)
+        return permissions
+
+    def open_output(self, path: str, like: Permissions | None = None) -> BinaryIO:
+        mode = self._first_mode(self.fs.above(path), like)
+        return cast(BinaryIO, self.fs.open(path, "wb", permission=mode))
+
+    def write_new(
+        self, path: str, chunks: Iterable[bytes], like: Permissions | None = None
+    ) -> None:
         """Write a whole file; FileExistsError if the name is taken."""
-        with self.fs.open(path, "xb") as output:
+        above = self.fs.above(path)
+        with self.fs.open(path, "xb", permission=self._first_mode(above, like)) as output:
             for chunk in chunks:
                 output.write(chunk)
+        if like is not None:
+            self._keep(path, like, above)
+
+    def _first_mode(self, above: Permissions, like: Permissions | None) -> int:
+        """That of a new file, which HDFS gives the group of its directory."""
+        if like is None:
+            return above.narrow(0o666 & ~self.fs.umask)
+        return like.of_copy(above, has_group=like.group == above.group)
+
+    def _keep(self, path: str, like: Permissions, above: Permissions) -> None:
+        """Owner and group of another file, and with that group its mode."""
+        self._gives("owner", path, like.owner)
+        if like.group == above.group:
+            return
+        has_group = self._gives("group", path, like.group)
+        mode = like.of_copy(above, has_group=has_group)
+        if has_group:
+            self.fs.set_permission(path, mode)
+        else:
+            self._refused.say(path, like, mode)
+
+    def _gives(self, kind: str, path: str, name: str) -> bool:
+        """Whether a file has that owner or group now; what HDFS refused is not tried again."""
+        if not name or self._refused.is_known(kind, name):
+            return False
+        try:
+            self.fs.set_owner(path, **{kind: name})
+        except PermissionError:
+            self._refused.add(kind, name)
+            return False
+        return True
+
+    def make_directory(
+        self, path: str, permission: int | None = None, *, limit: int = 0o777
+    ) -> None:
+        """One call, by the NameNode."""
+        self.fs.makedirs(path, exist_ok=True, permission=permission, limit=limit)
 
     def place(self, source: str, target: str) -> Placement:
         """Rename; HDFS never renames onto a file that is there."""
@@ -148,3 +228,12 @@ class HdfsClientVolume(PlainVolume):
 
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         self.fs.set_times(path, mtime_ms)
+
+
+def _permissions(info: Mapping[str, Any]) -> Permissions:
+    mode = info["permission"]
+    return Permissions(
+        owner=str(info["owner"]),
+        group=str(info["group"]),
+        mode=(mode if isinstance(mode, int) else int(mode, 8)) & 0o777,
+    )

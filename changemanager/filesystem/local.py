@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import errno
+import grp
 import os
+import pwd
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from stat import S_ISDIR, S_ISLNK, S_ISREG
+from stat import S_ISDIR, S_ISGID, S_ISLNK, S_ISREG
 from typing import BinaryIO
 
 from fsspec.implementations.local import LocalFileSystem
 
+from changemanager.filesystem.permissions import Permissions, RefusedOwners
 from changemanager.filesystem.plain import PlainVolume, name_of
 from changemanager.filesystem.volume import (
     Durability,
@@ -25,6 +30,7 @@ _NO_LINKS_HERE = frozenset(
 )
 _NO_SUCH_ATTRIBUTE = frozenset({errno.ENODATA})
 _PROBE_ATTRIBUTE = "user.original-loc"
+_IDS_MAX = 1024
 
 
 def _without_slash(path: str) -> str:
@@ -42,6 +48,57 @@ def _status(name: str, stat: os.stat_result) -> FileStatus:
     )
 
 
+@lru_cache(maxsize=_IDS_MAX)
+def _user_name(user_id: int) -> str:
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        return str(user_id)
+
+
+@lru_cache(maxsize=_IDS_MAX)
+def _group_name(group_id: int) -> str:
+    try:
+        return grp.getgrgid(group_id).gr_name
+    except KeyError:
+        return str(group_id)
+
+
+def _permissions(stat: os.stat_result) -> Permissions:
+    return Permissions(
+        owner=_user_name(stat.st_uid), group=_group_name(stat.st_gid), mode=stat.st_mode & 0o777
+    )
+
+
+@lru_cache(maxsize=_IDS_MAX)
+def _user_id(name: str) -> int | None:
+    """None for a name that nobody has here."""
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return int(name) if name.isdecimal() else None
+
+
+@lru_cache(maxsize=_IDS_MAX)
+def _group_id(name: str) -> int | None:
+    """None for a name that no group has here."""
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        return int(name) if name.isdecimal() else None
+
+
+def _give_group(place: int | Path, group_id: int) -> bool:
+    """Whether the group is that one now."""
+    if os.stat(place).st_gid == group_id:  # noqa: PTH116
+        return True
+    try:
+        os.chown(place, -1, group_id)
+    except OSError:  # not permitted, not known to the mount, not mapped into a container
+        return False
+    return True
+
+
 class LocalVolume(PlainVolume):
     """Files of this machine."""
 
@@ -56,6 +113,7 @@ class LocalVolume(PlainVolume):
                 durability=Durability.BY_SYNC,
             ),
         )
+        self._refused = RefusedOwners()
 
     # As fsspec's, which makes a dictionary of all that is known of a file, and a path of each name;
     # to make a path takes longer than to remove what is there.
@@ -95,8 +153,11 @@ class LocalVolume(PlainVolume):
         with self.open_input(path) as stream:
             return stream.read(-1 if length_bytes is None else length_bytes)
 
-    def open_output(self, path: str) -> BinaryIO:
-        return Path(path).open("wb")
+    def permissions(self, path: str) -> Permissions | None:
+        return _permissions(os.stat(path))  # noqa: PTH116
+
+    def open_output(self, path: str, like: Permissions | None = None) -> BinaryIO:
+        return self._create(path, os.O_TRUNC, like)
 
     def remove_file(self, path: str) -> None:
         os.unlink(_without_slash(path))  # noqa: PTH108
@@ -107,24 +168,84 @@ class LocalVolume(PlainVolume):
     def remove_tree(self, path: str) -> None:
         self.fs.rm(path, recursive=True)
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+    def write_new(
+        self, path: str, chunks: Iterable[bytes], like: Permissions | None = None
+    ) -> None:
         """Write a whole file and sync it; FileExistsError if the name is taken."""
-        with Path(path).open("xb") as output:
+        with self._create(path, os.O_EXCL, like) as output:
             for chunk in chunks:
                 output.write(chunk)
             output.flush()
             os.fsync(output.fileno())
 
-    def make_directory(self, path: str, permission: int | None = None) -> None:
+    def _create(self, path: str, how: int, like: Permissions | None) -> BinaryIO:
+        """An empty file with its permissions; what is there already keeps its own without
+        ``like``."""
+        above = os.stat(os.path.dirname(path) or ".")  # noqa: PTH116, PTH120
+        directory = _permissions(above)
+        mode = directory.narrow(0o666) if like is None else 0o600
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | how, mode)
+        try:
+            if like is not None:
+                self._keep(file, path, like, above)
+            elif directory.keeps_others_out:
+                _give_group(file, above.st_gid)
+            return os.fdopen(file, "wb")
+        except BaseException:
+            os.close(file)
+            raise
+
+    def _keep(self, file: int, path: str, like: Permissions, above: os.stat_result) -> None:
+        """Owner, group and mode of another file, before there is a byte in this one."""
+        owner = _user_id(like.owner)
+        if owner is not None and owner != os.fstat(file).st_uid:
+            with suppress(OSError):
+                os.chown(file, owner, -1)
+        group = _group_id(like.group)
+        has_group = group is not None and _give_group(file, group)
+        if not has_group:
+            _give_group(file, above.st_gid)
+        mode = like.of_copy(_permissions(above), has_group=has_group)
+        with suppress(OSError):  # a mount without modes keeps what it was made with
+            os.fchmod(file, mode)
+        if not has_group:
+            self._refused.say(path, like, mode)
+
+    def make_directory(
+        self, path: str, permission: int | None = None, *, limit: int = 0o777
+    ) -> None:
         """Make a directory; one that is there keeps its permissions."""
-        if Path(path).is_dir():
-            return
-        missing = [place for place in (Path(path), *Path(path).parents) if not place.exists()]
-        Path(path).mkdir(parents=True, exist_ok=True)
-        for made in reversed(missing):
-            self._sync(str(made.parent))
-        if permission is not None:
-            Path(path).chmod(permission)
+        made, place = self._make(path, limit, permission), Path(path)
+        if permission is not None and place in made:
+            place.chmod(permission | place.stat().st_mode & S_ISGID)
+        for directory in made:
+            self._sync(str(directory.parent))
+
+    def make_working_directory(self, path: str) -> None:
+        self._make(path)
+
+    def _make(self, path: str, limit: int = 0o777, last: int | None = None) -> list[Path]:
+        """The directories that were not there, the highest first. ``last``: the limit of the last
+        one."""
+        place = Path(path)
+        if place.is_dir():
+            return []
+        missing = [level for level in (place, *place.parents) if not level.exists()]
+        made = []
+        for level in reversed(missing or [place]):
+            above = level.parent.stat()
+            permissions = _permissions(above)
+            mode = permissions.narrow(limit if last is None or level != place else last)
+            try:
+                level.mkdir(mode)
+            except FileExistsError:
+                if not level.is_dir():
+                    raise
+                continue
+            if permissions.keeps_others_out or last is not None:
+                _give_group(level, above.st_gid)
+            made.append(level)
+        return made
 
     def rename(self, source: str, target: str) -> None:
         """One step of the operating system, after a look: it would replace an empty directory."""

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, cast
 from fsspec import AbstractFileSystem
 
 from changemanager.filesystem.driver_errors import ObjectStoreDriver
+from changemanager.filesystem.permissions import Permissions
 from changemanager.filesystem.volume import (
     Durability,
     FileKind,
@@ -135,14 +136,23 @@ class PlainVolume:
         data: bytes = b"" if length_bytes == 0 else self.fs.cat_file(path, **limits)
         return data
 
-    def open_output(self, path: str) -> BinaryIO:
+    def permissions(self, path: str) -> Permissions | None:
+        """None: who may read an object is said by the policies of its bucket."""
+        del path
+        return None
+
+    def open_output(self, path: str, like: Permissions | None = None) -> BinaryIO:
+        del like
         return cast(BinaryIO, self.fs.open(path, "wb"))
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+    def write_new(
+        self, path: str, chunks: Iterable[bytes], like: Permissions | None = None
+    ) -> None:
         """Write a whole file; an object store keeps it once the stream is closed.
 
         What could not be written in full is given up there: no file, no parts of an upload.
         """
+        del like
         output = self.fs.open(path, "wb")
         try:
             for chunk in chunks:
@@ -152,11 +162,10 @@ class PlainVolume:
             raise
         output.close()
 
-    def make_directory(self, path: str, permission: int | None = None) -> None:
-        """Make a directory; an object store needs none, and knows no permissions."""
-        if self._capabilities.has_directories:
-            given = {} if permission is None else {"permission": permission}
-            self.fs.makedirs(path, exist_ok=True, **given)
+    def make_directory(
+        self, path: str, permission: int | None = None, *, limit: int = 0o777
+    ) -> None:
+        """Nothing: an object store needs no directories, and knows no permissions."""
 
     def make_working_directory(self, path: str) -> None:
         """Make a directory with those above it."""

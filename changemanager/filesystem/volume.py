@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import BinaryIO, Protocol
 
+from changemanager.filesystem.permissions import Permissions
+
 
 class FileKind(Enum):
     """What a name in a directory is."""
@@ -82,6 +84,11 @@ class Volume(Protocol):
     Every method raises OSError (FileNotFoundError, FileExistsError, PermissionError …) when the
     file system says no, its streams too. Methods that need a capability are only called where it is
     there.
+
+    What is made is never wider than the directory that it lies in, from its first moment: mode
+    0666, or 0777 of directories, without what the umask and that directory's mode take away. Where
+    that directory keeps all others out, its group becomes that of the new file or directory if
+    this process may give it (on HDFS always). Object stores know none of this.
     """
 
     @property
@@ -121,23 +128,40 @@ class Volume(Protocol):
         """The bytes of a small file, or its first ones; fewer if it is shorter."""
         ...
 
-    def open_output(self, path: str) -> BinaryIO:
-        """Write a file piece by piece, over one that is there; it is whole once it is closed.
+    def permissions(self, path: str) -> Permissions | None:
+        """Owner, group and mode of what is there; None where a file system has none.
 
-        Its bytes are on the disk by `sync_file`, where that is needed. The directory above must be
-        there.
+        FileNotFoundError.
         """
         ...
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
-        """Write a whole file and bring it to the disk; a failure may leave a part of it."""
+    def open_output(self, path: str, like: Permissions | None = None) -> BinaryIO:
+        """Write a file piece by piece, over one that is there; it is whole once it is closed.
+
+        Its bytes are on the disk by `sync_file`, where that is needed. The directory above must be
+        there. `like`: as for :meth:`write_new`.
+        """
         ...
 
-    def make_directory(self, path: str, permission: int | None = None) -> None:
+    def write_new(
+        self, path: str, chunks: Iterable[bytes], like: Permissions | None = None
+    ) -> None:
+        """Write a whole file and bring it to the disk; a failure may leave a part of it.
+
+        `like`: it is a copy of a file with these permissions. It keeps them as far as this process
+        may give them and the directory above lets them through (`Permissions.of_copy`), whatever
+        the umask says.
+        """
+        ...
+
+    def make_directory(
+        self, path: str, permission: int | None = None, *, limit: int = 0o777
+    ) -> None:
         """Make a directory with those above it; no error if one is there, which stays as it is.
 
-        New names are on the disk when this returns. Without `permission` (exact bits) it gets what
-        the umask leaves.
+        New names are on the disk when this returns. `permission`: its exact bits, whatever the
+        umask says, and the group of the directory above if this process may give it. `limit`: the
+        most that it and those above it get.
         """
         ...
 

@@ -132,6 +132,15 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
         """Set a file's modification time; its access time stays."""
         self._call("SETTIMES", "put", path, modificationtime=str(mtime_ms), accesstime="-1")
 
+    def set_owner(self, path: str, *, owner: str | None = None, group: str | None = None) -> None:
+        """Give a file away. PermissionError, of a group that this user is not in, too."""
+        given: dict[str, Any] = {"owner": owner, "group": group}
+        self._call("SETOWNER", "put", path, **{name: text for name, text in given.items() if text})
+
+    def set_permission(self, path: str, mode: int) -> None:
+        """Set the nine bits of a file."""
+        self._call("SETPERMISSION", "put", path, permission=f"{mode:o}")
+
     def ukey(self, path: str) -> dict[str, Any]:
         """The checksum: algorithm, bytes in hex, length."""
         checksum: dict[str, Any] = self._call("GETFILECHECKSUM", path=path).json()["FileChecksum"]
@@ -145,7 +154,14 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
         answer = self._call(op, method, path, None, True, **arguments)
         return not answer.content or bool(json.loads(answer.content).get("boolean", True))
 
-    def _open(self, path: str, mode: str = "rb", block_size: int | None = None, **_: Any) -> Any:
+    def _open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: int | None = None,
+        permission: int | None = None,
+        **_: Any,
+    ) -> Any:
         if mode == "rb":
             return _Input(
                 self,
@@ -156,15 +172,14 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
                 autocommit=True,
             )
         if mode in {"wb", "xb"}:
-            return _OneCreate(self, self._strip_protocol(path), is_replacing=mode == "wb")
+            bits = 0o666 & ~self.umask if permission is None else permission
+            path = self._strip_protocol(path)
+            return _OneCreate(self, path, is_replacing=mode == "wb", permission=bits)
         raise ValueError(f"mode {mode} is not offered on HDFS: files are written once")
 
-    def create(self, path: str, body: Any, *, is_replacing: bool) -> None:
+    def create(self, path: str, body: Any, *, is_replacing: bool, permission: int) -> None:
         """Write a whole file. FileExistsError if the name is taken and not to be replaced."""
-        arguments = {
-            "overwrite": str(is_replacing).lower(),
-            "permission": f"{0o666 & ~self.umask:o}",
-        }
+        arguments = {"overwrite": str(is_replacing).lower(), "permission": f"{permission:o}"}
         first = self._call("CREATE", "put", path, redirect=False, **arguments)
         kind = {"content-type": "application/octet-stream"}
         self._at_data_node("PUT", first.headers["Location"], path, data=body, headers=kind)
@@ -208,8 +223,11 @@ class _Input(WebHDFile):  # type: ignore[misc]
 class _OneCreate(tempfile.SpooledTemporaryFile[bytes]):
     """A new file: its bytes wait here, in memory or on this machine's disk, until `close`."""
 
-    def __init__(self, fs: HttpFileSystem, path: str, *, is_replacing: bool) -> None:
+    def __init__(
+        self, fs: HttpFileSystem, path: str, *, is_replacing: bool, permission: int
+    ) -> None:
         super().__init__(max_size=_SPOOL_BYTES)
+        self._permission = permission
         self._fs = fs
         self._path = path
         self._is_replacing = is_replacing
@@ -225,7 +243,9 @@ class _OneCreate(tempfile.SpooledTemporaryFile[bytes]):
             self.seek(0)
             # A file object of no length would be sent in chunks, which ask more of the server.
             body = self if size_bytes > _SPOOL_BYTES else self.read()
-            self._fs.create(self._path, body, is_replacing=self._is_replacing)
+            self._fs.create(
+                self._path, body, is_replacing=self._is_replacing, permission=self._permission
+            )
         finally:
             super().close()
 

@@ -25,6 +25,7 @@ from hms_bridge.backend.connection_limits import connections_allowed
 from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
+from hms_bridge.backend.sqlite_file import keep_for_owner
 from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.errors import BackendError, ConfigError
 from hms_bridge.silent_hosts import give_up_silent_host, patience
@@ -440,6 +441,8 @@ def _pipeline(engine: Engine) -> None:
 
 
 def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float) -> None:
+    keep_for_owner(engine)
+
     @event.listens_for(engine, "connect")
     def connected(dbapi_connection: Any, _record: Any) -> None:
         # The driver must not begin transactions by itself: it would begin deferred ones.

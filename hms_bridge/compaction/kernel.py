@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changemanager.durable import settle_file
+from changemanager.filesystem.permissions import common
 from changemanager.filesystem.volume import Volume
 from changemanager.location import Resolver
 from hms_bridge.compaction.executor import TaskResult, WrittenFile
@@ -98,7 +99,7 @@ def _write_rows(
     volume = files.volume
     sources = _copyable(files, task, split)
     if sources:
-        with _new_file(volume, path) as sink:
+        with _new_file(volume, path, split.files) as sink:
             copy_stripes(volume, sources, sink)
         read = sum(source.tail.row_count for source in sources)
         return _read_back(volume, output, path), read
@@ -107,7 +108,7 @@ def _write_rows(
     reader = SnapshotReader(volume, task.write_ids, projection, files)
     rows_read = 0
     with (
-        _new_file(volume, path) as sink,
+        _new_file(volume, path, split.files) as sink,
         AcidOrcWriter(sink, table, _settings(files, split.files)) as out,
     ):
         for group in _in_key_order(files, split.files):
@@ -235,7 +236,10 @@ def _write_deletes(
     )
     row = arrow_type(table, TimestampForm.MICROS)
     settings = _settings(files, task.delete_events)
-    with _new_file(volume, path) as sink, AcidOrcWriter(sink, table, settings) as out:
+    with (
+        _new_file(volume, path, task.delete_events) as sink,
+        AcidOrcWriter(sink, table, settings) as out,
+    ):
         for batch in events.take(order).combine_chunks().to_batches():
             out.write(batch.append_column(pa.field(ROW, row), pa.nulls(batch.num_rows, row)))
         out.close()
@@ -267,10 +271,12 @@ def _settings(files: OrcFiles, inputs: Sequence[ReadFile]) -> OrcSettings:
 
 
 @contextmanager
-def _new_file(volume: Volume, path: str) -> Iterator[Any]:
-    """A file to write; at its end its bytes are on the disk."""
+def _new_file(volume: Volume, path: str, inputs: Sequence[ReadFile]) -> Iterator[Any]:
+    """A file to write, for who may read all inputs; at its end its bytes are on the disk."""
     volume.make_working_directory(path.rpartition("/")[0])
-    with volume.open_output(path) as sink:
+    permissions = [volume.permissions(file.path) for file in inputs]
+    like = common([known for known in permissions if known is not None])
+    with volume.open_output(path, like) as sink:
         yield sink
     settle_file(volume, path)
 

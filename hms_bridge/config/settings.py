@@ -442,8 +442,10 @@ class Settings:
         "metastore.warehouse.external.dir")
     deletion_roots: tuple[str, ...] = setting(Given.items, "hms.bridge.deletion.roots", "",
         "More directories below which files of dropped and emptied tables may be deleted, besides "
-        "the warehouses and the directories of databases: a comma-separated list. Elsewhere files "
-        "stay.")
+        "the warehouses and those of databases: a comma-separated list. Elsewhere they stay.")
+    location_roots: tuple[str, ...] = setting(Given.items, "hms.bridge.location.roots", "",
+        "More directories below which the metastore makes directories and counts files, besides "
+        "the warehouses and hms.bridge.deletion.roots: a comma-separated list. See metastore.md.")
     known_file_systems: tuple[str, ...] = setting(Given.items, "hms.bridge.file.systems", "",
         "More file systems on hosts (hdfs://HOST:PORT, webhdfs://HOST:PORT) to which the "
         "metastore connects for locations that clients give, besides those of the other settings "
@@ -491,6 +493,7 @@ KEYS: tuple[Key, ...] = tuple(key for group in _GROUPS for key in keys_of(group)
 WAREHOUSE = keys_of(Settings)["warehouse"]
 EXTERNAL_WAREHOUSE = keys_of(Settings)["external_warehouse"]
 DELETION_ROOTS = keys_of(Settings)["deletion_roots"]
+LOCATION_ROOTS = keys_of(Settings)["location_roots"]
 KNOWN_FILE_SYSTEMS = keys_of(Settings)["known_file_systems"]
 MAX_MESSAGE_SIZE = keys_of(ServerSettings)["message_size_bytes_max"]
 TXN_TIMEOUT = keys_of(TxnSettings)["timeout_ms"]

@@ -42,12 +42,18 @@ class JsonLines:
             ) from error
 
     def _append(self, line: bytes) -> None:
-        with self._path.open("a+b") as file:
+        # Messages have all parameters of tables, passwords of data sources among them.
+        with open(self._path, "a+b", opener=_for_owner_alone) as file:
             if file.tell() and not _ends_with_line(file.fileno(), file.tell()):
                 line = b"\n" + line
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
+
+
+def _for_owner_alone(path: str, flags: int) -> int:
+    """A new file is the owner's; one that is there keeps its mode (a log shipper may read it)."""
+    return os.open(path, flags, 0o600)
 
 
 def _ends_with_line(descriptor: int, size: int) -> bool:

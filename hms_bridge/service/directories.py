@@ -3,22 +3,63 @@
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from changemanager.containment import RealPaths
 from changemanager.durable import settle_names
 from changemanager.errors import LocationError
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.lease import never_lost
-from changemanager.location import ListedFile, Location, Resolver, list_tree, parse_uri
+from changemanager.location import (
+    ListedFile,
+    Location,
+    Resolver,
+    is_below,
+    list_tree,
+    parse_uri,
+    walk_tree,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WalkLimit:
+    """How much of a directory is walked for one call of a client."""
+
+    names_max: int = 100_000
+    seconds_max: float = 10.0
+
+    def of(self, walk: Iterable[ListedFile], uri: str) -> Iterator[ListedFile]:
+        """A walk that ends with an OSError once it is longer."""
+        until = time.monotonic() + self.seconds_max
+        for number, file in enumerate(walk, start=1):
+            if number > self.names_max or time.monotonic() > until:
+                raise OSError(
+                    errno.EFBIG,
+                    f"has more than {self.names_max} names, or takes longer to list than "
+                    f"{self.seconds_max:g} s",
+                    uri,
+                )
+            yield file
+
+
+_LIMIT = WalkLimit()
 
 
 class Directories:
     """The few things that the service does to directories itself. All may raise OSError."""
 
-    def __init__(self, resolve: Resolver) -> None:
+    def __init__(self, resolve: Resolver, limit: WalkLimit = _LIMIT) -> None:
         self._resolve = resolve
+        self._limit = limit
+
+    def is_below_any(self, uri: str, roots: Iterable[str]) -> bool:
+        """Whether a place is one of the roots, or below it, on the same file system. Its text
+        decides: links below a root are of who may write there. LocationError."""
+        place = self._resolve(uri)
+        # The file systems of roots that it cannot be below need not be asked.
+        return any(place.is_below(self._resolve(root)) for root in roots if is_below(uri, root))
 
     def make(self, uri: str) -> bool:
         """Make a directory with all above it; whether it was not there."""
@@ -55,17 +96,20 @@ class Directories:
         return list(self.visible_files(uri).values())
 
     def visible_files(self, uri: str) -> dict[str, int]:
-        """Sizes in bytes of the same files, by path below the place."""
+        """Sizes in bytes of the same files, by path below the place. OSError (EFBIG) where the
+        walk is longer than its limit."""
         return {
             file.path: file.size_bytes
-            for file in list_tree(self._resolve(uri))
+            for file in self._limit.of(walk_tree(self._resolve(uri)), uri)
             if file.kind is FileKind.FILE
             and not any(name.startswith(("_", ".")) for name in file.path.split("/"))
         }
 
-    def listing(self, uri: str) -> tuple[ListedFile, ...]:
-        """Everything below a place, as it is now."""
-        return list_tree(self._resolve(uri))
+    def listing(self, uri: str, *, is_limited: bool = False) -> tuple[ListedFile, ...]:
+        """Everything below a place, as it is now. ``is_limited``: OSError (EFBIG) where the walk is
+        longer than its limit."""
+        walk = walk_tree(self._resolve(uri))
+        return tuple(self._limit.of(walk, uri) if is_limited else walk)
 
     def real_places(self, uris: Iterable[str]) -> dict[str, str]:
         """Where locations lead to once links are followed; themselves where there are none."""
@@ -106,7 +150,7 @@ class Directories:
     def remove_empty(self, uri: str) -> bool:
         """Remove a directory if nothing is in it; whether it is gone."""
         place = self._resolve(uri)
-        if list_tree(place):
+        if next(walk_tree(place), None) is not None:
             return False
         if place.status() is not None:
             place.volume.remove_empty_directory(place.path)

@@ -90,11 +90,10 @@ def without_count_request(parameters: Parameters) -> dict[str, str]:
 def of_table(
     parameters: Parameters, counted: FileCount | None, environment: Parameters
 ) -> dict[str, str]:
-    """A table's parameters with what was counted; as they were if it could not be."""
+    """A table's parameters with what was counted; if that is unknown, with what its client says,
+    which is trusted as little."""
     kept = without_count_request(parameters)
-    if counted is None:
-        return kept
-    if environment.get(_DO_NOT_COUNT) != "true":
+    if counted is not None and environment.get(_DO_NOT_COUNT) != "true":
         kept = _with(kept, counted)
     return _with_trust(kept, environment)
 
@@ -111,14 +110,16 @@ def of_partition(
         return new.parameters
     if _is_same(old.parameters, new.parameters):
         return _with_trust(dict(new.parameters), environment)
-    if counted is None or table.is_transactional:
+    if table.is_transactional:
         return new.parameters
-    return _with_trust(_with(dict(new.parameters), counted), environment)
+    kept = dict(new.parameters)
+    return _with_trust(kept if counted is None else _with(kept, counted), environment)
 
 
 def of_added(parameters: Parameters, counted: FileCount | None) -> Parameters:
-    """A new partition's parameters."""
-    return parameters if counted is None else _with_trust(_with(dict(parameters), counted), {})
+    """Parameters of a new partition whose directory was there before."""
+    kept = dict(parameters)
+    return _with_trust(kept if counted is None else _with(kept, counted), {})
 
 
 def of_nothing(parameters: Parameters) -> dict[str, str]:

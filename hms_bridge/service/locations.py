@@ -22,13 +22,22 @@ class WarehouseRoots:
     """The directories of managed and of external tables; often the same.
 
     ``default_fs`` is the file system of locations that clients give without one. ``others``:
-    more directories below which files of what is dropped may be deleted.
+    more directories below which files of what is dropped may be deleted. ``served``: more
+    directories below which others are made, and files counted.
     """
 
     managed: str
     external: str
     default_fs: str = "file:"
     others: tuple[str, ...] = ()
+    served: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The directories of whoever runs the metastore. Clients name locations anywhere, and it
+        may do and see what they may not: elsewhere it makes nothing, and shows nothing of what is
+        there."""
+        return (self.managed, self.external, *self.others, *self.served)
 
     def uri(self, text: str, what: str) -> str:
         """A location as it is stored: absolute, one form for one place, with its file system.

@@ -101,11 +101,15 @@ def open_local_metastore(
 
 def _roots(settings: Settings) -> WarehouseRoots:
     default_fs = settings.hadoop.default_prefix
+    # Where external tables of replicas go; "/" (they keep their paths) would be everywhere.
+    base = (settings.repl.external_base or "/",)
+    served = settings.location_roots + tuple(place for place in base if place.strip("/"))
     return WarehouseRoots(
         managed=warehouse_uri(settings.warehouse, default_fs),
         external=warehouse_uri(settings.external_warehouse or settings.warehouse, default_fs),
         default_fs=default_fs,
         others=tuple(warehouse_uri(root, default_fs) for root in settings.deletion_roots),
+        served=tuple(warehouse_uri(root, default_fs) for root in served),
     )
 
 

@@ -122,8 +122,10 @@ class PartitionVerbs(VerbFamily):
         return {
             name: replace(
                 partition,
-                parameters=file_statistics.of_added(partition.parameters, counted.get(name)),
+                parameters=file_statistics.of_added(partition.parameters, counted[name]),
             )
+            if name in counted
+            else partition
             for name, partition in new.items()
         }
 

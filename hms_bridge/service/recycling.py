@@ -25,6 +25,7 @@ class RecycleVerbs(VerbFamily):
                 f"{place} lies in the directory of no table or partition; only files of tables "
                 "are archived"
             )
+        self._files.require_known(place)
         self._file_work.archive_before_removal(place, context)
 
 

@@ -86,7 +86,8 @@ class TableVerbs(VerbFamily):
             parameters = file_statistics.of_created(wanted, counted, trusted_columns)
             wanted = replace(wanted, parameters=parameters)
             if not is_made and not wanted.is_external and not wanted.is_transactional:
-                files = self._files.references(location)
+                is_source = database.is_replication_source
+                files = self._files.references(location, is_source=is_source)
 
         def work(unit: UnitOfWork) -> None:
             self._insert_table(unit, wanted, files, is_kept=is_kept)

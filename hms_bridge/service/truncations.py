@@ -95,7 +95,8 @@ class TruncationVerbs(VerbFamily):
         self._transactions.write(lambda unit: self._note_truncation(unit, truncation))
 
     def _add_bases(self, truncation: _Truncation) -> None:
-        self._transactions.read(lambda c: self._require_all_alone(c, truncation))
+        # Not even an empty base is put where a client may name any directory.
+        self._transactions.read(lambda c: self._roots_of(c, truncation))
         added = []
         try:
             for place, _ in truncation.places:

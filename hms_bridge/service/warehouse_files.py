@@ -18,6 +18,7 @@ from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.catalog import places
+from hms_bridge.config.settings import LOCATION_ROOTS
 from hms_bridge.errors import BackendError, InvalidOperationError, MetaError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.service.deletion_rule import DeletionRule
@@ -54,12 +55,11 @@ class WarehouseFiles:
         return None if self._archive is None else self._archive.cmroot.uri
 
     def make_directory(self, location: str, *, is_external: bool = False) -> bool:
-        """Make it; whether it was not there before. One of an external table, which others keep,
-        is left to them where the metastore does not connect to. Raises MetaError."""
+        """Make it; whether it was not there before. Below no known root it is left to who writes
+        there first: the server may make and see what its clients may not. So is one of an external
+        table, which others keep, where the metastore does not connect to. Raises MetaError."""
         try:
-            if is_external and not self._is_known(location):
-                return False
-            return self._directories.make(location)
+            return self._is_made_here(location, is_external) and self._directories.make(location)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise _not_made(location, error) from error
 
@@ -67,29 +67,61 @@ class WarehouseFiles:
         """Those that were not there before: as :meth:`make_directory`, for many at once."""
         shown = ", ".join(locations[:1]) + (" and others" if len(locations) > 1 else "")
         try:
-            known = [place for place in locations if not is_external or self._is_known(place)]
+            known = [place for place in locations if self._is_made_here(place, is_external)]
             return self._directories.make_all(known)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise _not_made(shown, error) from error
 
+    def _is_made_here(self, location: str, is_external: bool) -> bool:
+        if is_external and not self._is_known(location):
+            return False
+        if self._directories.is_below_any(location, self.roots.known):
+            return True
+        _LOG.info("%s is not made: no directory of %s is above it", location, LOCATION_ROOTS.name)
+        return False
+
     def count(self, location: str | None) -> FileCount | None:
-        """What lies at a place; None if it cannot be read. Not worth a failure."""
+        """What lies at a place; None if it cannot be read, is too much to be counted, or is below
+        no known root: who asks may not be allowed to look there. Not worth a failure."""
         if not location:
             return None
         try:
+            if not self._directories.is_below_any(location, self.roots.known):
+                return None
             sizes_bytes = self._directories.file_sizes_bytes(location)
         except (OSError, ChangeManagerError, ValueError) as error:
             _LOG.warning("the files at %s could not be counted: %s", location, error)
             return None
         return FileCount(file_count=len(sizes_bytes), size_bytes=sum(sizes_bytes))
 
-    def references(self, location: str) -> list[str]:
-        """The files at a place, as events name them. Raises MetaError."""
+    def references(self, location: str, *, is_source: bool) -> list[str]:
+        """The files at a place, as events name them, for a replica: none below no known root.
+
+        Raises MetaError, for such a place of a replication source (`is_source`), too: its replica
+        would lack them.
+        """
         try:
+            if not self._directories.is_below_any(location, self.roots.known):
+                if is_source:
+                    raise MetaError(_unlisted(location))
+                return []
             paths = sorted(self._directories.visible_files(location))
             return [encode_uri(EncodedUri(uri=f"{location.rstrip('/')}/{path}")) for path in paths]
         except (OSError, ChangeManagerError, ValueError) as error:
-            raise MetaError(f"the files at {location} cannot be listed: {error}") from error
+            raise MetaError(
+                f"the files at {location} cannot be listed: {error}; make it an external table, "
+                "or move files away"
+            ) from error
+
+    def require_known(self, location: str) -> None:
+        """Raises MetaError for a place below no known root: whoever asks could have the files of
+        others copied."""
+        try:
+            is_known = self._directories.is_below_any(location, self.roots.known)
+        except (OSError, ChangeManagerError, ValueError) as error:
+            raise MetaError(f"{location} cannot be archived: {error}") from error
+        if not is_known:
+            raise MetaError(_unlisted(location))
 
     def add_truncated_base(self, location: str, write_id: WriteId) -> bool:
         """Say that nothing is left of a place once this write id is committed; False if that was
@@ -111,9 +143,12 @@ class WarehouseFiles:
         self.undo_made(locations)
 
     def look(self, location: str) -> tuple[ListedFile, ...]:
-        """What is at a place before it is dropped, and may be deleted then. Raises MetaError."""
+        """What is at a place before it is dropped, and may be deleted then. Raises MetaError, of a
+        place below no known root (that of a database elsewhere) also where it is much: a client
+        names such ones as it likes."""
         try:
-            return self._directories.listing(location)
+            is_known = self._directories.is_below_any(location, self.roots.known)
+            return self._directories.listing(location, is_limited=not is_known)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(
                 f"{location} cannot be listed: {error}; nothing was dropped. Try again when it can "
@@ -153,6 +188,14 @@ class WarehouseFiles:
 
 def _truncated_base(write_id: WriteId) -> str:
     return f"{DirectoryName.base(write_id).format()}/{METADATA_FILE}"
+
+
+def _unlisted(location: str) -> str:
+    return (
+        f"{location} is below no directory whose files this metastore reads for clients, and a "
+        f"replica needs those of managed tables: name a directory above it in "
+        f"{LOCATION_ROOTS.name}, or make it an external table"
+    )
 
 
 def _not_made(location: str, error: Exception) -> MetaError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,17 +62,21 @@ class Hive42:
         settings: Mapping[str, str] | None = None,
         hadoop: Mapping[str, str] | None = None,
         user: str | None = None,
+        account: str | None = None,
     ) -> None:
         """`hadoop` is its core-site.xml, whose default file system holds everything that is not of
-        this process alone; `user` is who it is there.
+        this process alone; `user` is who it is there. `account` of this machine runs the process.
         """
         self.database = database
-        self.folder = workplace.folder(name)
+        self.folder = workplace.folder(name, owner=account)
         self.warehouse = warehouse or self.folder / "warehouse"
         self.external_warehouse = self.folder / "external"
         self.change_manager_root = self.folder / "cmroot"
         conf = self.folder / "conf"
         self.settings = self._settings() | dict(hadoop or {}) | dict(settings or {})
+        for path in (self.warehouse, self.external_warehouse):
+            if account is not None:
+                shutil.chown(path, account)
         write_site(conf / "hive-site.xml", self.settings)
         if hadoop is not None:
             write_site(conf / "core-site.xml", hadoop)
@@ -87,6 +92,7 @@ class Hive42:
              "py4j.GatewayServer", "--die-on-broken-pipe", "0"],
             env={"HADOOP_USER_NAME": user} if user else {},
             cwd=self.folder,
+            user=account,
             is_piped=True,
         )  # fmt: skip
         self._port = self._read_port()

@@ -254,7 +254,7 @@ def test_an_unwritable_cmroot_keeps_every_source(world: ArchiveWorld) -> None:
 class FullVolume(FarVolume):
     """A disk that takes nothing more."""
 
-    def write_new(self, path: str, chunks: object) -> None:
+    def write_new(self, path: str, chunks: object, like: object = None) -> None:
         Path(path).write_bytes(b"hal")
         raise OSError(28, "No space left on device")
 
@@ -273,7 +273,7 @@ def test_a_full_disk_keeps_the_source_and_leaves_no_part(tmp_path: Path) -> None
 class LyingVolume(FarVolume):
     """A disk that forgets bytes."""
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+    def write_new(self, path: str, chunks: Iterable[bytes], like: object = None) -> None:
         Path(path).write_bytes(b"other than " + b"".join(chunks))
 
 

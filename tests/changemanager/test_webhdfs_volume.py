@@ -58,7 +58,8 @@ def test_a_small_file_is_one_create(node: NameNode, volume: WebHdfsVolume) -> No
     with volume.open_output("/d/f") as output:
         output.write(b"ro")
         output.write(b"ws")
-    assert node.calls == ["CREATE", "CREATE"]  # to the name node, to the data node
+    # The directory, which a file is never wider than; then to the name node, to the data node.
+    assert node.calls == ["GETFILESTATUS", "CREATE", "CREATE"]
     assert node.nodes["/d/f"].content == b"rows"
     assert node.nodes["/d/f"].permission == "644"
 

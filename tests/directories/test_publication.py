@@ -33,7 +33,10 @@ class Publishing(World):
     """A table, and a transaction that publishes in it."""
 
     def __init__(self, folder: Path, root: str, *, is_partitioned: bool) -> None:
-        super().__init__(folder, warehouse="wh", database="default", has_database=False)
+        own = root.replace("memory:/", "memory://")  # as a setting has it
+        super().__init__(
+            folder, warehouse="wh", database="default", has_database=False, location_roots=(own,)
+        )
         columns = (Column(name="a", type="int"),)
         self.metastore.create_table(
             acid_table(

@@ -67,6 +67,19 @@ def test_none_works_without_its_settings(name: str) -> None:
         load_hook(name, HookKind.EVENT, Settings())
 
 
+def test_a_new_file_of_json_lines_is_its_owners_alone(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    before = os.umask(0)
+    try:
+        hook("json-lines", json_lines_file=str(file)).on_event(EVENT)
+        assert file.stat().st_mode & 0o777 == 0o600
+        file.chmod(0o640)  # a log shipper of the group
+        hook("json-lines", json_lines_file=str(file)).on_event(EVENT)
+        assert file.stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+
+
 def test_json_lines_come_one_after_the_other_also_after_half_a_line(tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
     lines = hook("json-lines", json_lines_file=str(file))

@@ -115,8 +115,8 @@ def test_other_bytes_than_the_dump_names_get_no_name(tmp_path: Path, sources: li
 class Forgetful(LocalVolume):
     """A disk that forgets the last byte."""
 
-    def write_new(self, path, chunks) -> None:
-        super().write_new(path, [b"".join(chunks)[:-1]])
+    def write_new(self, path, chunks, like=None) -> None:
+        super().write_new(path, [b"".join(chunks)[:-1]], like)
 
 
 def test_what_was_written_is_what_was_read(tmp_path: Path, sources: list[Path]) -> None:

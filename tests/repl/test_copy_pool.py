@@ -47,13 +47,13 @@ class WaitingVolume(LocalVolume):
         self.most = 0
         self._lock = threading.Lock()
 
-    def write_new(self, path: str, chunks: Any) -> None:
+    def write_new(self, path: str, chunks: Any, like: Any = None) -> None:
         with self._lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
         try:
             self._before_write(path)
-            super().write_new(path, chunks)
+            super().write_new(path, chunks, like)
         finally:
             with self._lock:
                 self.inside -= 1

@@ -29,10 +29,10 @@ class SlowVolume(Passing):
         super().__init__(volume)
         self._gate = gate
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+    def write_new(self, path: str, chunks: Iterable[bytes], like: Any = None) -> None:
         self._gate.enter(path)
         try:
-            self.inner.write_new(path, chunks)
+            self.inner.write_new(path, chunks, like)
         finally:
             self._gate.leave(path)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ STORAGE = Storage(columns=(Column(name="a", type="int"),))
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[ServedMetastore]:
     """A replication source with a file in its table t, and one in partition p=1 of its table p."""
-    with served_metastore(tmp_path) as served:
+    with served_metastore(tmp_path, location_roots=()) as served:
         source = Database(name="db", parameters={"repl.source.for": "policy"})
         served.metastore.create_database(source)
         keys = (Column(name="p", type="string"),)
@@ -64,6 +65,22 @@ def test_what_is_no_tables_is_not_archived(served: ServedMetastore) -> None:
     for place in ("../secrets", "db.db", "", "db.db/t/../../../secrets"):
         with pytest.raises(MetastoreError):
             _recycle(served, place)
+    assert _archived(served) == []
+
+
+def test_nor_is_what_a_client_gave_a_table_elsewhere(served: ServedMetastore) -> None:
+    """Its files would be copied to where others may read them."""
+    secrets = served.warehouse.parent / "secrets"
+    secrets.mkdir()
+    (secrets / "rows").write_bytes(b"s")
+    table = Table(
+        name="elsewhere", database_name="db", storage=replace(STORAGE, location=secrets.as_uri()),
+        type="EXTERNAL_TABLE", parameters={"EXTERNAL": "TRUE"},
+    )  # fmt: skip
+    served.metastore.create_table(table)
+    request = hive.CmRecycleRequest(dataPath=secrets.as_uri(), purge=False)
+    with pytest.raises(MetastoreError, match=r"name a directory above it in hms\.bridge\.location"):
+        served.call("cm_recycle", request=request)
     assert _archived(served) == []
 
 

@@ -45,8 +45,8 @@ def content_of(place: Location) -> dict[str, bytes]:
 class DyingVolume(FaultyVolume):
     """Of any kind: files are written whole, and copied."""
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
-        self._do("write_new", path, chunks)
+    def write_new(self, path: str, chunks: Iterable[bytes], like: object = None) -> None:
+        self._do("write_new", path, chunks, like)
 
     def copy_file(self, source: str, target: str) -> None:
         self._do("copy_file", source, target)

@@ -140,10 +140,10 @@ def test_a_database_without_files_leaves_no_directory(world: World) -> None:
 
 
 def test_a_refused_table_leaves_no_directory(world: World) -> None:
+    (world.folder / "a-file").touch()
+    place = f"file:{world.folder}/a-file/t"
     with pytest.raises(MetaError):
-        world.metastore.create_table(
-            acid_table("db", "t", storage=orc_storage(location="file:/proc/none/t"))
-        )
+        world.metastore.create_table(acid_table("db", "t", storage=orc_storage(location=place)))
     world.table()
     with pytest.raises(NoSuchObjectError):
         world.metastore.create_table(acid_table("none", "t"))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from changemanager.filesystem.local import LocalVolume
+from changemanager.filesystem.permissions import Permissions
 from changemanager.filesystem.volume import FileKind, FileStatus, Placement
 
 
@@ -303,20 +304,30 @@ class SimulatedVolume:
     def read(self, path: str, length_bytes: int | None = None) -> bytes:
         return self.open_input(path).read(length_bytes)
 
-    def open_output(self, path: str) -> BinaryIO:
+    def permissions(self, path: str) -> Permissions | None:
+        del path
+        return None
+
+    def open_output(self, path: str, like: Permissions | None = None) -> BinaryIO:
+        del like
         with self._disk.operation("create", path, changes=True):
             self._disk.put(path, b"", is_new=False)
         return _Output(self._disk, path)
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+    def write_new(
+        self, path: str, chunks: Iterable[bytes], like: Permissions | None = None
+    ) -> None:
+        del like
         data = b"".join(chunks)
         with self._disk.operation("create", path, changes=True):
             self._disk.put(path, b"", is_new=True)
         write_in_halves(self._disk, path, data)
         self.sync_file(path)
 
-    def make_directory(self, path: str, permission: int | None = None) -> None:
-        del permission
+    def make_directory(
+        self, path: str, permission: int | None = None, *, limit: int = 0o777
+    ) -> None:
+        del permission, limit
         if not isinstance(self._disk.find(path), Directory):
             self.make_working_directory(path)
             self._disk.settle_names_above(path)

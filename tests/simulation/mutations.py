@@ -18,8 +18,10 @@ from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
 from tests.simulation.mutations_of_foreign_texts import OF_FOREIGN_TEXTS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
+from tests.simulation.mutations_of_locations import OF_LOCATIONS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
 from tests.simulation.mutations_of_places import OF_PLACES
+from tests.simulation.mutations_of_permissions import OF_PERMISSIONS
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_processes import OF_PROCESSES
 from tests.simulation.mutations_of_removals import OF_REMOVALS
@@ -66,8 +68,10 @@ MUTATIONS = (
     *OF_TIME,
     *OF_TURNS,
     *OF_LOADS,
+    *OF_LOCATIONS,
     *OF_MEANWHILE,
     *OF_PLACES,
+    *OF_PERMISSIONS,
     *OF_POLICIES,
     *OF_PROCESSES,
     *OF_RIGHTS,

@@ -77,6 +77,7 @@ def sqlite_file(folder: Path, name: str = "metastore.db") -> str:
     """The URL of a file that has the schema: the one that is there, or else a new one."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / name).exists():
+        (folder / name).touch(mode=0o600)
         (folder / name).write_bytes(_schema())
     return f"sqlite:///{folder / name}"
 

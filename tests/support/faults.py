@@ -63,12 +63,12 @@ class FaultyVolume(Passing):
         super().__init__(volume)
         self._faults = faults
 
-    def _do(self, label: str, *args: Any) -> Any:
+    def _do(self, label: str, *args: Any, **given: Any) -> Any:
         method = getattr(self.inner, label)
         name = Path(args[0]).name
-        return self._faults.around(f"{label} {name}", lambda: method(*args))
+        return self._faults.around(f"{label} {name}", lambda: method(*args, **given))
 
-    def write_new(self, path: str, chunks: Iterable[bytes]) -> None:
+    def write_new(self, path: str, chunks: Iterable[bytes], like: Any = None) -> None:
         whole = b"".join(chunks)
         with Path(path).open("xb") as output:
             output.write(whole[: len(whole) // 2])
@@ -77,8 +77,8 @@ class FaultyVolume(Passing):
             output.write(whole[len(whole) // 2 :])
         self._faults.point("after write_new")
 
-    def make_directory(self, path: str, permission: int | None = None) -> None:
-        self._do("make_directory", path, permission)
+    def make_directory(self, path: str, permission: int | None = None, **given: Any) -> None:
+        self._do("make_directory", path, permission, **given)
 
     def rename(self, source: str, target: str) -> None:
         self._do("rename", source, target)

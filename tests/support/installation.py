@@ -31,8 +31,9 @@ T = TypeVar("T")
 
 
 class Installation:
-    """Everything is below a folder, where ``resolve`` does not lead elsewhere. ``settings`` are
-    fields of Settings; a metastore in memory (``url``) is of one process."""
+    """Everything is below a folder, where ``resolve`` does not lead elsewhere, and all of it the
+    metastore's own (``location_roots``). ``settings`` are fields of Settings; a metastore in memory
+    (``url``) is of one process."""
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Installation:
         self.cmroot = folder / "cmroot"
         self.url = url or fresh_url(folder)
         self.clock = clock or SimulatedClock()
+        settings.setdefault("location_roots", (str(folder),))
         archive = settings.pop("archive", ArchiveSettings(root=str(self.cmroot)))
         self.settings = Settings(warehouse=str(self.warehouse), archive=archive, **settings)
         self._tokens = 0

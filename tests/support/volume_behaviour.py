@@ -14,6 +14,7 @@ import pytest
 from pyarrow import orc
 
 from changemanager.checksum import composite_checksum
+from changemanager.filesystem.permissions import Permissions
 from changemanager.filesystem.volume import FileKind, Placement
 from changemanager.location import Location, list_tree
 
@@ -211,6 +212,67 @@ def test_pyarrow_writes_and_reads_orc(place: Location) -> None:
         opened = orc.ORCFile(source)
         assert opened.nstripes > 1
         assert opened.read().equals(table)
+
+
+def mode_of(place: Location) -> int:
+    permissions = place.volume.permissions(place.path)
+    assert permissions is not None
+    return permissions.mode
+
+
+def directory_of_mode(place: Location, mode: int) -> Location:
+    if not place.volume.capabilities.has_directories:
+        assert place.volume.permissions(place.path) is None
+        pytest.skip("an object store has no permissions")
+    place.volume.make_directory(place.path, mode)
+    assert mode_of(place) == mode
+    return place
+
+
+@pytest.mark.parametrize("root", [0o777, 0o750, 0o700])
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o664])
+def test_a_copy_is_never_wider_than_its_source_and_its_directory(
+    place: Location, root: int, mode: int
+) -> None:
+    directory = directory_of_mode(place.child("d"), root)
+    own = directory.volume.permissions(directory.path)
+    assert own is not None
+    for group, kept in ((own.group, mode), ("nobody-has-it", mode & 0o700 | of_both(mode))):
+        like = Permissions(owner=own.owner, group=group, mode=mode)
+        file, piecewise = directory.child(f"f-{group}"), directory.child(f"p-{group}")
+        file.volume.write_new(file.path, [b"rows"], like)
+        with piecewise.volume.open_output(piecewise.path, like) as output:
+            output.write(b"rows")
+        assert mode_of(file) == mode_of(piecewise) == kept & (root | 0o700)
+        found = file.volume.permissions(file.path)
+        assert found is not None
+        assert (found.owner, found.group) == (own.owner, own.group)
+
+
+def of_both(mode: int) -> int:
+    """What both the group and all others may, for each of them."""
+    shared = mode >> 3 & mode & 0o7
+    return shared << 3 | shared
+
+
+def test_what_is_made_is_never_wider_than_its_directory(place: Location) -> None:
+    directory = directory_of_mode(place.child("d"), 0o750)
+    below = directory.child("x/y")
+    directory.volume.make_directory(below.path)
+    directory.volume.make_working_directory(directory.child("w/v").path)
+    file, piecewise = below.child("f"), below.child("p")
+    file.volume.write_new(file.path, [b"rows"])
+    with piecewise.volume.open_output(piecewise.path) as output:
+        output.write(b"rows")
+    for name in ("x", "x/y", "w", "w/v"):
+        assert mode_of(directory.child(name)) == 0o750
+    assert mode_of(file) == mode_of(piecewise) == 0o640
+
+
+def test_a_directory_gets_no_more_than_its_limit(place: Location) -> None:
+    directory = directory_of_mode(place.child("d"), 0o755)
+    directory.volume.make_directory(directory.child("x").path, limit=0o770)
+    assert mode_of(directory.child("x")) == 0o750
 
 
 def batches(count: int) -> Iterator[bytes]:

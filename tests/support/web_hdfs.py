@@ -23,7 +23,9 @@ from changemanager.filesystem.webhdfs import HttpFileSystem
 class Node:
     content: bytes | None
     mtime_ms: int = 1_700_000_000_000
-    permission: str = ""
+    permission: str = "755"
+    owner: str = "hdfs"
+    group: str = "supergroup"
     attributes: dict[str, str] = field(default_factory=dict)
 
 
@@ -37,12 +39,14 @@ class NameNode(BaseAdapter):
     """`calls` are the operations in order; `state` makes it refuse: "safe mode", "standby".
 
     `data_state` of its DataNodes: "ready", "refuses", "silent", "short"; None: it has none, and
-    answers reads itself, as HttpFS does.
+    answers reads itself, as HttpFS does. `groups`: those of users, who may give files to them;
+    `hdfs` is the superuser.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.nodes: dict[str, Node] = {"/": Node(None)}
+        self.nodes: dict[str, Node] = {"/": Node(None, permission="777")}
+        self.groups: dict[str, set[str]] = {}
         self.calls: list[str] = []
         self.state = "active"
         self.data_state: str | None = None
@@ -92,6 +96,9 @@ class NameNode(BaseAdapter):
             "type": "DIRECTORY" if node.content is None else "FILE",
             "length": len(node.content or b""),
             "modificationTime": node.mtime_ms,
+            "owner": node.owner,
+            "group": node.group,
+            "permission": node.permission,
         }
 
     def getfilestatus(self, path: str, *_: Any) -> Any:
@@ -114,7 +121,7 @@ class NameNode(BaseAdapter):
         levels = path.strip("/").split("/")
         for depth in range(1, len(levels) + 1):
             above = "/" + "/".join(levels[:depth])
-            node = self.nodes.setdefault(above, Node(None, permission=arguments["permission"]))
+            node = self.nodes.setdefault(above, self._made(above, None, arguments))
             if node.content is not None:
                 raise RefusalError("FileAlreadyExistsException", f"Not a directory: {above}")
         return {"boolean": True}
@@ -125,8 +132,29 @@ class NameNode(BaseAdapter):
         if path in self.nodes and arguments["overwrite"] != "true":
             raise RefusalError("FileAlreadyExistsException", f"{path} already exists")
         body = request.body.read() if hasattr(request.body, "read") else request.body or b""
-        self.mkdirs(path.rpartition("/")[0] or "/", {"permission": "755"}, None)
-        self.nodes[path] = Node(body, permission=arguments["permission"])
+        self.mkdirs(path.rpartition("/")[0] or "/", {**arguments, "permission": "755"}, None)
+        self.nodes[path] = self._made(path, body, arguments)
+        return b""
+
+    def _made(self, path: str, content: bytes | None, arguments: dict[str, str]) -> Node:
+        above = self.nodes.get(path.rpartition("/")[0] or "/")
+        return Node(
+            content,
+            permission=arguments["permission"],
+            owner=arguments.get("user.name", "dr.who"),
+            group=above.group if above else "supergroup",
+        )
+
+    def setpermission(self, path: str, arguments: dict[str, str], _: Any) -> Any:
+        self._node(path).permission = arguments["permission"]
+        return b""
+
+    def setowner(self, path: str, arguments: dict[str, str], _: Any) -> Any:
+        node, user = self._node(path), arguments.get("user.name", "dr.who")
+        owner, group = arguments.get("owner", user), arguments.get("group")
+        if user != "hdfs" and (owner != user or group not in {None, *self.groups.get(user, ())}):
+            raise RefusalError("AccessControlException", f"User {user} may not")
+        node.owner, node.group = owner if "owner" in arguments else node.owner, group or node.group
         return b""
 
     def open(self, path: str, arguments: dict[str, str], request: Any) -> Any:

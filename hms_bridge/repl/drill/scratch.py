@@ -22,7 +22,7 @@ from hms_bridge.repl.format.layout import (
     database_directory,
     is_place_of_drill,
 )
-from hms_bridge.repl.format.texts import remove_tree
+from hms_bridge.repl.format.texts import make_dump_directory, remove_tree
 from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.target_objects import DRILL, new_database
 
@@ -114,7 +114,7 @@ def copy_dump(resolve: Resolver, source: DumpPaths, target: DumpPaths) -> None:
     copied = [name for name in names if name not in marks and name != finish]
     directories = dict.fromkeys(there.child(name).parent for name in [*copied, finish])
     for directory in directories:
-        directory.volume.make_directory(directory.path)
+        make_dump_directory(directory)
     with FilePool() as pool:
         pool.all(lambda name: _copy(here, there, name), copied)
     _copy(here, there, finish)

@@ -13,7 +13,7 @@ from hms_bridge.repl.dump.origin import event_hash
 from hms_bridge.repl.format.hashed_texts import NotedTexts
 from hms_bridge.repl.format.layout import DumpPaths, EventPaths
 from hms_bridge.repl.format.progress import RANGE, DumpRange, WrittenEvent, format_written
-from hms_bridge.repl.format.texts import ensure_content, remove_tree
+from hms_bridge.repl.format.texts import DUMP_MODE_MAX, ensure_content, remove_tree
 
 _TAKEN_OVER = frozenset(
     {
@@ -100,7 +100,7 @@ class DumpProgress:
 
     def _put(self, name: str, text: str) -> None:
         where = self._texts.resolve(f"{self._texts.paths.progress}/{name}")
-        ensure_content(where, text.encode())
+        ensure_content(where, text.encode(), limit=DUMP_MODE_MAX)
 
 
 def forget_progress(resolve: Resolver, paths: DumpPaths) -> None:

@@ -15,6 +15,7 @@ from hms_bridge.repl.format.layout import DumpPaths
 from hms_bridge.repl.format.manifest import DumpManifest, FinishMark, text_digest
 from hms_bridge.repl.format.texts import (
     child_directories,
+    make_dump_directory,
     read_text,
     read_text_if_there,
     write_fresh,
@@ -42,7 +43,7 @@ class NotedTexts:
         paths below ``hive/``."""
         places = {self.resolve(path): text for path, text in texts.items()}
         for directory in dict.fromkeys(place.parent for place in places):
-            directory.volume.make_directory(directory.path)
+            make_dump_directory(directory)
         for place, text in places.items():
             write_fresh(place, text)
         digests = {

@@ -26,7 +26,7 @@ from hms_bridge.errors import EventGapError, IncompatibleError, ReplError
 from hms_bridge.repl.format.directories import DumpState, later_than, list_dumps
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.manifest import FailureMark
-from hms_bridge.repl.format.texts import write_text
+from hms_bridge.repl.format.texts import make_dump_directory, write_text
 
 _LOG = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def marking_dump(
             above = resolve(database_directory(root, database))
             paths = DumpPaths(above.child(new_name()).uri)
             hive = resolve(paths.hive)
-            hive.volume.make_directory(hive.path)
+            make_dump_directory(hive)
             dumps = list_dumps(resolve, root, database)
             _mark(resolve, paths, error, later_than(dumps, clock.now_ms()))
         raise

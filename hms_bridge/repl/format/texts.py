@@ -10,6 +10,8 @@ from changemanager.transfer import PART_PREFIX
 from hms_bridge.errors import DumpIncompleteError, ReplError
 
 _READ_BYTES = 1 << 20
+DUMP_MODE_MAX = 0o770
+"""Of a dump's directories: definitions of tables hold secrets (`hive.sql.dbcp.password`)."""
 
 
 def compact_json(fields: object) -> str:
@@ -45,9 +47,14 @@ def read_text_if_there(location: Location, bytes_max: int) -> str | None:
         raise ReplError(f"{location.uri}: no UTF-8 text; it is damaged: dump again") from None
 
 
+def make_dump_directory(location: Location) -> None:
+    """A directory of a dump, with those above it, for its owner and group alone."""
+    location.volume.make_directory(location.path, limit=DUMP_MODE_MAX)
+
+
 def write_text(location: Location, text: str) -> None:
-    """Write a file whole, in the place of an older one; directories above it are made."""
-    location.volume.make_directory(location.parent.path)
+    """Write a file of a dump whole, in the place of an older one; directories above it are made."""
+    make_dump_directory(location.parent)
     if location.status() is not None:
         location.volume.remove_file(location.path)
     location.volume.write_new(location.path, [text.encode()])
@@ -58,8 +65,9 @@ def write_fresh(location: Location, text: str) -> None:
     location.volume.write_new(location.path, [text.encode()])
 
 
-def ensure_content(location: Location, content: bytes) -> None:
-    """A small file with this content and no other, whole or not there at any moment."""
+def ensure_content(location: Location, content: bytes, *, limit: int = 0o777) -> None:
+    """A small file with this content and no other, whole or not there at any moment. ``limit``: of
+    the directories above it, where they are not there."""
     part = location.parent.child(PART_PREFIX + location.name)
     if part.status() is not None:
         location.volume.remove_file(part.path)
@@ -67,7 +75,7 @@ def ensure_content(location: Location, content: bytes) -> None:
         if b"".join(location.chunks()) == content:
             return
         raise ReplError(f"{location.uri} has other content than it should; move it away")
-    location.volume.make_directory(location.parent.path)
+    location.volume.make_directory(location.parent.path, limit=limit)
     location.volume.write_new(part.path, [content])
     if location.volume.place(part.path, location.path) is not Placement.MOVED:
         location.volume.remove_file(part.path)

@@ -1,0 +1,60 @@
+"""The file of a SQLite database is its owner's alone."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from hms_bridge.backend.engine import open_database
+
+
+@pytest.fixture(autouse=True, params=[0o000, 0o077], ids=["umask 000", "umask 077"])
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("url", ["sqlite:///{}", "sqlite:///file:{}?uri=true"])
+def test_a_new_database_is_its_owners_with_all_that_stands_beside_it(
+    tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = open_database(url.format(tmp_path / "m.db"))
+    with database.transaction(write=True) as connection:
+        connection.execute(text("CREATE TABLE T (A INTEGER)"))
+        assert modes(tmp_path) == dict.fromkeys(("m.db", "m.db-wal", "m.db-shm"), 0o600)
+    database.close()
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("mode", ["ro", "rw"])
+def test_none_is_made_where_the_url_asks_for_one_that_is_there(tmp_path: Path, mode: str) -> None:
+    database = open_database(f"sqlite:///file:{tmp_path / 'm.db'}?uri=true&mode={mode}")
+    with pytest.raises(Exception, match="unable to open"), database.transaction(write=False):
+        pass
+    assert modes(tmp_path) == {}
+
+
+def test_one_that_all_may_read_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = tmp_path / "m.db"
+    sqlite3.connect(place).close()
+    place.touch()
+    place.chmod(0o644)
+    database = open_database(f"sqlite:///{place}")
+    for _ in range(2):
+        with database.transaction(write=False) as connection:
+            connection.execute(text("SELECT 1"))
+        database.close()
+    assert [f"chmod 600 {place}*" in line for line in caplog.messages] == [True]
+    assert modes(tmp_path)["m.db"] == 0o644

@@ -1,0 +1,87 @@
+"""Mutations of what a client learns, and has made, of directories that it names; read by way of
+`mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_LOCATIONS = "tests/service/test_locations_of_clients.py::"
+_FILES = "hms_bridge/service/warehouse_files.py"
+
+OF_LOCATIONS = (
+    Mutation(
+        name="a directory is made wherever a client names one",
+        file=_FILES,
+        old="        if self._directories.is_below_any(location, self.roots.known):\n"
+        "            return True\n",
+        new="        if location:\n            return True\n",
+        test=f"{_LOCATIONS}test_a_table_tells_nothing_of_a_place_outside",
+    ),
+    Mutation(
+        name="files are counted wherever a client names a directory",
+        file=_FILES,
+        old="            if not self._directories.is_below_any(location, self.roots.known):\n"
+        "                return None\n",
+        new="",
+        test=f"{_LOCATIONS}test_a_table_tells_nothing_of_a_place_outside",
+    ),
+    Mutation(
+        name="files are named to all wherever a client makes a table over them",
+        file=_FILES,
+        old="            if not self._directories.is_below_any(location, self.roots.known):\n"
+        "                if is_source:\n",
+        new="            if False:\n                if is_source:\n",
+        test=f"{_LOCATIONS}test_a_table_tells_nothing_of_a_place_outside",
+    ),
+    Mutation(
+        name="a replica lacks the files of a managed table outside",
+        file=_FILES,
+        old="                if is_source:\n",
+        new="                if False:\n",
+        test=f"{_LOCATIONS}test_a_replica_would_lack_the_files_of_a_managed_table_outside",
+    ),
+    Mutation(
+        name="a directory beside a root counts as below it",
+        file="hms_bridge/service/directories.py",
+        old="is_below(self._resolve(root)) for root in roots if is_below(uri, root))\n",
+        new="parent and True for root in roots)\n",
+        test=f"{_LOCATIONS}test_a_table_tells_nothing_of_a_place_outside",
+    ),
+    Mutation(
+        name="a walk has no end",
+        file="hms_bridge/service/directories.py",
+        old="            if number > self.names_max or time.monotonic() > until:\n",
+        new="            if False:\n",
+        test=f"{_LOCATIONS}test_what_is_too_much_is_unknown",
+    ),
+    Mutation(
+        name="a drop lists without end where a client put a database",
+        file=_FILES,
+        old="            return self._directories.listing(location, is_limited=not is_known)\n",
+        new="            return self._directories.listing(location, is_limited=is_known)\n",
+        test=f"{_LOCATIONS}test_a_drop_does_not_list_without_end_where_a_client_put_a_database",
+    ),
+    Mutation(
+        name="files that a client names are copied into the archive",
+        file=_FILES,
+        old="        if not is_known:\n            raise MetaError(_unlisted(location))\n",
+        new="        if False:\n            raise MetaError(_unlisted(location))\n",
+        test="tests/server/test_recycling.py::test_nor_is_what_a_client_gave_a_table_elsewhere",
+    ),
+    Mutation(
+        name="statistics that nobody could count are trusted",
+        file="hms_bridge/service/file_statistics.py",
+        old='    if environment.get(STATISTICS_BY) != "TASK":\n',
+        new='    if environment.get(STATISTICS_BY) == "USER":\n',
+        test=f"{_LOCATIONS}test_a_table_tells_nothing_of_a_place_outside",
+    ),
+    Mutation(
+        name="a truncation puts a base wherever a client names a directory",
+        file="hms_bridge/service/truncations.py",
+        old="        self._transactions.read(lambda c: self._roots_of(c, truncation))\n"
+        "        added = []\n",
+        new="        self._transactions.read(lambda c: self._require_all_alone(c, truncation))\n"
+        "        added = []\n",
+        test=f"{_LOCATIONS}test_nothing_is_put_into_a_directory_outside",
+    ),
+)
