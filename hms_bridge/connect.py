@@ -29,6 +29,7 @@ from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.jdbc import url_without_password
+from hms_bridge.config.protection import Protected, require_encrypted, require_none
 from hms_bridge.config.settings import CM_ROOT, WAREHOUSE, Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
@@ -102,8 +103,10 @@ class LocalStore:
 def open_metastore(
     url: str, settings: Settings | None = None, *, is_created: bool = True
 ) -> Metastore:
-    """A metastore. Raises ConfigError for a URL that is none; else as :func:`open_local`."""
+    """A metastore. Raises ConfigError for a URL that is none, and where the settings ask for a
+    protection of the connection that is not given; else as :func:`open_local`."""
     if url.startswith(_THRIFT):
+        require_none((settings or Settings()).access.asked, Protected.CLIENT)
         # A database does without the client of a server, which takes long to import.
         from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 
@@ -141,6 +144,7 @@ def _open(
     if not is_created:
         _require_file(url)
     chosen, time = settings or Settings(), clock or SystemClock()
+    require_encrypted(url, chosen.access.asked)
     resolver = file_systems(chosen)
     service = open_local_metastore(
         shareable_url(url),
@@ -201,7 +205,8 @@ def shareable_url(url: str) -> str:
 
 def archive_root(settings: Settings) -> str:
     """The archive's place, the same everywhere. Raises ConfigError, also for all of this machine:
-    a purge takes what is below it for archived."""
+    a purge takes what is below it for archived; and where the settings ask for more than one."""
+    require_none(settings.access.asked, Protected.ARCHIVE)
     root = absolute_location(settings.archive.root, settings.hadoop, key=CM_ROOT.name)
     if root in ("/", "file:", "file:/", "file://"):
         raise ConfigError(f"{CM_ROOT.name} is '{root}', a whole file system; name a directory")

@@ -14,6 +14,7 @@ from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from hms_bridge.cli.output import FORMATS, say
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
 from hms_bridge.config.jdbc import database_url, url_with_password, url_without_password
+from hms_bridge.config.protection import PROTECTIONS, require_encrypted
 from hms_bridge.config.reading import misspelt, refuse_unknown, settings_from
 from hms_bridge.config.settings import CONNECTION_URL, KEYS, METASTORE_URIS, Settings
 from hms_bridge.model.target import TableName
@@ -102,6 +103,7 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
         for name in ("metastore_url", "source_url"):
             if isinstance(url := kwargs.get(name), str):
                 kwargs[name] = url_with_password(url, settings.metastore.connection)
+                require_encrypted(url, settings.access.asked)
         return command(*args, settings=settings, **kwargs)
 
     return with_settings
@@ -162,9 +164,9 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
         _say_once(f"{config_path}: {name} is no setting and does nothing; did you mean {meant}?")
     assigned = dict(split_assignment("--set", text) for text in assignments)
     refuse_unknown_settings(assigned, "--set")
-    for key in KEYS:
-        if assigned.keys() & key.names:
-            given = {name: text for name, text in given.items() if name not in key.names}
+    for names in (*(key.names for key in KEYS), *(protection.names for protection in PROTECTIONS)):
+        if assigned.keys() & names:
+            given = {name: text for name, text in given.items() if name not in names}
     sources = [str(config_path)] if config_path else []
     sources += ["--set"] if assigned else []
     return settings_from(

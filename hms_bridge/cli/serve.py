@@ -22,6 +22,7 @@ from hms_bridge.cli.serve_parts import (
     say_ready,
 )
 from hms_bridge.cli.spark_options import spark_options
+from hms_bridge.config.protection import Protected, require_none
 from hms_bridge.config.settings import Settings
 from hms_bridge.server.stop_requests import StopRequests
 from hms_bridge.spark.request import SparkRequest
@@ -38,6 +39,13 @@ from hms_bridge.spark.request import SparkRequest
     default="127.0.0.1",
     show_default=True,
     help="Address to listen on; 0.0.0.0 for all. No setting of Hive's says it.",
+)
+@click.option(
+    "--insecure",
+    "is_insecure",
+    is_flag=True,
+    help="Listen beyond this machine, though nobody is authenticated: whoever reaches the port may "
+    "change all databases.",
 )
 @click.option(
     "--metrics-port",
@@ -64,6 +72,7 @@ from hms_bridge.spark.request import SparkRequest
 def serve(
     port: int | None,
     host: str,
+    is_insecure: bool,
     metrics_port: int | None,
     processes: int | None,
     warehouse: str | None,
@@ -90,6 +99,7 @@ def serve(
     """
     from hms_bridge.connect import absolute_location
 
+    require_none(settings.access.asked, Protected.PORT, is_insecure=is_insecure)
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
         settings = replace(settings, warehouse=place)

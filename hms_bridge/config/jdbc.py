@@ -120,6 +120,15 @@ def _account(url: SplitResult) -> tuple[str | None, ...]:
     return kind, url.username, url.hostname, str(port), url.path
 
 
+def asks_for_tls(url: str) -> bool:
+    """Whether a database URL of ours says by a parameter that the connection is encrypted, whatever
+    its server offers."""
+    query = dict(parse_qsl(urlsplit(url).query))
+    if query.get("sslmode", "") in ("require", "verify-ca", "verify-full"):
+        return True
+    return bool(query.keys() & {"ssl_ca", "ssl_capath", "ssl_verify_cert", "ssl_check_hostname"})
+
+
 def url_without_password(url: str) -> str:
     """Of a database URL, for messages and logs."""
     return _PASSWORD_PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))

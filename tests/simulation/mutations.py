@@ -10,6 +10,7 @@ from tests.simulation.carried_mutations import CARRIED
 from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
+from tests.simulation.mutations_of_access import OF_ACCESS
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
@@ -56,6 +57,7 @@ MUTATIONS = (
     *OF_MEANWHILE,
     *OF_POLICIES,
     *OF_PROCESSES,
+    *OF_ACCESS,
     *OF_RIGHTS,
     *OF_SCHEMAS,
     *OF_FAILED_STATEMENTS,
