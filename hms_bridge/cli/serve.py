@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,6 +20,7 @@ from hms_bridge.cli.serve_parts import (
     counted_calls,
     make_server,
     prepare_store,
+    require_word,
     say_ready,
 )
 from hms_bridge.cli.spark_options import spark_options
@@ -98,16 +100,20 @@ def serve(
       hms-bridge serve --metrics-port 9464 --processes 4
     """
     from hms_bridge.connect import absolute_location
+    from hms_bridge.server.gate import Gate
 
     require_none(settings.access.asked, Protected.PORT, is_insecure=is_insecure)
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
         settings = replace(settings, warehouse=place)
+    chosen_port = settings.server.port if port is None else port
     request = ServeRequest(
         metastore_url=metastore_url,
         settings=settings,
         host=host,
-        port=settings.server.port if port is None else port,
+        is_beyond_this_machine=require_word(host, chosen_port, is_insecure=is_insecure),
+        port=chosen_port,
+        gate=Gate(settings.access, getpass.getuser()),
         metrics_port=settings.metrics.port if metrics_port is None else metrics_port,
         daemons=AskedDaemons(
             is_worker=is_worker,

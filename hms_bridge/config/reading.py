@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from changemanager.errors import ChangeManagerConfigError
 from changemanager.hadoop import DEFAULT_FS, HadoopConfig
-from hms_bridge.config.access import AccessSettings
+from hms_bridge.config.access import AccessSettings, proxy_hosts
 from hms_bridge.config.declare import read
 from hms_bridge.config.hive_site import require_resolved
 from hms_bridge.config.jdbc import JdbcConnection
@@ -99,7 +99,12 @@ def settings_from(
         values,
         hadoop=hadoop,
         server=read(ServerSettings, values),
-        access=AccessSettings(asked=asked_protections(given, source, hadoop_site or {})),
+        access=read(
+            AccessSettings,
+            values,
+            proxy_hosts=proxy_hosts(hadoop.values),
+            asked=asked_protections(given, source, hadoop_site or {}),
+        ),
         metrics=read(MetricsSettings, values),
         txn=read(TxnSettings, values),
         events=read(EventSettings, values),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hms_bridge.errors import ConfigError
+from hms_bridge.server.identity import plain_address
 from hms_bridge.server.peers import Peers
 
 _BACKLOG = 128
@@ -92,6 +93,17 @@ def address_text(address: Any) -> str:
         case (str(host), int(port), *_):
             return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     return "a client"
+
+
+def is_beyond_this_machine(host: str) -> bool:
+    """Whether others reach a server that listens there; also for a name that means nothing yet."""
+    if not host:  # all addresses
+        return True
+    try:
+        entries = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return True
+    return not all(plain_address(str(entry[4][0])).is_loopback for entry in entries)
 
 
 def listen(host: str, port: int) -> socket.socket:

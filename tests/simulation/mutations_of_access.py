@@ -6,6 +6,7 @@ from __future__ import annotations
 from tests.simulation.mutation import Mutation
 
 _PROTECTIONS = "tests/cli/test_protections.py::"
+_GATE = "tests/server/test_gate.py::"
 
 OF_ACCESS = (
     Mutation(
@@ -49,5 +50,62 @@ OF_ACCESS = (
         old="    require_none(settings.access.asked, Protected.ARCHIVE)\n",
         new="",
         test=_PROTECTIONS + "test_an_archive_of_an_encryption_zone_is_refused",
+    ),
+    Mutation(
+        name="a call that is guarded is answered to everybody",
+        file="hms_bridge/server/dispatch.py",
+        old="            if call.verb_class is not VerbClass.OPEN:\n",
+        new="            if False:\n",
+        test=_GATE + "test_a_stranger_is_refused_before_its_request_is_looked_at",
+    ),
+    Mutation(
+        name="a proxy user passes from any host",
+        file="hms_bridge/server/gate.py",
+        old="        return hosts is not None and hosts.has(identity.address)\n",
+        new="        return hosts is not None\n",
+        test=_GATE + "test_hosts_of_a_proxy_user_are_read_as_hadoop_reads_them",
+    ),
+    Mutation(
+        name="the name of the server's own user opens what is trusted",
+        file="hms_bridge/server/gate.py",
+        old="        if verb_class is VerbClass.LOG and self._may_read_log(identity):\n",
+        new="        if self._may_read_log(identity):\n",
+        test=_GATE + "test_the_log_is_open_to_the_own_user_or_to_everybody_if_so_set",
+    ),
+    Mutation(
+        name="who gives no name reads the log",
+        file="hms_bridge/server/gate.py",
+        old="        return bool(identity.user) and identity.user == self._own_user\n",
+        new="        return (identity.user or self._own_user) == self._own_user\n",
+        test=_GATE + "test_a_caller_without_a_name_counts_as_the_servers_own_user",
+    ),
+    Mutation(
+        name="a method of which nobody thought is open",
+        file="hms_bridge/server/verb_classes.py",
+        old="    return CLASSES.get(method, VerbClass.TRUSTED)\n",
+        new="    return CLASSES.get(method, VerbClass.OPEN)\n",
+        test=_GATE + "test_each_method_has_one_class",
+    ),
+    Mutation(
+        name="a client keeps the name that it gave first",
+        file="hms_bridge/server/dispatch.py",
+        old="            if name == _NAMES_USER:\n",
+        new="            if name == _NAMES_USER and not guest.identity.user:\n",
+        test=_GATE + "test_each_of_many_clients_of_one_thread_has_its_own_identity",
+    ),
+    Mutation(
+        name="every peer is of this machine",
+        file="hms_bridge/server/identity.py",
+        old="    is_own = address.is_loopback or address == plain_address(own)\n",
+        new="    is_own = True\n",
+        test="tests/cli/test_serve_gate.py::"
+        "test_a_stranger_gets_no_key_and_a_proxy_user_from_its_host_does",
+    ),
+    Mutation(
+        name="a port that others reach opens without a word",
+        file="hms_bridge/cli/serve_parts.py",
+        old="    if is_insecure or not is_beyond:\n",
+        new="    if True:\n",
+        test="tests/cli/test_serve_gate.py::test_a_port_that_others_reach_needs_a_word",
     ),
 )
