@@ -24,11 +24,11 @@ from changemanager.delete_protocol import DeleteProtocol
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
+from changemanager.masking import masked_url
 from hms_bridge.backend.engine import POOL_SIZE, Database, is_in_memory, open_database
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.config.protection import Protected, require_encrypted, require_none
 from hms_bridge.config.settings import CM_ROOT, WAREHOUSE, Settings
 from hms_bridge.errors import ConfigError
@@ -218,8 +218,8 @@ def require_shareable(url: str) -> None:
     _require_database(url)
     if is_in_memory(url):
         raise ConfigError(
-            f"'{url}' is a database in the memory of one process: others would not see it; name a "
-            "file, as sqlite:///metastore.db, or serve it by one process"
+            f"'{masked_url(url)}' is a database in the memory of one process: others would not see "
+            "it; name a file, as sqlite:///metastore.db, or serve it by one process"
         )
 
 
@@ -310,7 +310,7 @@ def describe_schema(url: str) -> dict[str, object]:
 
 def how_to_make(url: str) -> str:
     """The command that makes a database's schema, without its password."""
-    return f"hms-bridge schema init --database {shlex.quote(url_without_password(url))}"
+    return f"hms-bridge schema init --database {shlex.quote(masked_url(url))}"
 
 
 def _require_directory(cmroot: Location) -> None:
@@ -335,7 +335,7 @@ def _require_database(url: str) -> None:
         )
     if "://" not in url or url.startswith(_THRIFT):
         raise ConfigError(
-            f"'{url}' is no database; this needs the metastore's own database, as "
+            f"'{masked_url(url)}' is no database; this needs the metastore's own database, as "
             "sqlite:///metastore.db"
         )
 

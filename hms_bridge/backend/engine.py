@@ -21,10 +21,10 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool
 
+from changemanager.masking import masked_url
 from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
-from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.errors import BackendError, ConfigError
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
@@ -96,7 +96,7 @@ class Database:
     @property
     def name(self) -> str:
         """The URL without its password, for messages."""
-        return self.engine.url.render_as_string(hide_password=True)
+        return _shown(self.engine.url)
 
     @property
     def is_embedded(self) -> bool:
@@ -238,7 +238,7 @@ def open_database(
         engine = create_engine(parsed, **options)
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         raise ConfigError(
-            f"database URL {parsed.render_as_string(hide_password=True)}: {error}; "
+            f"database URL {_shown(parsed)}: {error}; "
             "install its driver (pip install 'hms-bridge[postgresql]' or '[mysql]')"
         ) from error
     if engine.dialect.name == "sqlite":
@@ -276,17 +276,19 @@ def _parse(url: str) -> URL:
     return parsed
 
 
+def _shown(url: URL) -> str:
+    return masked_url(url.render_as_string(hide_password=True))
+
+
 def _bad_url(url: str) -> str:
     if url.startswith("jdbc:"):
         return (
-            f"'{url_without_password(url)}' is a URL for Java: leave it in the hive-site.xml of "
+            f"'{masked_url(url)}' is a URL for Java: leave it in the hive-site.xml of "
             "--config, or give it by --set javax.jdo.option.ConnectionURL=…; or write it as "
             "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE"
         )
-    scheme, _, rest = url.partition("://")
-    shown = f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else url
     return (
-        f"'{shown}' is no database URL; write sqlite:///FILE, "
+        f"'{masked_url(url)}' is no database URL; write sqlite:///FILE, "
         "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE "
         "(in a password @ is written %40, : %3A, / %2F, % %25)"
     )

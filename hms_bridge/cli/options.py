@@ -11,12 +11,14 @@ from typing import TypeVar
 import click
 
 from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
+from changemanager.masking import masked_url
 from hms_bridge.cli.output import FORMATS, say
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
-from hms_bridge.config.jdbc import database_url, url_with_password, url_without_password
+from hms_bridge.config.jdbc import database_url, url_with_password
 from hms_bridge.config.protection import PROTECTIONS, require_encrypted
 from hms_bridge.config.reading import misspelt, refuse_unknown, settings_from
 from hms_bridge.config.settings import CONNECTION_URL, KEYS, METASTORE_URIS, Settings
+from hms_bridge.errors import ConfigError
 from hms_bridge.model.target import TableName
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -56,7 +58,8 @@ def _metastore_option(
         envvar="HMS_BRIDGE_METASTORE",
         metavar="URL",
         help="A database (sqlite:///FILE, postgresql+psycopg://…, mysql+pymysql://…) "
-        f"{what}  [default: $HMS_BRIDGE_METASTORE, else {servers}"
+        f"{what} @FILE: the URL stands in that file, as everybody sees command lines.  "
+        f"[default: $HMS_BRIDGE_METASTORE, else {servers}"
         f"javax.jdo.option.ConnectionURL of the settings, else {DEFAULT_METASTORE}]",
     )
 
@@ -101,12 +104,29 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
         if "metastore_url" in kwargs and kwargs["metastore_url"] is None:
             kwargs["metastore_url"] = _metastore_of(settings, path, assignments)
         for name in ("metastore_url", "source_url"):
-            if isinstance(url := kwargs.get(name), str):
+            if isinstance(given := kwargs.get(name), str):
+                url = _url_of(given)
                 kwargs[name] = url_with_password(url, settings.metastore.connection)
                 require_encrypted(url, settings.access.asked)
         return command(*args, settings=settings, **kwargs)
 
     return with_settings
+
+
+def _url_of(text: str) -> str:
+    """What an option such as ``--metastore`` is given: a URL, or ``@FILE`` that holds one, as
+    everybody on a machine sees command lines. Raises ConfigError."""
+    if not text.startswith("@"):
+        return text
+    path = Path(text[1:])
+    try:
+        url = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot read a URL from {path}: {reason}; check {text}") from error
+    if not url or len(url.splitlines()) > 1:
+        raise ConfigError(f"{path} has no URL in one line; write one, as sqlite:///metastore.db")
+    return url
 
 
 def _from_environment() -> Path | None:
@@ -142,7 +162,7 @@ def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str,
     assigned = {text.partition("=")[0].strip() for text in assignments}
     origin = "--set" if assigned & {*key.names} else str(path)
     name = key.aliases[0] if key.aliases else key.name
-    _say_once(f"metastore {url_without_password(url)} ({name} of {origin})")
+    _say_once(f"metastore {masked_url(url)} ({name} of {origin})")
     return url
 
 

@@ -109,8 +109,8 @@ def prepare_store(store: LocalStore) -> None:
 def say_ready(request: ServeRequest, port: int) -> None:
     """The line that whoever starts a server waits for. A path without scheme means another place
     where Hadoop's configuration is not found."""
+    from changemanager.masking import masked_url
     from hms_bridge.client.addresses import Address
-    from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, archive_root
 
     settings = request.settings
@@ -124,7 +124,7 @@ def say_ready(request: ServeRequest, port: int) -> None:
             "changes databases, tables, partitions and transactions; "
             f"{request.gate.open_to}"
         )
-    say(f"serving {address} over {url_without_password(request.metastore_url)}")
+    say(f"serving {address} over {masked_url(request.metastore_url)}")
 
 
 def _client_config(settings: Settings) -> dict[str, str]:

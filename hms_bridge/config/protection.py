@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from changemanager.masking import masked_url
 from hms_bridge.config.jdbc import asks_for_tls
 from hms_bridge.config.values import GivenValues
 from hms_bridge.errors import ConfigError
@@ -241,7 +242,7 @@ def require_none(
             continue
         idle = protection.idle[0] if protection.idle else "nothing"
         raise ConfigError(
-            f"{demand.source}: {demand.name} is '{demand.value}', which asks that "
+            f"{demand.source}: {demand.name} is '{masked_url(demand.value)}', which asks that "
             f"{protection.meaning}, and {_LACK[what]}; "
             f"{protection.instead.format(idle=idle)}{_command(demand, idle)}"
         )

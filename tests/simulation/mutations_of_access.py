@@ -6,6 +6,7 @@ from __future__ import annotations
 from tests.simulation.mutation import Mutation
 
 _PROTECTIONS = "tests/cli/test_protections.py::"
+_SECRETS = "tests/cli/test_secrets.py::"
 _GATE = "tests/server/test_gate.py::"
 
 OF_ACCESS = (
@@ -107,5 +108,40 @@ OF_ACCESS = (
         old="    if is_insecure or not is_beyond:\n",
         new="    if True:\n",
         test="tests/cli/test_serve_gate.py::test_a_port_that_others_reach_needs_a_word",
+    ),
+    Mutation(
+        name="an error shows the password of a URL",
+        file="hms_bridge/cli/ending.py",
+        old="        click.echo(masked_text(text), err=True)\n",
+        new="        click.echo(text, err=True)\n",
+        test=_SECRETS + "test_a_password_in_any_error_is_masked_on_the_way_out",
+    ),
+    Mutation(
+        name="a URL that is none is shown with its password",
+        file="hms_bridge/connect.py",
+        old="f\"'{masked_url(url)}' is no database; this needs",
+        new="f\"'{url}' is no database; this needs",
+        test=_SECRETS + "test_no_error_has_a_password",
+    ),
+    Mutation(
+        name="the log shows the password of a URL",
+        file="hms_bridge/cli/logs.py",
+        old="        return masked_text(super().format(record))\n",
+        new="        return super().format(record)\n",
+        test=_SECRETS + "test_no_line_of_the_log_has_a_password",
+    ),
+    Mutation(
+        name="hooks pass on secrets of tables",
+        file="changemanager/masking.py",
+        old="if has_properties and isinstance(inner, str) and is_secret_name(name)",
+        new="if False",
+        test=_SECRETS + "test_hooks_pass_on_no_secret_of_a_table_and_the_log_has_it",
+    ),
+    Mutation(
+        name="the program of a hook gets the whole environment",
+        file="hms_bridge/hooks/command.py",
+        old="        if name in _PASSED_ON or name.startswith(_PASSED_PREFIXES)\n",
+        new="",
+        test=_SECRETS + "test_the_program_of_a_hook_gets_no_secret_of_the_environment",
     ),
 )
