@@ -239,7 +239,8 @@ def open_database(
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         raise ConfigError(
             f"database URL {_shown(parsed)}: {error}; "
-            "install its driver (pip install 'hms-bridge[postgresql]' or '[mysql]')"
+            "install its driver: the wheel of hms-bridge with the extra postgresql or mysql, as "
+            "docs/howto/install.md says"
         ) from error
     if engine.dialect.name == "sqlite":
         _prepare_sqlite(engine, busy_timeout_seconds)
