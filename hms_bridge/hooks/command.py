@@ -87,7 +87,7 @@ class Command:
 
 def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
     """What a program gets of the server's environment: what programs need to run, and what an
-    administrator named for hooks. All else may hold passwords, and nobody can tell by the name."""
+    administrator named for hooks. Any other variable may hold a password, whatever its name."""
     return {
         name: value
         for name, value in environment.items()

@@ -21,6 +21,7 @@ from hms_bridge.server.verb_classes import CLASSES, VerbClass, class_of
 from hms_bridge.wire.methods import all_names, method
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.guests import heartbeat
+from tests.support.own_address import own_address
 from tests.support.raw_thrift import RawClient, call
 
 OWN_USER = "hmsbridge"
@@ -217,6 +218,19 @@ def test_loopback_is_of_this_machine_in_every_notation(
     assert identity.is_of_this_machine
     assert identity.user == ""
     assert identity.address.startswith(address.rpartition(".")[0])
+
+
+def test_a_connection_from_another_address_is_a_strangers() -> None:
+    """By a real socket: what comes to loopback from an address that others can have."""
+    address = own_address()
+    fake = FakeMetastore(get_current_event_id=7)
+    with (
+        MetastoreServer(0, fake) as server,  # type: ignore[arg-type]
+        RawClient(server.port, address) as far,
+        RawClient(server.port) as near,
+    ):
+        assert f"came from {address}" in _refusal(far, EVENT_ID)
+        assert _refusal(near, EVENT_ID) == ""
 
 
 def test_a_socket_of_the_file_system_is_of_this_machine() -> None:

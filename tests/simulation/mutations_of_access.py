@@ -99,8 +99,7 @@ OF_ACCESS = (
         file="hms_bridge/server/identity.py",
         old="    is_own = address.is_loopback or address == plain_address(own)\n",
         new="    is_own = True\n",
-        test="tests/cli/test_serve_gate.py::"
-        "test_a_stranger_gets_no_key_and_a_proxy_user_from_its_host_does",
+        test=_GATE + "test_a_connection_from_another_address_is_a_strangers",
     ),
     Mutation(
         name="a port that others reach opens without a word",
