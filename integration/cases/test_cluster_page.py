@@ -69,6 +69,8 @@ class Operator:
                 self.typist.site("hms-bridge/hive-site.xml", block)
             case "sh env":
                 (self.typist.etc / "hms-bridge" / "env").write_text(self.typist.put_in(block.text))
+            case "xml proxies":  # for other sites: everything here comes from this machine
+                assert self.typist.properties(block)
             case "ini":
                 self._unit = self.typist.exec_start(block)
                 self._start()
