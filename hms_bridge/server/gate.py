@@ -35,9 +35,9 @@ class ProxyHosts:
         self, user: str, hosts: tuple[str, ...], resolve: Callable[[str], Iterable[str]]
     ) -> None:
         """Raises ConfigError for what is neither an address, a block of addresses nor a name."""
-        self._is_any = hosts == ("*",)
+        self.is_any = hosts == ("*",)
         self._networks: list[IPv4Network | IPv6Network] = []
-        for host in () if self._is_any else hosts:
+        for host in () if self.is_any else hosts:
             try:
                 self._networks += _networks(host, resolve)
             except ValueError as error:
@@ -53,7 +53,7 @@ class ProxyHosts:
 
     def has(self, address: str) -> bool:
         """Whether a host is among them."""
-        if self._is_any:
+        if self.is_any:
             return True
         if not address:
             return False
@@ -96,8 +96,11 @@ class Gate:
     @property
     def open_to(self) -> str:
         """What is guarded, and who passes besides this machine; for people."""
-        users = ", ".join(sorted(self._hosts))
-        proxies = f"proxy users ({users}) from their hosts" if users else "nobody else"
+        users = ", ".join(
+            f"{user} from any host" if hosts.is_any else f"{user} from its hosts"
+            for user, hosts in sorted(self._hosts.items())
+        )
+        proxies = f"proxy users ({users})" if users else "nobody else"
         log = f"this machine, user {self._own_user} and {proxies}"
         return (
             f"{_OF_LOG} for {log if self._is_log_guarded else 'everybody'}; "

@@ -76,7 +76,7 @@ def test_a_stranger_gets_no_key_and_a_proxy_user_from_its_host_does(tmp_path: Pa
             assert "not allowed" in _asked(far, KEYS), "its name alone gives no keys"
     said = "\n".join(server.lines)
     assert "insecure: nobody is authenticated at thrift://0.0.0.0:" in said
-    assert "proxy users (hue) from their hosts" in said
+    assert "proxy users (hue from its hosts)" in said
     assert "refused get_master_keys of user 'mallory'" in said
 
 

@@ -145,6 +145,7 @@ def test_the_log_is_open_to_the_own_user_or_to_everybody_if_so_set() -> None:
     assert _passes(everybody, _far("mallory"), "get_next_notification")
     assert not _passes(everybody, _far("mallory"), "get_master_keys")
     assert "the event log is for everybody" in everybody.open_to
+    assert "(hue from any host)" in _gate(hadoop__proxyuser__hue__hosts="*").open_to
 
 
 def test_a_client_that_is_gone_is_nobody() -> None:
