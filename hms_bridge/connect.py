@@ -24,11 +24,12 @@ from changemanager.delete_protocol import DeleteProtocol
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
+from changemanager.masking import masked_url
 from hms_bridge.backend.engine import POOL_SIZE, Database, is_in_memory, open_database
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
-from hms_bridge.config.jdbc import url_without_password
+from hms_bridge.config.protection import Protected, require_encrypted, require_none
 from hms_bridge.config.settings import CM_ROOT, WAREHOUSE, Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
@@ -116,8 +117,10 @@ class LocalStore:
 def open_metastore(
     url: str, settings: Settings | None = None, *, is_created: bool = True
 ) -> Metastore:
-    """A metastore. Raises ConfigError for a URL that is none; else as :func:`open_local`."""
+    """A metastore. Raises ConfigError for a URL that is none, and where the settings ask for a
+    protection of the connection that is not given; else as :func:`open_local`."""
     if url.startswith(_THRIFT):
+        require_none((settings or Settings()).access.asked, Protected.CLIENT)
         # A database does without the client of a server, which takes long to import.
         from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 
@@ -156,6 +159,7 @@ def _open(
         _require_file(url)
     folder, time = folder_of(url), clock or SystemClock()
     chosen = with_folder(settings or Settings(), folder)
+    require_encrypted(url, chosen.access.asked)
     resolver = file_systems(chosen)
     service = open_local_metastore(
         shareable_url(url),
@@ -217,7 +221,8 @@ def shareable_url(url: str) -> str:
 
 def archive_root(settings: Settings) -> str:
     """The archive's place, the same everywhere. Raises ConfigError, also for all of this machine:
-    a purge takes what is below it for archived."""
+    a purge takes what is below it for archived; and where the settings ask for more than one."""
+    require_none(settings.access.asked, Protected.ARCHIVE)
     root = absolute_location(settings.archive.root, settings.hadoop, key=CM_ROOT.name)
     if root in ("/", "file:", "file:/", "file://"):
         raise ConfigError(f"{CM_ROOT.name} is '{root}', a whole file system; name a directory")
@@ -245,8 +250,8 @@ def require_shareable(url: str) -> None:
     _require_database(url)
     if is_in_memory(url):
         raise ConfigError(
-            f"'{url}' is a database in the memory of one process: others would not see it; name a "
-            "file, as sqlite:///metastore.db, or serve it by one process"
+            f"'{masked_url(url)}' is a database in the memory of one process: others would not see "
+            "it; name a file, as sqlite:///metastore.db, or serve it by one process"
         )
 
 
@@ -337,7 +342,7 @@ def describe_schema(url: str) -> dict[str, object]:
 
 def how_to_make(url: str) -> str:
     """The command that makes a database's schema, without its password."""
-    return f"hms-bridge schema init --database {shlex.quote(url_without_password(url))}"
+    return f"hms-bridge schema init --database {shlex.quote(masked_url(url))}"
 
 
 def _require_directory(cmroot: Location) -> None:
@@ -362,7 +367,7 @@ def _require_database(url: str) -> None:
         )
     if "://" not in url or url.startswith(_THRIFT):
         raise ConfigError(
-            f"'{url}' is no database; this needs the metastore's own database, as "
+            f"'{masked_url(url)}' is no database; this needs the metastore's own database, as "
             "sqlite:///metastore.db"
         )
 

@@ -30,6 +30,7 @@ _KNOWN = BUCKET_SCHEMES | {"file", "hdfs", "memory", "webhdfs"}
 """fsspec has drivers for many more, which promise less than an archive needs."""
 
 _NO_HADOOP = HadoopConfig()
+_INSTALL = "install the wheel of hms-bridge with the extra hdfs, as docs/howto/install.md says"
 
 
 def open_volume(scheme: str, authority: str, hadoop: HadoopConfig = _NO_HADOOP) -> Volume:
@@ -112,12 +113,11 @@ def _without_client(authority: str, hadoop: HadoopConfig) -> LocationError:
     if hadoop.is_kerberos:
         return LocationError(
             f"hdfs://{authority} asks for Kerberos (hadoop.security.authentication), which only "
-            "the native client has: pip install 'hms-bridge[hdfs]', and let "
-            "hms.bridge.hdfs.client be auto"
+            f"the native client has: {_INSTALL}, and let hms.bridge.hdfs.client be auto"
         )
     return LocationError(
-        f"hdfs://{authority} needs a client: pip install 'hms-bridge[hdfs]', or name its HTTP "
-        "address in hms.bridge.webhdfs.addresses"
+        f"hdfs://{authority} needs a client: {_INSTALL}, or name its HTTP address in "
+        "hms.bridge.webhdfs.addresses"
     )
 
 

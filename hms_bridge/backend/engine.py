@@ -21,12 +21,12 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import QueuePool
 
+from changemanager.masking import masked_url
 from hms_bridge.backend.connection_limits import connections_allowed
 from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.backend.sqlite_file import keep_for_owner
-from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.errors import BackendError, ConfigError
 from hms_bridge.silent_hosts import give_up_silent_host, patience
 
@@ -111,7 +111,7 @@ class Database:
     @property
     def name(self) -> str:
         """The URL without its password, for messages."""
-        return self.engine.url.render_as_string(hide_password=True)
+        return _shown(self.engine.url)
 
     @property
     def is_embedded(self) -> bool:
@@ -280,8 +280,9 @@ def open_database(
         engine = create_engine(parsed, **options)
     except (ArgumentError, NoSuchModuleError, ImportError) as error:
         raise ConfigError(
-            f"database URL {parsed.render_as_string(hide_password=True)}: {error}; "
-            "install its driver (pip install 'hms-bridge[postgresql]' or '[mysql]')"
+            f"database URL {_shown(parsed)}: {error}; "
+            "install its driver: the wheel of hms-bridge with the extra postgresql or mysql, as "
+            "docs/howto/install.md says"
         ) from error
     if engine.dialect.name == "sqlite":
         _prepare_sqlite(engine, busy_timeout_seconds)
@@ -325,17 +326,19 @@ def _parse(url: str) -> URL:
     return parsed
 
 
+def _shown(url: URL) -> str:
+    return masked_url(url.render_as_string(hide_password=True))
+
+
 def _bad_url(url: str) -> str:
     if url.startswith("jdbc:"):
         return (
-            f"'{url_without_password(url)}' is a URL for Java: leave it in the hive-site.xml of "
+            f"'{masked_url(url)}' is a URL for Java: leave it in the hive-site.xml of "
             "--config, or give it by --set javax.jdo.option.ConnectionURL=…; or write it as "
             "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE"
         )
-    scheme, _, rest = url.partition("://")
-    shown = f"{scheme}://…@{rest.rpartition('@')[2]}" if "@" in rest else url
     return (
-        f"'{shown}' is no database URL; write sqlite:///FILE, "
+        f"'{masked_url(url)}' is no database URL; write sqlite:///FILE, "
         "postgresql://USER:PASSWORD@HOST/DATABASE or mysql://USER:PASSWORD@HOST/DATABASE "
         "(in a password @ is written %40, : %3A, / %2F, % %25)"
     )

@@ -8,11 +8,15 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import StringIO
+from traceback import format_exception
+from types import TracebackType
 from typing import NoReturn
 
 import click
 
 from changemanager.errors import ChangeManagerError
+from changemanager.masking import masked_text
 from hms_bridge.errors import HmsBridgeError
 
 
@@ -46,16 +50,19 @@ class TextEnding:
 
     def misused(self, error: click.ClickException) -> None:
         """Words that cannot be understood, and how to ask for help."""
-        error.show()
+        shown = StringIO()
+        error.show(shown)
+        click.echo(masked_text(shown.getvalue()), err=True, nl=False)
 
     def write_line(self, text: str) -> None:
         """What is said on the way out, as that the program was interrupted."""
-        click.echo(text, err=True)
+        click.echo(masked_text(text), err=True)
 
     def failed(self, text: str, error: BaseException) -> NoReturn:
         """An error, with its traceback if that was asked for."""
         self.write_line(f"error: {text}")
         if self._is_verbose:
+            sys.excepthook = _show_traceback
             raise error
         if not isinstance(error, HmsBridgeError | ChangeManagerError):
             self.write_line("run again with --verbose to see where it came from")
@@ -85,6 +92,12 @@ class JsonEnding(TextEnding):
         fields = {"name": "hms_bridge", "levelno": level, "msg": text, "exc_info": trace}
         record = logging.makeLogRecord({**fields, "levelname": logging.getLevelName(level)})
         click.echo(JsonFormatter().format(record), err=True)
+
+
+def _show_traceback(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    click.echo(masked_text("".join(format_exception(kind, error, trace))), err=True, nl=False)
 
 
 def _refusal_text(error: OSError) -> str:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from changemanager.masking import masked_url
 from hms_bridge.cli.kept_policy import KeptPolicies, kept_policies, policy_of, settings_of_source
 from hms_bridge.cli.lag_verdict import LagLimits, State, Verdict, Watched
 from hms_bridge.cli.repl_options import Call
 from hms_bridge.cli.repl_status import both_sides, status_request
 from hms_bridge.cli.sides import side_settings, side_url
-from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import HmsBridgeError
 
@@ -37,7 +37,7 @@ class Looking:
 
     def watched(self, names: Sequence[str]) -> list[Watched]:
         """What was typed, once each, in the metastore of the call."""
-        metastore = url_without_password(self.call.metastore_url)
+        metastore = masked_url(self.call.metastore_url)
         return [Watched(database=name, metastore=metastore) for name in dict.fromkeys(names)]
 
 
@@ -77,7 +77,7 @@ class PolicyMonitor:
         target, store_url = policy.target, self.looking.call.metastore_url
         replica = Watched(
             database=target.database,
-            metastore=url_without_password(target.metastore or store_url),
+            metastore=masked_url(target.metastore or store_url),
             policy=policy.name,
         )
         try:

@@ -13,6 +13,7 @@ from functools import partial
 
 import click
 
+from changemanager.masking import masked_text
 from hms_bridge.cli.output import redirected_to
 
 LOG_FORMATS = ("text", "json")
@@ -33,7 +34,7 @@ class JsonFormatter(logging.Formatter):
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": masked_text(record.getMessage()),
         }
         if _is_forked(record):
             line["process"] = record.processName
@@ -41,7 +42,7 @@ class JsonFormatter(logging.Formatter):
         if deed is not None:
             line |= {"deed": deed, **getattr(record, "facts", {})}
         if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
+            line["error"] = masked_text(self.formatException(record.exc_info))
         text = json.dumps(line, ensure_ascii=False, default=str)
         return _OTHER_BREAKS.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
@@ -51,6 +52,10 @@ class TextFormatter(logging.Formatter):
 
     def __init__(self) -> None:
         super().__init__(_TEXT)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Without secrets of URLs, tracebacks included."""
+        return masked_text(super().format(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         """With control characters as ``\\n``: what a client names must not look like a line."""

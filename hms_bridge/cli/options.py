@@ -12,11 +12,14 @@ from typing import TypeVar
 import click
 
 from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
+from changemanager.masking import masked_url
 from hms_bridge.cli.output import FORMATS, say
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
-from hms_bridge.config.jdbc import database_url, url_with_password, url_without_password
+from hms_bridge.config.jdbc import database_url, url_with_password
+from hms_bridge.config.protection import PROTECTIONS, require_encrypted
 from hms_bridge.config.reading import misspelt, refuse_unknown, settings_from
 from hms_bridge.config.settings import CONNECTION_URL, KEYS, METASTORE_URIS, Settings
+from hms_bridge.errors import ConfigError
 from hms_bridge.model.target import TableName
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -57,7 +60,8 @@ def _metastore_option(
         envvar="HMS_BRIDGE_METASTORE",
         metavar="URL",
         help="A database (sqlite:///FILE, postgresql+psycopg://…, mysql+pymysql://…) "
-        f"{what}  [default: $HMS_BRIDGE_METASTORE, else {servers}"
+        f"{what} @FILE: the URL stands in that file, as everybody sees command lines.  "
+        f"[default: $HMS_BRIDGE_METASTORE, else {servers}"
         f"javax.jdo.option.ConnectionURL of the settings, else {DEFAULT_METASTORE}]",
     )
 
@@ -102,8 +106,10 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
         if "metastore_url" in kwargs and kwargs["metastore_url"] is None:
             kwargs["metastore_url"] = _metastore_of(settings, path, assignments)
         for name in ("metastore_url", "source_url"):
-            if isinstance(url := kwargs.get(name), str):
+            if isinstance(given := kwargs.get(name), str):
+                url = _url_of(given)
                 kwargs[name] = url_with_password(url, settings.metastore.connection)
+                require_encrypted(url, settings.access.asked)
         url = click.get_current_context().meta[_URL] = kwargs.get("metastore_url")
         settings = _with_places(settings, url, kwargs.get("source_url"), assignments)
         return command(*args, settings=settings, **kwargs)
@@ -131,6 +137,22 @@ def _in_folder_of(settings: Settings, url: object, assignments: tuple[str, ...])
         return settings
     typed = [text.partition("=")[0].strip() for text in assignments]
     return with_folder(settings, folder_of(url), typed)
+
+
+def _url_of(text: str) -> str:
+    """What an option such as ``--metastore`` is given: a URL, or ``@FILE`` that holds one, as
+    everybody on a machine sees command lines. Raises ConfigError."""
+    if not text.startswith("@"):
+        return text
+    path = Path(text[1:])
+    try:
+        url = path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"cannot read a URL from {path}: {reason}; check {text}") from error
+    if not url or len(url.splitlines()) > 1:
+        raise ConfigError(f"{path} has no URL in one line; write one, as sqlite:///metastore.db")
+    return url
 
 
 def _from_environment() -> Path | None:
@@ -166,7 +188,7 @@ def _metastore_of(settings: Settings, path: Path | None, assignments: tuple[str,
     assigned = {text.partition("=")[0].strip() for text in assignments}
     origin = "--set" if assigned & {*key.names} else str(path)
     name = key.aliases[0] if key.aliases else key.name
-    _say_once(f"metastore {url_without_password(url)} ({name} of {origin})")
+    _say_once(f"metastore {masked_url(url)} ({name} of {origin})")
     return url
 
 
@@ -188,9 +210,9 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
         _say_once(f"{config_path}: {name} is no setting and does nothing; did you mean {meant}?")
     assigned = dict(split_assignment("--set", text) for text in assignments)
     refuse_unknown_settings(assigned, "--set")
-    for key in KEYS:
-        if assigned.keys() & key.names:
-            given = {name: text for name, text in given.items() if name not in key.names}
+    for names in (*(key.names for key in KEYS), *(protection.names for protection in PROTECTIONS)):
+        if assigned.keys() & names:
+            given = {name: text for name, text in given.items() if name not in names}
     sources = [str(config_path)] if config_path else []
     sources += ["--set"] if assigned else []
     return settings_from(

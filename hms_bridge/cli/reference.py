@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 import click
 
 from hms_bridge.cli.main import cli
+from hms_bridge.config.protection import PROTECTIONS
 from hms_bridge.config.settings import KEYS
 from hms_bridge.metrics.reference import metrics_page
 from hms_bridge.server.reference import wire_methods_page
@@ -55,7 +56,30 @@ def _settings_page() -> str:
         lines.append(
             f"| `{key.name}` | {aliases} | {key.kind} | {default} | {key.unit} | {key.doc} |"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *_protections()]) + "\n"
+
+
+def _protections() -> Iterator[str]:
+    yield from (
+        "## Settings that ask for protection",
+        "",
+        "hms-bridge does not give these protections yet. A value that asks for one stops what",
+        "stands in the last column, with an error that names setting, value and file, instead of",
+        "being passed over. `--set NAME=VALUE` takes the demand back for one command.",
+        "",
+        "| setting | also written | asks for nothing | any other value means | stops |",
+        "|---|---|---|---|---|",
+    )
+    for protection in PROTECTIONS:
+        name, *aliases = protection.names
+        idle = ", ".join(f"`{value}`" for value in protection.idle) or "empty"
+        if protection.asks is not None:
+            idle = "a list without an authorizer"
+        stops = ", ".join(what.value for what in protection.protects)
+        yield (
+            f"| `{name}` | {', '.join(f'`{alias}`' for alias in aliases)} | {idle} | "
+            f"{protection.meaning} | {stops} |"
+        )
 
 
 def _template() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from changemanager.masking import masked_url
 from hms_bridge.cli.options import (
     database_option,
     dry_run_option,
@@ -11,7 +12,6 @@ from hms_bridge.cli.options import (
     settings_options,
 )
 from hms_bridge.cli.output import print_record, print_rows, say
-from hms_bridge.config.jdbc import url_without_password
 from hms_bridge.config.settings import Settings
 
 _looking_option = click.option(
@@ -75,7 +75,7 @@ def init(metastore_url: str, settings: Settings, version: str | None, is_dry_run
     if version is not None:
         with opened_database(metastore_url, is_made=True) as database:
             make_version(database, version)
-    ready = f"the schema of {url_without_password(metastore_url)} is ready"
+    ready = f"the schema of {masked_url(metastore_url)} is ready"
     if version is not None and is_for_others(version):
         say(f"{ready} for a Hive 3.1; hms-bridge needs 'hms-bridge schema upgrade' before it works")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from contextlib import ExitStack
 from dataclasses import replace
@@ -19,9 +20,11 @@ from hms_bridge.cli.serve_parts import (
     counted_calls,
     make_server,
     prepare_store,
+    require_word,
     say_ready,
 )
 from hms_bridge.cli.spark_options import spark_options
+from hms_bridge.config.protection import Protected, require_none
 from hms_bridge.config.settings import Settings
 from hms_bridge.server.stop_requests import StopRequests
 from hms_bridge.spark.request import SparkRequest
@@ -38,6 +41,13 @@ from hms_bridge.spark.request import SparkRequest
     default="127.0.0.1",
     show_default=True,
     help="Address to listen on; 0.0.0.0 for all. No setting of Hive's says it.",
+)
+@click.option(
+    "--insecure",
+    "is_insecure",
+    is_flag=True,
+    help="Listen beyond this machine, though nobody is authenticated: whoever reaches the port may "
+    "change all databases.",
 )
 @click.option(
     "--metrics-port",
@@ -64,6 +74,7 @@ from hms_bridge.spark.request import SparkRequest
 def serve(
     port: int | None,
     host: str,
+    is_insecure: bool,
     metrics_port: int | None,
     processes: int | None,
     warehouse: str | None,
@@ -89,15 +100,20 @@ def serve(
       hms-bridge serve --metrics-port 9464 --processes 4
     """
     from hms_bridge.connect import absolute_location
+    from hms_bridge.server.gate import Gate
 
+    require_none(settings.access.asked, Protected.PORT, is_insecure=is_insecure)
     if warehouse is not None:
         place = absolute_location(warehouse, settings.hadoop)
         settings = replace(settings, warehouse=place)
+    chosen_port = settings.server.port if port is None else port
     request = ServeRequest(
         metastore_url=metastore_url,
         settings=settings,
         host=host,
-        port=settings.server.port if port is None else port,
+        is_beyond_this_machine=require_word(host, chosen_port, is_insecure=is_insecure),
+        port=chosen_port,
+        gate=Gate(settings.access, getpass.getuser()),
         metrics_port=settings.metrics.port if metrics_port is None else metrics_port,
         daemons=AskedDaemons(
             is_worker=is_worker,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from hms_bridge.config.settings import (
     WAREHOUSE,
     Settings,
 )
+from hms_bridge.errors import ConfigError
 from hms_bridge.spark.request import SparkRequest
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from hms_bridge.metrics.call_times import CallTimes
     from hms_bridge.server.dispatch import CallWatch
     from hms_bridge.server.door import Entrance
+    from hms_bridge.server.gate import Gate
     from hms_bridge.server.serve import MetastoreServer
 
 
@@ -32,7 +35,9 @@ class ServeRequest:
     metastore_url: str
     settings: Settings
     host: str
+    is_beyond_this_machine: bool
     port: int
+    gate: Gate
     metrics_port: int | None
     daemons: AskedDaemons
     spark: SparkRequest
@@ -56,6 +61,22 @@ def make_server(
         limits=store.settings.server,
         watch=watch,
         entrance=entrance,
+        gate=request.gate,
+    )
+
+
+def require_word(host: str, port: int, *, is_insecure: bool) -> bool:
+    """Whether other machines reach the port. Raises ConfigError, with the command that opens it, if
+    they do and the command line does not say so."""
+    from hms_bridge.server.door import is_beyond_this_machine
+
+    is_beyond = is_beyond_this_machine(host)
+    if is_insecure or not is_beyond:
+        return is_beyond
+    raise ConfigError(
+        f"--host {host} lets other machines in, and nobody is authenticated: whoever reaches the "
+        "port may change all databases; let only trusted hosts reach it, and say so: hms-bridge "
+        f"serve --host {shlex.quote(host)} --port {port} --insecure, with your other options"
     )
 
 
@@ -89,8 +110,8 @@ def prepare_store(store: LocalStore) -> None:
 def say_ready(request: ServeRequest, port: int) -> None:
     """The line that whoever starts a server waits for. A path without scheme means another place
     where Hadoop's configuration is not found."""
+    from changemanager.masking import masked_url
     from hms_bridge.client.addresses import Address
-    from hms_bridge.config.jdbc import url_without_password
     from hms_bridge.connect import absolute_location, archive_root
 
     settings = request.settings
@@ -98,7 +119,13 @@ def say_ready(request: ServeRequest, port: int) -> None:
     archive = archive_root(settings) if settings.archive.is_enabled else "off"
     address = Address(request.host, port)
     say(f"warehouse {warehouse}, archive {archive}")
-    say(f"serving {address} over {url_without_password(request.metastore_url)}")
+    if request.is_beyond_this_machine:
+        say(
+            f"insecure: nobody is authenticated at {address}; everybody who reaches it reads and "
+            "changes databases, tables, partitions and transactions; "
+            f"{request.gate.open_to}"
+        )
+    say(f"serving {address} over {masked_url(request.metastore_url)}")
 
 
 def _client_config(settings: Settings) -> dict[str, str]:

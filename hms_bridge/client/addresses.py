@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from changemanager.masking import masked_url
 from hms_bridge.errors import ConfigError
 
 DEFAULT_PORT = 9083
@@ -33,10 +34,15 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
 def _parse(text: str) -> Address:
     rest = text.removeprefix(_SCHEME).rstrip("/")
     if "://" in rest or not rest:
-        raise ConfigError(f"{text!r} is no metastore address; write thrift://host:port")
+        raise ConfigError(f"{masked_url(text)!r} is no metastore address; write thrift://host:port")
+    if "@" in rest:
+        raise ConfigError(
+            f"{masked_url(text)!r} has a user, and nobody signs in to a metastore by its address; "
+            "write thrift://host:port"
+        )
     host, separator, port = rest.rpartition(":")
     if not separator or rest.endswith("]"):
         host, port = rest, str(DEFAULT_PORT)
     if not port.isdigit() or not 0 < int(port) < 65536 or not host:
-        raise ConfigError(f"{text!r} has no usable port; write thrift://host:port")
+        raise ConfigError(f"{masked_url(text)!r} has no usable port; write thrift://host:port")
     return Address(host.strip("[]"), int(port))

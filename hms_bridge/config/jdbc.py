@@ -14,13 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
+from changemanager.masking import masked_url
 from hms_bridge.config.declare import setting
 from hms_bridge.config.values import GivenValues as Given
 from hms_bridge.errors import ConfigError
 
 _URL = re.compile(r"jdbc:(?P<kind>[a-z0-9]+):(?P<rest>.*)", re.DOTALL | re.IGNORECASE)
-_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@")
-_PASSWORD_PARAMETER = re.compile(r"(?i)(pass\w*=)[^&;]*")
 _PLACE = re.compile(r"//(?P<hosts>[^/?]*)(?:/(?P<name>[^?]*))?(?:\?(?P<query>.*))?", re.DOTALL)
 _HOST = re.compile(r"(?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d+)?")
 _DRIVERS = {
@@ -58,7 +57,7 @@ class JdbcConnection:
 def database_url(connection: JdbcConnection) -> str:
     """The same database for SQLAlchemy. Raises ConfigError for one that cannot be opened so."""
     match = _URL.fullmatch(connection.url.strip())
-    shown = url_without_password(connection.url)
+    shown = masked_url(connection.url)
     if match is None:
         raise ConfigError(
             f"javax.jdo.option.ConnectionURL is '{shown}', which is no JDBC URL; "
@@ -120,9 +119,13 @@ def _account(url: SplitResult) -> tuple[str | None, ...]:
     return kind, url.username, url.hostname, str(port), url.path
 
 
-def url_without_password(url: str) -> str:
-    """Of a database URL, for messages and logs."""
-    return _PASSWORD_PARAMETER.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
+def asks_for_tls(url: str) -> bool:
+    """Whether a database URL of ours says by a parameter that the connection is encrypted, whatever
+    its server offers."""
+    query = dict(parse_qsl(urlsplit(url).query))
+    if query.get("sslmode", "") in ("require", "verify-ca", "verify-full"):
+        return True
+    return bool(query.keys() & {"ssl_ca", "ssl_capath", "ssl_verify_cert", "ssl_check_hostname"})
 
 
 def _require_kind(kind: str) -> None:

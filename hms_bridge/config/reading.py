@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from changemanager.errors import ChangeManagerConfigError
 from changemanager.hadoop import DEFAULT_FS, HadoopConfig
+from hms_bridge.config.access import AccessSettings, proxy_hosts
 from hms_bridge.config.declare import read
 from hms_bridge.config.hive_site import require_resolved
 from hms_bridge.config.jdbc import JdbcConnection
+from hms_bridge.config.protection import PROTECTION_NAMES, asked_protections
 from hms_bridge.config.settings import (
     KEYS,
     ArchiveSettings,
@@ -40,7 +42,7 @@ _WORDS_MAX = 2
 
 def refuse_unknown(names: Iterable[str], source: str) -> None:
     """Raises ConfigError, with the nearest name, for a name that is no setting of ours."""
-    known = {name for key in KEYS for name in key.names}
+    known = {name for key in KEYS for name in key.names} | PROTECTION_NAMES
     for name in sorted(set(names) - known):
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
         hint = f"did you mean {near[0]}?" if near else "see docs/reference/settings.md"
@@ -97,6 +99,12 @@ def settings_from(
         values,
         hadoop=hadoop,
         server=read(ServerSettings, values),
+        access=read(
+            AccessSettings,
+            values,
+            proxy_hosts=proxy_hosts(hadoop.values),
+            asked=asked_protections(given, source, hadoop_site or {}),
+        ),
         metrics=read(MetricsSettings, values),
         txn=read(TxnSettings, values),
         events=read(EventSettings, values),

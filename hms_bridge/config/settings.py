@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from changemanager.config import PinBudget
 from changemanager.hadoop import HadoopConfig
+from hms_bridge.config.access import AccessSettings
 from hms_bridge.config.declare import keys_of, setting
 from hms_bridge.config.jdbc import JdbcConnection
 from hms_bridge.config.values import GivenValues as Given
@@ -457,6 +458,7 @@ class Settings:
         "hive.users.in.admin.role")
     hadoop: HadoopConfig = field(default_factory=HadoopConfig)
     server: ServerSettings = field(default_factory=ServerSettings)
+    access: AccessSettings = field(default_factory=AccessSettings)
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     txn: TxnSettings = field(default_factory=TxnSettings)
     events: EventSettings = field(default_factory=EventSettings)
@@ -483,9 +485,9 @@ class Settings:
 # fmt: on
 
 _GROUPS = (
-    Settings, ServerSettings, MetricsSettings, EventSettings, HookSettings, TxnSettings,
-    CompactorSettings, ArchiveSettings, HdfsSettings, ReplSettings, ReportSettings, MetastorePlace,
-    JdbcConnection,
+    Settings, ServerSettings, AccessSettings, MetricsSettings, EventSettings, HookSettings,
+    TxnSettings, CompactorSettings, ArchiveSettings, HdfsSettings, ReplSettings, ReportSettings,
+    MetastorePlace, JdbcConnection,
 )  # fmt: skip
 KEYS: tuple[Key, ...] = tuple(key for group in _GROUPS for key in keys_of(group).values())
 """All settings, in the order of the pages."""

@@ -81,6 +81,11 @@ class GivenValues:
                 return substitute(self._given[name], self._known, self._system)
         return key.default
 
+    def resolved(self, name: str) -> str | None:
+        """The value of any name, also of Hadoop's own configuration; None where it is not given."""
+        text = self._known.get(name)
+        return None if text is None else substitute(text, self._known, self._system)
+
     def choice(self, key: Key) -> str:
         """One of the key's choices, in small letters."""
         text = self.text(key).strip().lower()

@@ -22,6 +22,15 @@ from hms_bridge.model.hook import HookEvent
 RUN = "HMS_BRIDGE_COMMAND_RUN"
 """Which run of a program it is that a process comes from: no other has the same."""
 
+_PASSED_ON = frozenset(
+    {
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TMPDIR", "TZ", "LANG", "LANGUAGE",
+        "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "JAVA_HOME", "HADOOP_HOME",
+        "HADOOP_CONF_DIR", "HIVE_CONF_DIR", "KRB5CCNAME", "KRB5_CONFIG", "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+    }
+)  # fmt: skip
+_PASSED_PREFIXES = ("LC_", "HMS_BRIDGE_HOOK_")
 _SHOWN_MAX = 500
 _PIECE_BYTES = 64 * 1024
 _STEP_SECONDS = 0.05
@@ -58,7 +67,8 @@ class Command:
         names[RUN] = f"{os.getpid()}-{threading.get_native_id()}-{time.monotonic_ns()}"
         text = told_json(event).encode() + b"\n"  # which read of a shell waits for
         try:
-            code, end = _run(self._words, text, {**os.environ, **names}, self._timeout_seconds)
+            environment = {**passed_on(os.environ), **names}
+            code, end = _run(self._words, text, environment, self._timeout_seconds)
         except subprocess.TimeoutExpired as error:
             raise CommandError(
                 f"{self._words[0]} did not end within {self._timeout_seconds:g} s; it was killed"
@@ -73,6 +83,16 @@ class Command:
             raise CommandError(
                 f"{self._words[0]} ended with {code}" + (f": {said}" if said else "")
             )
+
+
+def passed_on(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a program gets of the server's environment: what programs need to run, and what an
+    administrator named for hooks. Any other variable may hold a password, whatever its name."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name in _PASSED_ON or name.startswith(_PASSED_PREFIXES)
+    }
 
 
 def _run(

@@ -28,6 +28,7 @@ from functools import partial
 from thrift.transport.TTransport import TTransportException
 
 from hms_bridge.gathering import Gathering, LeftGatheringError
+from hms_bridge.server.identity import CallerIdentity
 from hms_bridge.server.turns import Turns
 from hms_bridge.wire.messages import MessageStream
 
@@ -53,7 +54,15 @@ if it cannot be made here."""
 class Guest:
     """A connection. While it is here, all that belongs to it is for the crowd's thread alone."""
 
-    def __init__(self, client: socket.socket, stream: MessageStream, turns: Turns) -> None:
+    def __init__(
+        self,
+        client: socket.socket,
+        stream: MessageStream,
+        turns: Turns,
+        identity: CallerIdentity,
+    ) -> None:
+        self.identity = identity
+        """Whose calls come on it: given along with each of them."""
         self.stream = stream
         self.turns = turns
         self.client = client
@@ -85,7 +94,7 @@ class Crowd:
     """Those who are here, and the thread that reads them, which begins with the first of them.
     ``read`` reads a call that has arrived, without waiting; None where it is not for here."""
 
-    def __init__(self, read: Callable[[MessageStream, Turns], Answering | None]) -> None:
+    def __init__(self, read: Callable[[Guest], Answering | None]) -> None:
         self._read = read
         self._lock = threading.Lock()
         self._guests: dict[int, Guest] = {}
@@ -201,7 +210,7 @@ class Crowd:
         try:
             guest.turns.rest()
             guest.has_more = guest.stream.arrive() or is_end
-            answering = self._read(guest.stream, guest.turns)
+            answering = self._read(guest)
         except BlockingIOError:
             guest.is_busy = False
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,10 @@ from hms_bridge.model.call import AnsweredCall, CallOutcome
 from hms_bridge.server.answers import Answer, is_gathered
 from hms_bridge.server.crowd import Answering, Crowd, Guest
 from hms_bridge.server.door import address_text
+from hms_bridge.server.gate import Gate
+from hms_bridge.server.identity import CallerIdentity, identity_of
 from hms_bridge.server.turns import Turns
+from hms_bridge.server.verb_classes import VerbClass, class_of
 from hms_bridge.wire.exceptions import exception_for
 from hms_bridge.wire.message_memory import MessageMemory
 from hms_bridge.wire.messages import KINDS, ApplicationError, MessageStream
@@ -31,6 +34,11 @@ _log = logging.getLogger(__name__)
 
 CallWatch = Callable[[AnsweredCall], None]
 """Hears of each call, on the thread that answered it, before the answer is sent."""
+
+Identify = Callable[[socket.socket], CallerIdentity]
+"""Says where a new connection comes from."""
+
+_NAMES_USER = "set_ugi"
 
 
 class _AnyArguments(Struct):
@@ -45,6 +53,7 @@ class _Call:
     exceptions: Mapping[str, str]
     answer: Answer
     is_gathered: bool
+    verb_class: VerbClass
 
 
 class Dispatcher:
@@ -55,8 +64,12 @@ class Dispatcher:
         answers: Mapping[str, Answer],
         limits: ServerSettings,
         clock: Clock,
+        gate: Gate,
         watch: CallWatch | None = None,
+        identify: Identify = identity_of,
     ) -> None:
+        self._gate = gate
+        self._identify = identify
         self._calls = {name: _call(name, answer) for name, answer in answers.items()}
         self._limits = limits
         self._clock = clock
@@ -78,7 +91,7 @@ class Dispatcher:
             element_count=self._limits.message_elements_max,
             memory=self._memory,
         )
-        guest = Guest(client, stream, turns)
+        guest = Guest(client, stream, turns, self._identify(client))
         name = _client_name(client)
         try:
             is_open = True
@@ -105,9 +118,10 @@ class Dispatcher:
         finally:
             stream.release()
 
-    def read_gathered(self, stream: MessageStream, turns: Turns) -> Answering | None:
+    def read_gathered(self, guest: Guest) -> Answering | None:
         """A call that is done together with others, read from what has arrived; None for any other.
         Raises what reading raises."""
+        stream, turns = guest.stream, guest.turns
         name, kind, sequence = stream.read_header()
         call = self._calls.get(name)
         if kind != KINDS.CALL or call is None or not call.is_gathered:
@@ -116,7 +130,7 @@ class Dispatcher:
         stream.read_struct(arguments)
         if not turns.work():
             return None
-        return partial(self._make, stream, name, sequence, call, arguments)
+        return partial(self._make, guest, name, sequence, call, arguments)
 
     def _join(self, crowd: Crowd, guest: Guest) -> None:
         """Until it is this thread's turn again; what the crowd could not send goes first."""
@@ -148,16 +162,44 @@ class Dispatcher:
             return bool(call.answer(arguments))
         else:
             guest.count(is_gathered=call.is_gathered)
-            self._send(stream, turns, self._make(stream, name, sequence, call, arguments))
+            if name == _NAMES_USER:
+                guest.identity = replace(guest.identity, user=arguments.user_name or "")
+            self._send(stream, turns, self._make(guest, name, sequence, call, arguments))
         return True
 
     def _make(
-        self, stream: MessageStream, name: str, sequence: int, call: _Call, arguments: Struct
+        self, guest: Guest, name: str, sequence: int, call: _Call, arguments: Struct
     ) -> Iterable[bytes]:
         began_ms = steady_ms(self._clock)
-        answer, outcome = _answer(stream, name, sequence, call, arguments)
+        answer, outcome = self._answer(guest, name, sequence, call, arguments)
         self._report(name, outcome, began_ms)
         return answer
+
+    def _answer(
+        self, guest: Guest, name: str, sequence: int, call: _Call, arguments: Struct
+    ) -> tuple[Iterable[bytes], CallOutcome]:
+        result: Any = call.result
+        outcome = CallOutcome.FAILED
+        stream = guest.stream
+        try:
+            if call.verb_class is not VerbClass.OPEN:
+                self._gate.require(guest.identity, name, call.verb_class)
+            value = call.answer(arguments)
+            body = result() if call.is_void else result(**{SUCCESS: value})
+            return stream.encode(name, KINDS.REPLY, sequence, body), CallOutcome.OK
+        except HmsBridgeError as error:
+            outcome = _outcome(error)
+            exception, message = exception_for(error, call.exceptions)
+            if exception is not None:
+                thrown = getattr(hive, exception)(message=message)
+                body = result(**{call.exceptions[exception]: thrown})
+                return stream.encode(name, KINDS.REPLY, sequence, body), outcome
+        # The border: whatever went wrong, this client gets an answer and the others go on.
+        except Exception as error:
+            _log.exception("%s failed", name)
+            message = f"Internal error processing {name}: {type(error).__name__}: {error}"
+        internal = TApplicationException.INTERNAL_ERROR
+        return _refusal(stream, name, sequence, internal, message), outcome
 
     def _report(self, method: str | None, outcome: CallOutcome, began_ms: int) -> None:
         if self._watch is not None:
@@ -197,30 +239,6 @@ def _read_arguments(stream: MessageStream, name: str, sequence: int, arguments: 
         raise TProtocolException(TProtocolException.INVALID_DATA, text) from error
 
 
-def _answer(
-    stream: MessageStream, name: str, sequence: int, call: _Call, arguments: Struct
-) -> tuple[Iterable[bytes], CallOutcome]:
-    result: Any = call.result
-    outcome = CallOutcome.FAILED
-    try:
-        value = call.answer(arguments)
-        body = result() if call.is_void else result(**{SUCCESS: value})
-        return stream.encode(name, KINDS.REPLY, sequence, body), CallOutcome.OK
-    except HmsBridgeError as error:
-        outcome = _outcome(error)
-        exception, message = exception_for(error, call.exceptions)
-        if exception is not None:
-            thrown = getattr(hive, exception)(message=message)
-            body = result(**{call.exceptions[exception]: thrown})
-            return stream.encode(name, KINDS.REPLY, sequence, body), outcome
-    # The border: whatever went wrong, this client gets an answer and the others go on.
-    except Exception as error:
-        _log.exception("%s failed", name)
-        message = f"Internal error processing {name}: {type(error).__name__}: {error}"
-    internal = TApplicationException.INTERNAL_ERROR
-    return _refusal(stream, name, sequence, internal, message), outcome
-
-
 def _outcome(error: HmsBridgeError) -> CallOutcome:
     """Hive has one exception for both, so the outcome follows ours."""
     is_refusal = isinstance(error, MetastoreError)
@@ -245,4 +263,5 @@ def _call(name: str, answer: Answer) -> _Call:
         exceptions=described.exceptions,
         answer=answer,
         is_gathered=is_gathered(answer),
+        verb_class=class_of(name),
     )

@@ -12,6 +12,7 @@ from ipaddress import IPv6Address, IPv6Network
 from typing import Any
 
 from hms_bridge.errors import ConfigError
+from hms_bridge.server.identity import plain_address
 from hms_bridge.server.peers import Peers
 
 _BACKLOG = 1024
@@ -107,6 +108,17 @@ def host_of(address: Any) -> str:
         case (str(text), int(), *_):
             return text
     return "an unknown host"
+
+
+def is_beyond_this_machine(host: str) -> bool:
+    """Whether others reach a server that listens there; also for a name that means nothing yet."""
+    if not host:  # all addresses
+        return True
+    try:
+        entries = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return True
+    return not all(plain_address(str(entry[4][0])).is_loopback for entry in entries)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from hms_bridge.server.serve import offered, offered_names
+from hms_bridge.server.verb_classes import class_of
 from hms_bridge.wire.generations import ASKED, releases_of
 from hms_bridge.wire.methods import all_names
 
@@ -14,6 +15,10 @@ The server answers on one port what clients of Hive 2, 3 and 4 call. A method th
 is refused with `TApplicationException` 1 (unknown method), upon which clients take another form of
 the call; see `hms_bridge/server/answers.py`. Beside each stands which releases have it in their
 interface, of {releases} (others were not looked at).
+
+The last column says which callers a method is for: everybody who reaches the port; readers of the
+log (this machine, the server's own user, proxy users); trusted hosts (this machine, proxy users).
+[Who may do what](../howto/cluster.md#who-may-do-what) has the settings.
 
 Of {total} methods {offered} are answered.
 """
@@ -37,8 +42,9 @@ def wire_methods_page() -> str:
 
 
 def _table(names: Iterable[str]) -> Iterator[str]:
-    yield from ("| method | releases | answered |", "|---|---|---|")
+    yield from ("| method | releases | answered | for |", "|---|---|---|---|")
     for name in sorted(names, key=str.lower):
         releases = ", ".join(releases_of(name)) or _NO_RELEASE
-        yield f"| `{name}` | {releases} | {'yes' if name in offered_names() else 'no'} |"
+        is_answered = "yes" if name in offered_names() else "no"
+        yield f"| `{name}` | {releases} | {is_answered} | {class_of(name).value} |"
     yield ""

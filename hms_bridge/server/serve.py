@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from hms_bridge.clock import Clock, SystemClock
+from hms_bridge.config.access import AccessSettings
 from hms_bridge.config.settings import ServerSettings
 from hms_bridge.server.answers import Answer, answered_names, collect_answers
 from hms_bridge.server.catalog_calls import CatalogCalls
@@ -20,9 +21,11 @@ from hms_bridge.server.connector_calls import ConnectorCalls
 from hms_bridge.server.constraint_calls import ConstraintCalls
 from hms_bridge.server.crowd import Crowd
 from hms_bridge.server.database_calls import DatabaseCalls
-from hms_bridge.server.dispatch import CallWatch, Dispatcher
+from hms_bridge.server.dispatch import CallWatch, Dispatcher, Identify
 from hms_bridge.server.door import Door, Entrance, address_text, host_of, listen
 from hms_bridge.server.function_calls import FunctionCalls
+from hms_bridge.server.gate import Gate
+from hms_bridge.server.identity import identity_of
 from hms_bridge.server.mark_calls import MarkCalls
 from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.notification_calls import NotificationCalls
@@ -142,12 +145,16 @@ def dispatcher_of(
     clock: Clock | None = None,
     watch: CallWatch | None = None,
     since_seconds: int | None = None,
+    gate: Gate | None = None,
+    identify: Identify = identity_of,
 ) -> Dispatcher:
-    """Everything that the server answers, over a metastore."""
+    """Everything that the server answers, over a metastore. Without a ``gate`` what is guarded is
+    for this machine alone."""
     clock = clock or SystemClock()
     since_seconds = _seconds(clock) if since_seconds is None else since_seconds
     answers = answers_of(metastore, config, database_uuid, since_seconds)
-    return Dispatcher(answers, limits, clock, watch)
+    gate = gate or Gate(AccessSettings(), own_user="")
+    return Dispatcher(answers, limits, clock, gate, watch, identify)
 
 
 def _seconds(clock: Clock) -> int:
@@ -160,7 +167,8 @@ class MetastoreServer:
     ``port`` 0 takes a free one, which ``port`` then has. ``config`` is what get_config_value
     shows, ``watch`` hears of each call. The metastore is used by many threads at once; it stays
     open when the server stops. With an ``entrance`` clients come in there: at a port that other
-    processes serve, too.
+    processes serve, too. ``gate`` says which calls are answered to whom, by what ``identify`` makes
+    of a connection.
     """
 
     def __init__(
@@ -175,6 +183,8 @@ class MetastoreServer:
         clock: Clock | None = None,
         watch: CallWatch | None = None,
         entrance: Entrance | None = None,
+        gate: Gate | None = None,
+        identify: Identify = identity_of,
     ) -> None:
         self._address = (host, port)
         self._entrance = entrance
@@ -188,6 +198,8 @@ class MetastoreServer:
             self._clock,
             watch,
             None if entrance is None else entrance.since_seconds,
+            gate,
+            identify,
         )
         self._crowd: Crowd | None = None
         self._door: Door | None = None

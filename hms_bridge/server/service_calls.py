@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from changemanager.masking import is_secret_name
 from hms_bridge.errors import MetaError
 from hms_bridge.server.answers import answers
 from hms_bridge.wire.structs import Struct
@@ -14,7 +15,6 @@ INTERFACE_VERSION = "4.1.0"
 
 _ALIVE = 2
 _READABLE_KEY = re.compile(r"(hive|metastore|hdfs|mapred)\.")
-_SECRET_KEY = re.compile(r"password|secret|token|credential|access\.?key", re.IGNORECASE)
 
 
 _EXPRESSION_PROXY = "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore"
@@ -112,7 +112,7 @@ class ServiceCalls:
     def config_value(self, args: Struct) -> str:
         """A setting, or the client's default. Secrets are nobody's business."""
         name = args.name or ""
-        if not _READABLE_KEY.match(name) or _SECRET_KEY.search(name):
+        if not _READABLE_KEY.match(name) or is_secret_name(name):
             raise MetaError(f"For security reasons, the config key {name} cannot be accessed")
         return self._config.get(name, args.defaultValue or "")
 

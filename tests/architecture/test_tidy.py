@@ -69,6 +69,22 @@ def test_nothing_is_left_for_later_or_tied_to_one_machine() -> None:
     assert found == []
 
 
+def test_nothing_is_installed_by_a_name_that_anybody_could_register() -> None:
+    """hms-bridge is in no registry: pip gets the path of a wheel (docs/howto/install.md)."""
+    by_name = re.compile(
+        r"\binstall\b[^\n]*[\s'\"]hms[-_]bridge(\[|[<>=~!]|['\"`\s]|$)", re.MULTILINE
+    )
+    installs = re.compile(r"\b(pip3?|pipx|uv|-m pip)\b[^\n]*\binstall\b")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in _tracked()
+        if path.suffix in (".py", ".md", ".toml", ".sh", ".txt", "") and "golden" not in path.parts
+        for line in path.read_text(errors="replace").splitlines()
+        if installs.search(line) and by_name.search(line)
+    ]
+    assert found == []
+
+
 def test_golden_data_stays_small() -> None:
     size = sum(path.stat().st_size for path in (ROOT / "tests/golden").rglob("*") if path.is_file())
     assert size <= 15 * 1024 * 1024

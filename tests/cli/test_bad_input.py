@@ -119,10 +119,10 @@ URLS = {
     "no such folder": ("sqlite:////no/such/folder/x.db", "/no/such/folder"),
     "unknown database": ("oracle://hive@db/metastore", "is no database URL; write sqlite:///FILE"),
     "http": ("http://127.0.0.1:9083", "is no database URL"),
-    "password": ("foo://ann:secret@db/x", "foo://…@db/x"),
+    "password": ("foo://ann:secret@db/x", "foo://ann:***@db/x"),
     "@ in a password": (
         "postgresql://ann:x@secret@db/x",
-        "'postgresql://…@db/x' is no database URL",
+        "'postgresql://ann:***@db/x' is no database URL",
     ),
     "Java's": (
         "jdbc:postgresql://db/x?user=ann&password=secret",

@@ -115,7 +115,7 @@ def test_half_a_character_is_told_as_what_can_be_written(formatter: logging.Form
     ("words", "exit_code", "message"),
     [
         (("--database", "sqlite:///no/such.db"), 1, "error: cannot open /"),
-        (("--host", "192.0.2.1"), 1, "error: cannot listen on 192.0.2.1"),
+        (("--host", "192.0.2.1", "--insecure"), 1, "error: cannot listen on 192.0.2.1"),
         (("--port", "70000"), 2, "error: Invalid value for '--port'"),
         (("--verbose", "--database", "sqlite:///no/such.db"), 1, "error: cannot open /"),
     ],

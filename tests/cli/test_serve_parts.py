@@ -9,10 +9,12 @@ import pytest
 
 from hms_bridge.cli.serve_daemons import AskedDaemons
 from hms_bridge.cli.serve_parts import ServeRequest, prepare_store, say_ready
+from hms_bridge.config.access import AccessSettings
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import connected_locally, install_schema
 from hms_bridge.model.catalog import PrincipalType
 from hms_bridge.model.privilege import Principal
+from hms_bridge.server.gate import Gate
 from hms_bridge.spark.request import SparkRequest
 
 ANN = Principal("ann", PrincipalType.USER)
@@ -40,8 +42,9 @@ def test_the_address_that_is_said_is_one_that_clients_take(
 ) -> None:
     daemons = AskedDaemons(is_worker=False, is_initiator=False, is_cleaner=False, pool_name=None)
     request = ServeRequest(
-        metastore_url="sqlite://", settings=Settings(), host=host, port=0, metrics_port=None,
-        daemons=daemons, spark=SparkRequest(),
+        metastore_url="sqlite://", settings=Settings(), host=host, is_beyond_this_machine=False,
+        port=0, gate=Gate(AccessSettings(), ""), metrics_port=None, daemons=daemons,
+        spark=SparkRequest(),
     )  # fmt: skip
     say_ready(request, 9083)
     assert f"serving {address} over sqlite://" in capsys.readouterr().err

@@ -122,7 +122,7 @@ def test_the_ready_line_tells_no_password_and_archives_are_tried_first(program: 
     )
     assert answer.exit_code == 1
     assert "somefile is no directory" in answer.err
-    answer = program.start("serve", "--port", "0", "--host", "192.0.2.1")
+    answer = program.start("serve", "--port", "0", "--host", "192.0.2.1", "--insecure")
     assert answer.exit_code == 1
     assert "192.0.2.1" in answer.err
     answer = program.start(

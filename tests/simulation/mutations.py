@@ -10,6 +10,7 @@ from tests.simulation.carried_mutations import CARRIED
 from tests.simulation.edge_mutations import EDGES
 from tests.simulation.handover_mutations import HANDOVER
 from tests.simulation.mutation import Edit, Mutation
+from tests.simulation.mutations_of_access import OF_ACCESS
 from tests.simulation.mutations_of_cleaning_reports import OF_CLEANING_REPORTS
 from tests.simulation.mutations_of_copies import OF_COPIES
 from tests.simulation.mutations_of_dumps import OF_DUMPS
@@ -20,8 +21,8 @@ from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_locations import OF_LOCATIONS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
-from tests.simulation.mutations_of_places import OF_PLACES
 from tests.simulation.mutations_of_permissions import OF_PERMISSIONS
+from tests.simulation.mutations_of_places import OF_PLACES
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_processes import OF_PROCESSES
 from tests.simulation.mutations_of_removals import OF_REMOVALS
@@ -74,6 +75,7 @@ MUTATIONS = (
     *OF_PERMISSIONS,
     *OF_POLICIES,
     *OF_PROCESSES,
+    *OF_ACCESS,
     *OF_RIGHTS,
     *OF_SCHEMAS,
     *OF_WAITS,

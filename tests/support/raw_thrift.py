@@ -36,8 +36,10 @@ def call(name: str, /, **arguments: object) -> bytes:
 class RawClient:
     """A socket with just enough thrift to see an answer."""
 
-    def __init__(self, port: int, source: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), 10, (source, 0))
+    def __init__(self, port: int, source: str | None = None) -> None:
+        """``source``: the address of this machine from which it comes."""
+        own = None if source is None else (source, 0)
+        self.socket = socket.create_connection(("127.0.0.1", port), 10, own)
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
