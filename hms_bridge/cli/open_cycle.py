@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hms_bridge.cli.copy_options import CopyOptions, copy_job
 from hms_bridge.cli.dump_jobs import dump_job
+from hms_bridge.cli.origin_options import named_in_policy, places_of_source
 from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
@@ -45,7 +47,7 @@ def open_cycle(
         _opened(policy, store_url, is_created=True) as sides,
         copy_job(copying, sides.target_settings) as job,
     ):
-        yield _cycle(sides, copying, job)
+        yield _cycle(sides, store_url, copying, job)
 
 
 @contextmanager
@@ -67,7 +69,7 @@ def open_repair(
     with _opened(policy, store_url, is_created=False) as sides:
         clock, at_target = SystemClock(), file_systems(sides.target_settings)
         yield RepairSides(
-            cycle=_cycle(sides, wait=wait, is_abort_allowed=is_abort_allowed),
+            cycle=_cycle(sides, store_url, wait=wait, is_abort_allowed=is_abort_allowed),
             source=sides.source,
             target=sides.target,
             discarder=dump_job(ReplDiscard, sides.source, sides.manifest, sides.source_settings),
@@ -120,6 +122,7 @@ def _require_known_database(
 
 def _cycle(
     sides: _Sides,
+    store_url: str,
     copying: CopyOptions | None = None,
     job: CopyJob | None = None,
     *,
@@ -129,6 +132,7 @@ def _cycle(
     from hms_bridge.cli.dump_options import DumpOptions
     from hms_bridge.cli.repl_requests import dump_request, load_request
     from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import policies_of
     from hms_bridge.repl.cycles.cycle import OpenCycle
     from hms_bridge.repl.dump.repl_dump import ReplDump
     from hms_bridge.repl.load.repl_load import ReplLoad
@@ -149,6 +153,8 @@ def _cycle(
             sides.target,
             file_systems(sides.target_settings),
             clock=clock,
+            note=policies_of(sides.target),
+            source=places_of_source(sides.source, sides.source_settings),
             job=job,
             on_waiting=say,
         ),
@@ -170,6 +176,7 @@ def _cycle(
             target_database=policy.target.database,
             root=policy.root,
             copying=copying,
+            naming_command=partial(named_in_policy, policy.name, store_url),
         ),
         release=release,
         given_up=lambda: given_up_of(manifest, policy.source.database, at_source(policy.root).uri),

@@ -334,8 +334,12 @@ class ReplSettings:
         "Whether dumps name files with checksum and archive. Set it to false for a real Hive that "
         "loads from a file system without checksums of its own: it takes such a file for changed.")
     load_roots: tuple[str, ...] = setting(Given.places, "hms.bridge.repl.load.roots", "",
-        "The only places below which files of a dump are read, archive and external tables "
-        "included: a comma-separated list of paths and URIs; empty means anywhere.")
+        "The only places below which loads read files of dumps, archive and external tables "
+        "included: a comma-separated list of paths and URIs. Empty: those that --files-from names, "
+        "or those that the replica's database has noted of an earlier load.")
+    is_from_hive: bool = setting(Given.flag, "hms.bridge.repl.load.from.hive", "false",
+        "Whether loads take dumps without the manifest that this program writes: those of Hive, "
+        "and of early versions.")
     passed_kinds: frozenset[str] = setting(Given.names, "hms.bridge.repl.passed.kinds",
         ""
         "EVENT_DELETE_PART_COL_STAT,EVENT_DELETE_TABLE_COL_STAT,EVENT_UPDATE_PART_COL_STAT,"
@@ -493,5 +497,6 @@ WEBHOOK_SECRET = keys_of(HookSettings)["webhook_secret"]
 HOOK_COMMAND = keys_of(HookSettings)["command"]
 CM_ROOT = keys_of(ArchiveSettings)["root"]
 REPL_ROOT = keys_of(ReplSettings)["root"]
+LOAD_ROOTS = keys_of(ReplSettings)["load_roots"]
 METASTORE_URIS = keys_of(MetastorePlace)["thrift_uris"]
 CONNECTION_URL = keys_of(JdbcConnection)["url"]
