@@ -139,7 +139,7 @@ def test_places_within_roots_are_resolved_and_no_others(tmp_path):
     with pytest.raises(OutsideRootsError, match="every place"):
         ResolverWithin(RESOLVE, ())(f"{tmp_path}/root/file")
     again = pickle.loads(pickle.dumps(within))
-    assert again == within
+    assert again.roots == within.roots
     assert again(f"{tmp_path}/root/file").status() is not None
 
 

@@ -16,6 +16,7 @@ from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
+from tests.simulation.mutations_of_origins import OF_ORIGINS
 from tests.simulation.mutations_of_policies import OF_POLICIES
 from tests.simulation.mutations_of_processes import OF_PROCESSES
 from tests.simulation.mutations_of_removals import OF_REMOVALS
@@ -54,6 +55,7 @@ MUTATIONS = (
     *OF_TURNS,
     *OF_LOADS,
     *OF_MEANWHILE,
+    *OF_ORIGINS,
     *OF_POLICIES,
     *OF_PROCESSES,
     *OF_RIGHTS,

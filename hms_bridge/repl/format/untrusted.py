@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from changemanager.checksum import is_checksum
 from changemanager.errors import ChangeManagerError
@@ -18,6 +19,7 @@ from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 
+_KNOWN_MAX = 4096
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\.][^\x00-\x1f\x7f/\\]{0,255}")
 
 
@@ -128,6 +130,7 @@ def checked_file(line: str, rules: DumpRules, where: str, *, is_transactional: b
     )
 
 
+@lru_cache(maxsize=_KNOWN_MAX)  # of a list with many files most have the same
 def target_directory(source_directory: str) -> str:
     """Where a sub-directory goes on the target: without the source's visibility suffix.
 
