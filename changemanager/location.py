@@ -50,7 +50,7 @@ class ParsedUri:
 
     @property
     def server(self) -> tuple[str, str]:
-        """What is connected to: one for all spellings that can be told alike without a look at
+        """What is connected to: one for all spellings that are alike without a look at
         configuration."""
         scheme = _SAME_FILE_SYSTEM.get(self.scheme, self.scheme or "file")
         if self.scheme in BUCKET_SCHEMES:

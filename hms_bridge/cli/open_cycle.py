@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from changemanager.manifest import ArchiveManifest
     from hms_bridge.repl.cycles.cycle import OpenCycle
     from hms_bridge.repl.load.distributed import CopyJob
+    from hms_bridge.repl.load.repl_load import ReplLoad
     from hms_bridge.repl.repair.looking import RepairSides
 
 
@@ -132,14 +133,12 @@ def _cycle(
     from hms_bridge.cli.dump_options import DumpOptions
     from hms_bridge.cli.repl_requests import dump_request, load_request
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import policies_of
     from hms_bridge.repl.cycles.cycle import OpenCycle
     from hms_bridge.repl.dump.repl_dump import ReplDump
-    from hms_bridge.repl.load.repl_load import ReplLoad
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
     from hms_bridge.repl.pins import given_up_of
 
-    policy, manifest, clock = sides.policy, sides.manifest, SystemClock()
+    policy, manifest = sides.policy, sides.manifest
     at_source = file_systems(sides.source_settings)
 
     def release() -> None:
@@ -149,15 +148,7 @@ def _cycle(
 
     return OpenCycle(
         dumper=dump_job(ReplDump, sides.source, manifest, sides.source_settings),
-        loader=ReplLoad(
-            sides.target,
-            file_systems(sides.target_settings),
-            clock=clock,
-            note=policies_of(sides.target),
-            source=places_of_source(sides.source, sides.source_settings),
-            job=job,
-            on_waiting=say,
-        ),
+        loader=_loader(sides, job),
         dump=dump_request(
             policy.source.database,
             sides.source_settings,
@@ -180,6 +171,22 @@ def _cycle(
         ),
         release=release,
         given_up=lambda: given_up_of(manifest, policy.source.database, at_source(policy.root).uri),
+    )
+
+
+def _loader(sides: _Sides, job: CopyJob | None) -> ReplLoad:
+    """It reads files where the source's metastore says that they are, and notes that."""
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import policies_of
+    from hms_bridge.repl.load.repl_load import ReplLoad
+
+    return ReplLoad(
+        sides.target,
+        file_systems(sides.target_settings),
+        note=policies_of(sides.target),
+        source=places_of_source(sides.source, sides.source_settings),
+        job=job,
+        on_waiting=say,
     )
 
 

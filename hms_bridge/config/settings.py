@@ -334,12 +334,10 @@ class ReplSettings:
         "Whether dumps name files with checksum and archive. Set it to false for a real Hive that "
         "loads from a file system without checksums of its own: it takes such a file for changed.")
     load_roots: tuple[str, ...] = setting(Given.places, "hms.bridge.repl.load.roots", "",
-        "The only places below which loads read files of dumps, archive and external tables "
-        "included: a comma-separated list of paths and URIs. Empty: those that --files-from names, "
-        "or those that the replica's database has noted of an earlier load.")
+        "The only places below which loads read files of dumps, comma-separated. Empty: those that "
+        "--files-from names, or that the replica's database noted at its last load.")
     is_from_hive: bool = setting(Given.flag, "hms.bridge.repl.load.from.hive", "false",
-        "Whether loads take dumps without the manifest that this program writes: those of Hive, "
-        "and of early versions.")
+        "Whether loads take dumps without a manifest: those of Hive, and of early versions.")
     passed_kinds: frozenset[str] = setting(Given.names, "hms.bridge.repl.passed.kinds",
         ""
         "EVENT_DELETE_PART_COL_STAT,EVENT_DELETE_TABLE_COL_STAT,EVENT_UPDATE_PART_COL_STAT,"
@@ -498,6 +496,5 @@ HOOK_COMMAND = keys_of(HookSettings)["command"]
 CM_ROOT = keys_of(ArchiveSettings)["root"]
 REPL_ROOT = keys_of(ReplSettings)["root"]
 LOAD_ROOTS = keys_of(ReplSettings)["load_roots"]
-FROM_HIVE = keys_of(ReplSettings)["is_from_hive"]
 METASTORE_URIS = keys_of(MetastorePlace)["thrift_uris"]
 CONNECTION_URL = keys_of(JdbcConnection)["url"]

@@ -10,12 +10,14 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from hms_bridge.config.settings import FROM_HIVE, LOAD_ROOTS
+from hms_bridge.config.declare import keys_of
+from hms_bridge.config.settings import LOAD_ROOTS, ReplSettings
 from hms_bridge.errors import ConfigError
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 from hms_bridge.repl.format.untrusted import given_name
 
+_FROM_HIVE = keys_of(ReplSettings)["is_from_hive"].name
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET = re.compile(r"password|secret", re.IGNORECASE)
 _POLICY_KEYS = frozenset({"name", "root", "tables", "is_paused", "source", "target"})
@@ -149,12 +151,12 @@ def _origin(given: Mapping[str, Any], settings: Mapping[str, str], place: str) -
         raise ConfigError(f"{place}: a directory of files_from has a comma, which separates them")
     if not isinstance(is_from_hive, bool):
         raise ConfigError(f"{place}: from_hive is true or false")
-    found = {LOAD_ROOTS.name: ",".join(roots)} if roots else {}
-    found |= {FROM_HIVE.name: "true"} if is_from_hive else {}
-    for key in found:
+    origin = {LOAD_ROOTS.name: ",".join(roots)} if roots else {}
+    origin |= {_FROM_HIVE: "true"} if is_from_hive else {}
+    for key in origin:
         if key in settings:
             raise ConfigError(f"{place}: {key} is among its settings, too; leave it out there")
-    return found
+    return origin
 
 
 def _table(entry: object, known: frozenset[str], place: str) -> Mapping[str, Any]:
@@ -203,8 +205,8 @@ def _origin_lines(settings: dict[str, str]) -> list[str]:
     if all(root and root == root.strip() for root in roots):
         del settings[LOAD_ROOTS.name]
         lines.append(f"files_from = [{', '.join(map(_quoted, roots))}]")
-    if settings.get(FROM_HIVE.name) == "true":
-        del settings[FROM_HIVE.name]
+    if settings.get(_FROM_HIVE) == "true":
+        del settings[_FROM_HIVE]
         lines.append("from_hive = true")
     return lines
 

@@ -259,17 +259,6 @@ class DumpReader:
         """Whether the dump is one of ours, with the hash of each text."""
         return self._texts.manifest is not None
 
-    def require_manifest(self) -> None:
-        """Raises DumpIncompleteError for a dump without one: without it nobody can tell a dump of
-        Hive's from one of ours that has lost parts."""
-        if not self.has_manifest:
-            raise DumpIncompleteError(
-                f"{self.paths.manifest} is missing, which every dump of this program has: the dump "
-                "was made by Hive or by an earlier version, or lost it. Only if you know that it "
-                "was made so: --from-hive (hms.bridge.repl.load.from.hive); else copy the dump "
-                "again"
-            )
-
     def check_texts(self) -> None:
         """Read all texts of a dump of ours: none may be missing, cut or changed. A dump of Hive's
         has no manifest; of it only what contradicts itself is noticed, as it is read."""

@@ -14,7 +14,7 @@ from typing import Protocol
 from changemanager.containment import ResolverWithin
 from changemanager.errors import OutsideRootsError
 from changemanager.location import Resolver
-from hms_bridge.errors import OriginNotTrustedError
+from hms_bridge.errors import DumpIncompleteError, OriginNotTrustedError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.reader import DumpReader
@@ -34,6 +34,17 @@ class RootsNote(Protocol):
 
     def set_load_roots(self, database_name: str, roots: tuple[str, ...]) -> None:
         """Note them, in the place of earlier ones."""
+
+
+def require_manifest(reader: DumpReader) -> None:
+    """Raises DumpIncompleteError for a dump without one: nothing else keeps a dump of ours that has
+    lost parts from passing for one of Hive's."""
+    if not reader.has_manifest:
+        raise DumpIncompleteError(
+            f"{reader.paths.manifest} is missing, which every dump of this program has: the dump "
+            "was made by Hive or by an earlier version, or lost it. Only if you know that it was "
+            "made so: --from-hive (hms.bridge.repl.load.from.hive); else copy the dump again"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,8 +73,8 @@ class SourcePlaces:
             table = if_there(self.metastore.get_table, database_name, name)
             places += [table.storage.location] if table else []
             if table and target.partition:
-                found = find_partition(self.metastore, database_name, name, target.partition)
-                places += [found.storage.location] if found else []
+                part = find_partition(self.metastore, database_name, name, target.partition)
+                places += [part.storage.location] if part else []
         return outermost(place for place in places if place)
 
 

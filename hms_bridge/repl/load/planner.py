@@ -15,7 +15,7 @@ from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_du
 from hms_bridge.repl.format.layout import database_directory
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.verify import VerifyReport, verify_reader
-from hms_bridge.repl.load.admission import Admission
+from hms_bridge.repl.load.admission import Admission, require_manifest
 from hms_bridge.repl.load.bootstrap import (
     check_bootstrap,
     check_tables,
@@ -81,7 +81,7 @@ class LoadPlanner:
             )
         reader.require_known()
         if not request.is_from_hive:
-            reader.require_manifest()
+            require_manifest(reader)
         if reader.is_bootstrap:
             return replace(self._plan_bootstrap(request, reader), state=dump.state)
         dropped = drop_event(reader)
