@@ -76,6 +76,12 @@ def test_the_command_that_names_places_can_be_typed_as_it_stands(sides: Sides) -
     sides.program.ok(*typed(as_replica(sides), "--files-from"))
 
 
+def test_places_may_be_of_the_current_directory(sides: Sides) -> None:
+    sides.dump()
+    answer = as_replica(sides, "--files-from", "dr/../warehouse", "--files-from", "cmroot")
+    assert answer.exit_code == 0, answer.err
+
+
 def test_a_dump_that_names_any_file_copies_none(sides: Sides) -> None:
     shadow = sides.program.folder / "etc" / "shadow"
     shadow.parent.mkdir()
