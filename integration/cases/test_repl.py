@@ -120,7 +120,7 @@ def test_we_load_real_hives_dumps(hive42: Hive42, tmp_path: Path) -> None:
     loader = ReplLoad(target, resolve)
     request = LoadRequest(
         root=str(root), source_database="origin", target_database="replica",
-        roots=(str(hive42.warehouse),), is_from_hive=True,
+        roots=(str(hive42.warehouse), str(hive42.change_manager_root)), is_from_hive=True,
     )  # fmt: skip
     loader.run(loader.plan(request))
     _same(hive42, target, resolve)
@@ -157,7 +157,7 @@ def test_we_load_tables_that_real_hive_brings_whole(hive42: Hive42, tmp_path: Pa
     loader = ReplLoad(target, resolve)
     request = LoadRequest(
         root=str(root), source_database="whole_origin", target_database="replica",
-        roots=(str(hive42.warehouse),), is_from_hive=True,
+        roots=(str(hive42.warehouse), str(hive42.change_manager_root)), is_from_hive=True,
     )  # fmt: skip
     loader.run(loader.plan(request))
 
