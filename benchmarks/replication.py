@@ -95,7 +95,10 @@ def copy_ratios(folder: Path) -> Iterator[Ratio]:
 
     def load(number: int) -> None:
         request = LoadRequest(
-            root=dump.root, source_database="bench", target_database=f"replica{number}"
+            root=dump.root,
+            source_database="bench",
+            target_database=f"replica{number}",
+            roots=(f"file:{folder}/source",),
         )
         loader.run(loader.plan(request))
 

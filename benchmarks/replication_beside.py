@@ -19,6 +19,7 @@ import pyarrow as pa
 from benchmarks.report import Ratio, seconds_of
 from changemanager.location import Resolver
 from hms_bridge.cli.dump_options import DumpOptions
+from hms_bridge.cli.origin_options import OriginOptions
 from hms_bridge.cli.repl_requests import dump_request, load_request
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.file_systems import file_systems
@@ -72,7 +73,11 @@ class OurSide:
     def load(self) -> None:
         loader = ReplLoad(self.store.metastore, self.resolve)
         request = load_request(
-            DATABASE, self.store.settings, root=self.root, target_database=self.into
+            DATABASE,
+            self.store.settings,
+            root=self.root,
+            target_database=self.into,
+            origin=OriginOptions(is_trusted=True),
         )
         loader.run(loader.plan(request))
 

@@ -5,7 +5,8 @@
     ChangeManagerError
     ├─ ChangeManagerConfigError   a setting is missing, malformed or dangerous
     ├─ LocationError              a path or URI that cannot be understood, an unknown file system
-    │  └─ EncodedUriError         a `file#checksum#cmroot#subdir` text that is ambiguous
+    │  ├─ EncodedUriError         a `file#checksum#cmroot#subdir` text that is ambiguous
+    │  └─ OutsideRootsError       a place outside of those that may be read
     ├─ PathNotContainedError      a path that must never be recycled or deleted
     ├─ ArchiveUnwritableError     the cmroot takes no file; every source is still in its place
     ├─ ArchiveCollisionError      the archive name is taken by other content; the source stays
@@ -38,6 +39,14 @@ class LocationError(ChangeManagerError):
 
 class EncodedUriError(LocationError):
     """A file URI with checksum, cmroot and sub-directory is ambiguous or malformed."""
+
+
+class OutsideRootsError(LocationError):
+    """A place is outside of those that may be read. ``place``: where it leads, links followed."""
+
+    def __init__(self, message: str, place: str) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 class PathNotContainedError(ChangeManagerError):

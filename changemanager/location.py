@@ -49,6 +49,16 @@ class ParsedUri:
         return self.scheme or "file", self.authority
 
     @property
+    def server(self) -> tuple[str, str]:
+        """What is connected to: one for all spellings that are alike without a look at
+        configuration."""
+        scheme = _SAME_FILE_SYSTEM.get(self.scheme, self.scheme or "file")
+        if self.scheme in BUCKET_SCHEMES:
+            return scheme, ""
+        is_hdfs = scheme == "hdfs"
+        return scheme, self.authority.removesuffix(_HDFS_PORT) if is_hdfs else self.authority
+
+    @property
     def prefix(self) -> str:
         """Everything before the path, in the one form that this project writes."""
         if not self.scheme:

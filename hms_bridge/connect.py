@@ -128,6 +128,12 @@ def open_metastore(
     return open_local(url, settings, is_created=is_created).metastore
 
 
+def policies_of(metastore: Metastore) -> PolicyStore | None:
+    """What the database behind a metastore keeps of replication; None where a server stands before
+    it."""
+    return metastore.policies if isinstance(metastore, MetastoreService) else None
+
+
 def open_local(
     url: str,
     settings: Settings | None = None,

@@ -34,6 +34,7 @@
        ├─ BusyError                     another dump, load or cycle of the same is at work
        ├─ EventGapError                 notification events were purged before they were dumped
        ├─ IncompatibleError             a replayed transaction was aborted at the replica
+       ├─ OriginNotTrustedError         a dump names files outside of the roots that were named
        └─ SourceFileMissingError        a file is neither at its source nor in the ChangeManager
 
 A message says what went wrong, where, and what to do next.
@@ -171,6 +172,15 @@ class DumpIncompleteError(ReplError):
 
 class BusyError(ReplError):
     """Another dump, load or cycle of the same is at work, and lives."""
+
+
+class OriginNotTrustedError(ReplError):
+    """A dump names files outside of the roots that somebody has named for it. ``roots``: those that
+    it would take."""
+
+    def __init__(self, message: str, roots: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.roots = roots
 
 
 class EventGapError(ReplError):

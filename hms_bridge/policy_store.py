@@ -67,3 +67,10 @@ class PolicyStore(Protocol):
 
     def get_totals(self) -> tuple[PolicyTotals, ...]:
         """The sums over the cycles of each policy, by its name."""
+
+    def get_load_roots(self, database_name: str) -> tuple[str, ...]:
+        """Below which places the files of a replica came from at its last load; none before it."""
+
+    def set_load_roots(self, database_name: str, roots: tuple[str, ...]) -> None:
+        """Note them, in the place of earlier ones; they stay when the database is dropped. Whoever
+        loads into the database is alone with it."""

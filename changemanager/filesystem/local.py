@@ -8,6 +8,7 @@ import os
 import pwd
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISDIR, S_ISGID, S_ISLNK, S_ISREG
@@ -23,6 +24,7 @@ from changemanager.filesystem.volume import (
     FileStatus,
     FileSystemCapabilities,
     Placement,
+    Volume,
 )
 
 _NO_LINKS_HERE = frozenset(
@@ -31,6 +33,8 @@ _NO_LINKS_HERE = frozenset(
 _NO_SUCH_ATTRIBUTE = frozenset({errno.ENODATA})
 _PROBE_ATTRIBUTE = "user.original-loc"
 _IDS_MAX = 1024
+_DIRECTORY = os.O_DIRECTORY | os.O_NOFOLLOW | getattr(os, "O_PATH", os.O_RDONLY)
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def _without_slash(path: str) -> str:
@@ -99,8 +103,32 @@ def _give_group(place: int | Path, group_id: int) -> bool:
     return True
 
 
+def _open_without_links(path: str) -> BinaryIO:
+    """Level by level: what is a link by now is not followed. Raises OSError (ELOOP, ENOTDIR) for
+    it, and for what is no plain file."""
+    *above, name = Path(path).parts
+    directory = os.open(above[0], _DIRECTORY)
+    try:
+        for level in above[1:]:
+            below = os.open(level, _DIRECTORY, dir_fd=directory)
+            os.close(directory)
+            directory = below
+        opened = os.open(name, _FILE, dir_fd=directory)
+    except OSError as error:
+        raise OSError(error.errno, os.strerror(error.errno or 0), path) from error
+    finally:
+        os.close(directory)
+    stream = os.fdopen(opened, "rb")
+    if not S_ISREG(os.fstat(opened).st_mode):
+        stream.close()
+        raise OSError(errno.EINVAL, "is no plain file", path)
+    return stream
+
+
 class LocalVolume(PlainVolume):
     """Files of this machine."""
+
+    _follows_links = True
 
     def __init__(self) -> None:
         super().__init__(
@@ -146,8 +174,15 @@ class LocalVolume(PlainVolume):
     def is_link(self, path: str) -> bool:
         return os.path.islink(path)  # noqa: PTH114
 
+    def without_links(self) -> Volume:
+        twin = copy(self)
+        twin._follows_links = False
+        return twin
+
     def open_input(self, path: str) -> BinaryIO:
-        return open(path, "rb")  # noqa: PTH123
+        if self._follows_links:
+            return open(path, "rb")  # noqa: PTH123
+        return _open_without_links(path)
 
     def read(self, path: str, length_bytes: int | None = None) -> bytes:
         with self.open_input(path) as stream:

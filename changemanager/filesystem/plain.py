@@ -21,6 +21,7 @@ from changemanager.filesystem.volume import (
     FileStatus,
     FileSystemCapabilities,
     Placement,
+    Volume,
 )
 
 _KINDS = {"file": FileKind.FILE, "directory": FileKind.DIRECTORY, "link": FileKind.LINK}
@@ -125,6 +126,10 @@ class PlainVolume:
     def is_link(self, path: str) -> bool:
         del path
         return False
+
+    def without_links(self) -> Volume:
+        """Itself: there are none."""
+        return self
 
     def open_input(self, path: str) -> BinaryIO:
         return cast(BinaryIO, self.fs.open(path, "rb"))

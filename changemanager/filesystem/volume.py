@@ -120,6 +120,11 @@ class Volume(Protocol):
         """Whether a name is a symbolic link, also one that leads nowhere."""
         ...
 
+    def without_links(self) -> Volume:
+        """The same file system for who has followed all links already: `open_input` refuses a path
+        with a symbolic link on it, which somebody has put there since. OSError."""
+        ...
+
     def open_input(self, path: str) -> BinaryIO:
         """Read a file from its start; the stream can seek."""
         ...

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from hms_bridge.cli.spark_options import spark_options, start_spark
-from hms_bridge.config.settings import BY_SPARK, BY_THREADS, Settings
+from hms_bridge.config.repl import BY_SPARK, BY_THREADS
+from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.spark.request import SparkRequest
 

@@ -100,7 +100,7 @@ class Program(LazyGroup):
         words, is_verbose = _without_verbose(sys.argv[1:] if args is None else args)
         ending = JsonEnding(is_verbose) if _is_log_json(words) else TextEnding(is_verbose)
         run = super().main
-        extra = {"standalone_mode": False, "obj": {"ending": ending}, **extra}
+        extra = {"standalone_mode": False, "obj": {"ending": ending, "words": words}, **extra}
 
         def understood() -> object:
             _require_text(words)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hms_bridge.cli.copy_options import CopyOptions, copy_job
 from hms_bridge.cli.dump_jobs import dump_job
+from hms_bridge.cli.origin_options import named_in_policy, places_of_source
 from hms_bridge.cli.output import say
 from hms_bridge.cli.sides import side_settings, side_url, source_side
 from hms_bridge.clock import SystemClock
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from changemanager.manifest import ArchiveManifest
     from hms_bridge.repl.cycles.cycle import OpenCycle
     from hms_bridge.repl.load.distributed import CopyJob
+    from hms_bridge.repl.load.repl_load import ReplLoad
     from hms_bridge.repl.repair.looking import RepairSides
 
 
@@ -45,7 +48,7 @@ def open_cycle(
         _opened(policy, store_url, is_created=True) as sides,
         copy_job(copying, sides.target_settings) as job,
     ):
-        yield _cycle(sides, copying, job)
+        yield _cycle(sides, store_url, copying, job)
 
 
 @contextmanager
@@ -67,7 +70,7 @@ def open_repair(
     with _opened(policy, store_url, is_created=False) as sides:
         clock, at_target = SystemClock(), file_systems(sides.target_settings)
         yield RepairSides(
-            cycle=_cycle(sides, wait=wait, is_abort_allowed=is_abort_allowed),
+            cycle=_cycle(sides, store_url, wait=wait, is_abort_allowed=is_abort_allowed),
             source=sides.source,
             target=sides.target,
             discarder=dump_job(ReplDiscard, sides.source, sides.manifest, sides.source_settings),
@@ -120,6 +123,7 @@ def _require_known_database(
 
 def _cycle(
     sides: _Sides,
+    store_url: str,
     copying: CopyOptions | None = None,
     job: CopyJob | None = None,
     *,
@@ -131,11 +135,10 @@ def _cycle(
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.repl.cycles.cycle import OpenCycle
     from hms_bridge.repl.dump.repl_dump import ReplDump
-    from hms_bridge.repl.load.repl_load import ReplLoad
     from hms_bridge.repl.pinned_dumps import release_loaded_dumps
     from hms_bridge.repl.pins import given_up_of
 
-    policy, manifest, clock = sides.policy, sides.manifest, SystemClock()
+    policy, manifest = sides.policy, sides.manifest
     at_source = file_systems(sides.source_settings)
 
     def release() -> None:
@@ -145,13 +148,7 @@ def _cycle(
 
     return OpenCycle(
         dumper=dump_job(ReplDump, sides.source, manifest, sides.source_settings),
-        loader=ReplLoad(
-            sides.target,
-            file_systems(sides.target_settings),
-            clock=clock,
-            job=job,
-            on_waiting=say,
-        ),
+        loader=_loader(sides, job),
         dump=dump_request(
             policy.source.database,
             sides.source_settings,
@@ -170,9 +167,26 @@ def _cycle(
             target_database=policy.target.database,
             root=policy.root,
             copying=copying,
+            naming_command=partial(named_in_policy, policy.name, store_url),
         ),
         release=release,
         given_up=lambda: given_up_of(manifest, policy.source.database, at_source(policy.root).uri),
+    )
+
+
+def _loader(sides: _Sides, job: CopyJob | None) -> ReplLoad:
+    """It reads files where the source's metastore says that they are, and notes that."""
+    from hms_bridge.config.file_systems import file_systems
+    from hms_bridge.connect import policies_of
+    from hms_bridge.repl.load.repl_load import ReplLoad
+
+    return ReplLoad(
+        sides.target,
+        file_systems(sides.target_settings),
+        note=policies_of(sides.target),
+        source=places_of_source(sides.source, sides.source_settings),
+        job=job,
+        on_waiting=say,
     )
 
 

@@ -110,8 +110,8 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
                 url = _url_of(given)
                 kwargs[name] = url_with_password(url, settings.metastore.connection)
                 require_encrypted(url, settings.access.asked)
-        url = click.get_current_context().meta[_URL] = kwargs.get("metastore_url")
-        settings = _with_places(settings, url, kwargs.get("source_url"), assignments)
+        metastore_url = click.get_current_context().meta[_URL] = kwargs.get("metastore_url")
+        settings = _with_places(settings, metastore_url, kwargs.get("source_url"), assignments)
         return command(*args, settings=settings, **kwargs)
 
     return with_settings

@@ -10,6 +10,12 @@ import click
 from hms_bridge.cli.copy_options import CopyOptions, copy_job, copy_options
 from hms_bridge.cli.dump_jobs import dump_job
 from hms_bridge.cli.dump_options import DumpOptions, dump_options
+from hms_bridge.cli.origin_options import (
+    OriginOptions,
+    asked_source,
+    origin_options,
+    typed_again,
+)
 from hms_bridge.cli.output import say
 from hms_bridge.cli.progress import bytes_bar, working
 from hms_bridge.cli.repl_compare import compare
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
     from hms_bridge.repl.dump.plan import DumpPlan, DumpReport, DumpRequest
     from hms_bridge.repl.dump.repl_dump import ReplDump
     from hms_bridge.repl.dump.size import DumpSize
+    from hms_bridge.repl.load.admission import SourcePlaces
     from hms_bridge.repl.load.plan import LoadPlan, LoadReport, LoadRequest
 
 
@@ -194,6 +201,7 @@ def _dump_report(report: DumpReport) -> dict[str, object]:
     help="Where the replica keeps data of external tables.  [default: setting]",
 )
 @copy_options
+@origin_options
 @click.option(
     "--allow-drop-database",
     "is_drop_allowed",
@@ -207,6 +215,7 @@ def load(
     given_root: str | None,
     external_base: str | None,
     copying: CopyOptions,
+    origin: OriginOptions,
     is_drop_allowed: bool,
     call: Call,
 ) -> None:
@@ -216,10 +225,16 @@ def load(
     they are copied, and before that where names are used again or where it takes no reading. A load
     that was stopped goes on: a file that is whole at the replica is not copied again.
 
+    A dump is not believed about where its files are. They are read below directories that you name
+    at the first load (--files-from, --source, or --trust-origin after a look at what is shown), and
+    that the replica's database notes for the next ones.
+
     \b
     Examples:
       hms-bridge repl load sales --bandwidth 50MiB --metastore thrift://replica:9083
-      hms-bridge repl load sales --metastore sqlite:///replica.db --root /dr/dumps
+      hms-bridge repl load sales --metastore sqlite:///replica.db --root /dr/dumps --trust-origin
+      hms-bridge repl load sales --files-from hdfs://nn:8020/warehouse --files-from hdfs://nn:8020/cm
+      hms-bridge repl load sales --source thrift://source:9083
       hms-bridge repl load sales --external-base hdfs://dr:8020/external
       hms-bridge repl load sales --copy-with spark --master spark://HOST:7077
       hms-bridge repl load sales --into sales_dr --dry-run
@@ -234,18 +249,24 @@ def load(
         external_base=external_base,
         copying=copying,
         is_drop_allowed=is_drop_allowed,
+        origin=origin,
+        naming_command=typed_again,
     )
-    _load(request, copying, call)
+    with asked_source(origin, call.settings) as source:
+        _load(request, copying, source, call)
 
 
-def _load(request: LoadRequest, copying: CopyOptions, call: Call) -> None:
+def _load(
+    request: LoadRequest, copying: CopyOptions, source: SourcePlaces | None, call: Call
+) -> None:
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import connected
+    from hms_bridge.connect import connected, policies_of
     from hms_bridge.repl.load.repl_load import ReplLoad
 
     resolve = file_systems(call.settings)
     with connected(call.metastore_url, call.settings, is_created=not call.is_dry_run) as metastore:
-        planner = ReplLoad(metastore, resolve)
+        roots_note = policies_of(metastore)
+        planner = ReplLoad(metastore, resolve, note=roots_note, source=source)
         with (
             nullcontext() if call.is_dry_run else planner.marking(request),
             working("looking for the files of the dump"),
@@ -259,7 +280,9 @@ def _load(request: LoadRequest, copying: CopyOptions, call: Call) -> None:
             copy_job(copying, call.settings) as job,
             bytes_bar(f"loading {request.source_database}", size_bytes) as advance,
         ):
-            loader = ReplLoad(metastore, resolve, job=job, on_copied=advance, on_waiting=say)
+            loader = ReplLoad(
+                metastore, resolve, note=roots_note, job=job, on_copied=advance, on_waiting=say
+            )
             report = loader.run(plan)
     call.print_record(_load_report(report))
     for note in report.notes:

@@ -10,6 +10,7 @@ import click
 
 from hms_bridge.cli.dump_jobs import new_name
 from hms_bridge.cli.named_sides import NamedSides, named_sides
+from hms_bridge.cli.origin_options import places_of_source
 from hms_bridge.cli.output import say
 from hms_bridge.cli.repl_options import (
     Call,
@@ -117,6 +118,7 @@ def _opened(request: DrillRequest, sides: NamedSides) -> Iterator[ReplDrill]:
             source=source,
             target=target,
             manifest=manifest,
+            places=places_of_source(source, sides.source_settings),
             say=say,
         )
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import getpass
 import socket
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from hms_bridge.cli.copy_options import CopyOptions
 from hms_bridge.cli.dump_options import DumpOptions
+from hms_bridge.cli.origin_options import OriginOptions
 from hms_bridge.cli.output import say
 from hms_bridge.config.durations import parse_duration_ms
-from hms_bridge.config.settings import REPL_ROOT, Settings
+from hms_bridge.config.settings import LOAD_ROOTS, REPL_ROOT, Settings
 from hms_bridge.config.sizes import parse_size
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
@@ -140,9 +142,14 @@ def load_request(
     external_base: str | None = None,
     copying: CopyOptions | None = None,
     is_drop_allowed: bool = False,
+    origin: OriginOptions | None = None,
+    naming_command: Callable[[Sequence[str]], str] | None = None,
 ) -> LoadRequest:
-    """A load of the newest dump. Raises ConfigError for a bandwidth that is none."""
+    """A load of the newest dump. Raises ConfigError for a bandwidth that is none, and for a place
+    that is none."""
     copying = copying or CopyOptions()
+    origin = origin or OriginOptions()
+    roots = origin.files_from or settings.repl.load_roots
     bandwidth = settings.repl.bandwidth
     if copying.bandwidth is not None:
         bandwidth = parse_size(copying.bandwidth)
@@ -164,7 +171,16 @@ def load_request(
         ),
         retain_ms=settings.archive.retain_ms,
         is_drop_allowed=is_drop_allowed or settings.repl.is_drop_allowed,
+        roots=load_roots(roots, settings),
+        is_origin_trusted=origin.is_trusted,
+        is_from_hive=origin.is_from_hive or settings.repl.is_from_hive,
+        naming_command=naming_command,
     )
+
+
+def load_roots(roots: Iterable[str], settings: Settings) -> tuple[str, ...]:
+    """Places that files may come from; each means the same everywhere. Raises ConfigError."""
+    return tuple(absolute_location(root, settings.hadoop, key=LOAD_ROOTS.name) for root in roots)
 
 
 def _preflight(copying: CopyOptions, settings: Settings) -> Reading:
@@ -222,7 +238,6 @@ def dump_rules(settings: Settings) -> DumpRules:
     return DumpRules(
         schemes=settings.repl.load_schemes,
         passed_kinds=settings.repl.passed_kinds,
-        roots=tuple(absolute_location(root, settings.hadoop) for root in settings.repl.load_roots),
     )
 
 

@@ -92,7 +92,8 @@ def _verified(
     location: str, settings: Settings, show: Callable[[str], None], *, is_quick: bool
 ) -> VerifyReport:
     """A person is shown how many files were found where, as they are."""
-    from hms_bridge.cli.repl_requests import dump_rules
+    from changemanager.containment import ResolverWithin
+    from hms_bridge.cli.repl_requests import dump_rules, load_roots
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import archive_root
     from hms_bridge.repl.format.verify import verify_dump
@@ -103,12 +104,15 @@ def _verified(
         counts[file.place.value] += 1
         show(", ".join(f"{count} {place}" for place, count in counts.items()))
 
+    resolve = file_systems(settings)
+    roots = load_roots(settings.repl.load_roots, settings)
     return verify_dump(
-        file_systems(settings),
+        resolve,
         location,
         retain_ms=settings.archive.retain_ms,
         own_archive=archive_root(settings),
         rules=dump_rules(settings),
+        sources=ResolverWithin(resolve, roots) if roots else None,
         is_quick=is_quick,
         on_looked=looked,
     )

@@ -15,6 +15,7 @@ from hms_bridge.config.declare import read
 from hms_bridge.config.hive_site import require_resolved
 from hms_bridge.config.jdbc import JdbcConnection
 from hms_bridge.config.protection import PROTECTION_NAMES, asked_protections
+from hms_bridge.config.repl import ReplSettings
 from hms_bridge.config.settings import (
     KEYS,
     ArchiveSettings,
@@ -24,7 +25,6 @@ from hms_bridge.config.settings import (
     HookSettings,
     MetastorePlace,
     MetricsSettings,
-    ReplSettings,
     ReportSettings,
     ServerSettings,
     Settings,

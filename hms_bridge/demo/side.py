@@ -12,7 +12,8 @@ from typing import Any
 
 from changemanager.location import FsspecResolver
 from hms_bridge.clock import Clock
-from hms_bridge.config.settings import ArchiveSettings, ReplSettings, Settings
+from hms_bridge.config.repl import ReplSettings
+from hms_bridge.config.settings import ArchiveSettings, Settings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.rows.scan import plan_scan, read_scan_split
 from hms_bridge.session.transaction import Client, current_snapshot

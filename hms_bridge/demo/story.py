@@ -39,6 +39,7 @@ from hms_bridge.model.target import Target
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.format.verify import VerifyReport, verify_dump
+from hms_bridge.repl.load.admission import SourcePlaces
 from hms_bridge.repl.load.plan import LoadReport, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
 
@@ -205,7 +206,7 @@ class Story:
         return report
 
     def _load(self) -> LoadReport:
-        loader = ReplLoad(self._replica.store.metastore, FsspecResolver())
+        loader = self._loader()
         report = loader.run(loader.plan(self._load_request()))
         self._say(
             f"   loaded: {counted(report.copied.source_files, 'file')} from the source, "
@@ -213,6 +214,12 @@ class Story:
             f"the replica stands at event {report.last_event_id}"
         )
         return report
+
+    def _loader(self) -> ReplLoad:
+        """Reads where the source's metastore says that its tables are, and its archive."""
+        store = self._source.store
+        places = SourcePlaces(metastore=store.metastore, cm_root=store.archive().cmroot.uri)
+        return ReplLoad(self._replica.store.metastore, FsspecResolver(), source=places)
 
     def _load_request(self) -> LoadRequest:
         return LoadRequest(root=str(self._dumps), source_database=DATABASE)
@@ -316,7 +323,7 @@ class Story:
         purge.run(purge.plan(overridden=holders))
         lost = self._verify(dump)
         self._check(bool(lost.missing), "repl verify says what is lost")
-        loader = ReplLoad(self._replica.store.metastore, FsspecResolver())
+        loader = self._loader()
         try:
             loader.run(loader.plan(self._load_request()))
             is_refused = False

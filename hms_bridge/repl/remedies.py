@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -29,6 +30,14 @@ def begin_anew(source: str, target: str | None = None) -> str:
         f"'sql -e \"DROP DATABASE {target} CASCADE\"' at the replica, "
         f"'repl dump {source} --bootstrap', 'repl load {source}{into}'"
     )
+
+
+def name_roots(source: str, target: str, root: str, roots: Iterable[str]) -> str:
+    """The places that a load may read files from: the command that names them, once."""
+    into = [] if target == source else ["--into", target]
+    named = [word for place in roots for word in ("--files-from", place)]
+    words = ["hms-bridge", "repl", "load", source, *into, "--root", root, *named]
+    return shlex.join(words)
 
 
 def source_went_back(source: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hms_bridge.backend.work import sql
 from hms_bridge.hooks import points
 from hms_bridge.model.replication import CycleResult
-from hms_bridge.policies import cycles, policies, totals
+from hms_bridge.policies import cycles, load_roots, policies, totals
 from hms_bridge.service.unit_of_work import UnitOfWork, Verbs, reads, writes
 
 
@@ -37,3 +37,6 @@ class SqlPolicyStore(Verbs):
     end_cycle = writes(_end_cycle)
     get_cycles = reads(cycles.get_cycles)
     get_totals = reads(sql(totals.get_totals))
+
+    get_load_roots = reads(sql(load_roots.get_load_roots))
+    set_load_roots = writes(sql(load_roots.set_load_roots))

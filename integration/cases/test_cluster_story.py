@@ -69,7 +69,7 @@ def test_we_load_hives_dump_from_hives_archive(cluster: Cluster) -> None:
     """Hive's dump, worker, cleaner and archive; our load into our metastore."""
     side, hive, replica = cluster.ours, cluster.hive.main, cluster.hive_on_ours.main
     dumps = cluster.hive_places.dumps
-    load = ("repl", "load", "b_shop", "--into", "b_replica", "--root", dumps)
+    load = ("repl", "load", "b_shop", "--into", "b_replica", "--root", dumps, "--from-hive")
     open_shop(hive.sql, "b_shop", SOURCE)
     first_day(hive.sql, "b_shop")
     hive.sql("repl dump b_shop")

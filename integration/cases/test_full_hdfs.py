@@ -59,6 +59,7 @@ def test_a_load_over_a_quota_says_so_and_goes_on(
         "--metastore", f"sqlite:///{tmp_path}/target.db",
         "--set", f"hive.metastore.warehouse.dir={hdfs.uri}{place}",
         "--set", f"hms.bridge.hdfs.client={client}",
+        "--set", f"hms.bridge.repl.load.roots=file:{tmp_path}",
     )  # fmt: skip
 
     archive = tmp_path / "cmroot"

@@ -32,7 +32,11 @@ pytestmark = pytest.mark.hdfs
 
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true')"
 # Bare paths, as in a hive-site.xml: they are of fs.defaultFS, which is the HDFS.
-PLACES = {"hive.repl.cmrootdir": "/site/cmroot", "hive.repl.rootdir": "/site/repl"}
+PLACES = {
+    "hive.repl.cmrootdir": "/site/cmroot",
+    "hive.repl.rootdir": "/site/repl",
+    "hms.bridge.repl.load.roots": "/site/warehouse,/site/cmroot",
+}
 
 RETAIN_NOTHING = ("--set", "hive.repl.cm.retain=1ms")
 

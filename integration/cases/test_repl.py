@@ -15,6 +15,7 @@ from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.plan import DumpReport, DumpRequest
 from hms_bridge.repl.dump.repl_dump import ReplDump
 from hms_bridge.repl.dump.snapshot_wait import WaitRules
+from hms_bridge.repl.load.admission import SourcePlaces
 from hms_bridge.repl.load.plan import LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.service.open import open_local_metastore
@@ -117,7 +118,10 @@ def test_we_load_real_hives_dumps(hive42: Hive42, tmp_path: Path) -> None:
     )
     resolve = FsspecResolver()
     loader = ReplLoad(target, resolve)
-    request = LoadRequest(root=str(root), source_database="origin", target_database="replica")
+    request = LoadRequest(
+        root=str(root), source_database="origin", target_database="replica",
+        roots=(str(hive42.warehouse), str(hive42.change_manager_root)), is_from_hive=True,
+    )  # fmt: skip
     loader.run(loader.plan(request))
     _same(hive42, target, resolve)
 
@@ -151,7 +155,10 @@ def test_we_load_tables_that_real_hive_brings_whole(hive42: Hive42, tmp_path: Pa
     )
     resolve = FsspecResolver()
     loader = ReplLoad(target, resolve)
-    request = LoadRequest(root=str(root), source_database="whole_origin", target_database="replica")
+    request = LoadRequest(
+        root=str(root), source_database="whole_origin", target_database="replica",
+        roots=(str(hive42.warehouse), str(hive42.change_manager_root)), is_from_hive=True,
+    )  # fmt: skip
     loader.run(loader.plan(request))
 
     hive.sql("insert into whole_origin.t values (3, 'c')")
@@ -191,7 +198,8 @@ def test_we_dump_from_and_load_into_a_real_metastore(
         wait=WaitRules(timeout_seconds=30),
     )
     load = LoadRequest(root=dump.root, source_database="remote", target_database="far")
-    loader = ReplLoad(metastore, resolve)
+    places = SourcePlaces(metastore=metastore, cm_root=dump.cm_root)
+    loader = ReplLoad(metastore, resolve, source=places)
     dumper.run(dumper.plan(dump))
     loader.run(loader.plan(load))
     for table, columns in (("t", "id, v"), ("part", "id, v, p")):

@@ -33,6 +33,7 @@ def _settings(s3: S3) -> dict[str, str]:
         "fs.s3a.path.style.access": "true",
         "hive.repl.cmrootdir": "s3a://lake/cmroot",
         "hive.repl.rootdir": "s3://lake/repl",
+        "hms.bridge.repl.load.roots": "s3a://lake/warehouse,s3a://lake/cmroot",
     }
 
 

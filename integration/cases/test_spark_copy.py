@@ -55,6 +55,7 @@ def test_files_of_a_load_are_copied_by_executors_of_both_workers(
         "repl", "load", "src", "--into", "dst", "--root", str(world.repl_root),
         "--set", f"hive.metastore.warehouse.dir={world.folder}/target",
         "--set", "hive.exec.copyfile.maxsize=0",
+        "--files-from", str(world.folder),
         "--format", "json", "--copy-with", "spark", "--master", spark_standalone.master,
         *(word for key, value in SPARK.items() for word in ("--spark", f"{key}={value}")),
         "--spark", f"spark.pyspark.python={sys.executable}",

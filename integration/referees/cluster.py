@@ -79,6 +79,7 @@ class OurSide:
                 "hive.metastore.warehouse.dir": self.places.warehouse,
                 "hive.repl.cmrootdir": self.places.cmroot,
                 "hive.repl.rootdir": self.places.dumps,
+                "hms.bridge.repl.load.roots": f"{hdfs.uri}/",
                 **QUICK,
                 **(settings or {}),
             },

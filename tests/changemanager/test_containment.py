@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 from pathlib import Path
 
 import pytest
 
 from changemanager.config import ChangeManagerConfig
-from changemanager.containment import RealPaths, require_contained
-from changemanager.errors import LocationError, PathNotContainedError
+from changemanager.containment import RealPaths, ResolverWithin, require_contained
+from changemanager.errors import LocationError, OutsideRootsError, PathNotContainedError
 from changemanager.location import FsspecResolver
 from changemanager.recycle import RecycleKind
 from tests.support.archive_world import ArchiveWorld, context
@@ -119,3 +120,50 @@ def test_real_paths_are_those_of_the_system(tmp_path: Path) -> None:
         path = str(tmp_path / name)
         assert known.of_any(RESOLVE(path)) == os.path.realpath(path), name
     assert known.of_any(RESOLVE("/")) == "/"
+
+
+def test_places_within_roots_are_resolved_and_no_others(tmp_path):
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "file").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").write_text("theirs")
+    (tmp_path / "root" / "out").symlink_to(tmp_path / "other")
+    (tmp_path / "root" / "link").symlink_to(tmp_path / "other" / "file")
+    (tmp_path / "way").symlink_to(tmp_path / "root")
+    within = ResolverWithin(RESOLVE, (f"file:{tmp_path}/way",))
+    for place in ("root/file", "way/file"):
+        assert b"".join(within(f"{tmp_path}/{place}").chunks()) == b"mine"
+    for place in ("other/file", "root/out/file", "root/link", "rooted", "root/out"):
+        with pytest.raises(OutsideRootsError, match="is outside of"):
+            within(f"{tmp_path}/{place}")
+    with pytest.raises(OutsideRootsError, match="every place"):
+        ResolverWithin(RESOLVE, ())(f"{tmp_path}/root/file")
+    again = pickle.loads(pickle.dumps(within))
+    assert again.roots == within.roots
+    assert again(f"{tmp_path}/root/file").status() is not None
+
+
+@pytest.mark.parametrize("level", ["table", "table/file"])
+def test_a_link_that_comes_after_the_look_is_not_followed(tmp_path, level):
+    (tmp_path / "root" / "table").mkdir(parents=True)
+    (tmp_path / "root" / "table" / "file").write_text("mine")
+    within = ResolverWithin(RESOLVE, (f"file:{tmp_path}/root",))
+    place = within(f"{tmp_path}/root/table/file")
+    (tmp_path / "root" / level).rename(tmp_path / "theirs")
+    (tmp_path / "root" / level).symlink_to(tmp_path / "theirs")
+    for read in (
+        lambda: list(place.chunks()),
+        place.checksum,
+        lambda: place.checksum_like("0" * 8),
+    ):
+        with pytest.raises(OSError, match="root/table/file"):
+            read()
+
+
+def test_what_is_no_plain_file_any_more_is_not_waited_for(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    place = ResolverWithin(RESOLVE, (f"file:{tmp_path}",))(f"{tmp_path}/file")
+    (tmp_path / "file").unlink()
+    os.mkfifo(tmp_path / "file")
+    with pytest.raises(OSError, match="no plain file"):
+        list(place.chunks())

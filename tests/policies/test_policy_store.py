@@ -418,3 +418,12 @@ def test_a_change_of_what_is_not_there_any_more_is_refused(store: PolicyStore) -
     with pytest.raises(InvalidOperationError, match="policy sales was changed by somebody"):
         store.add_policies([SALES], is_replacing=True, made_from={"sales": changed})
     assert store.get_policies() == (SHOP,)
+
+
+def test_a_replica_notes_where_its_files_come_from(store: PolicyStore) -> None:
+    assert store.get_load_roots("sales") == ()
+    roots = ("hdfs://nn:8020/warehouse", 'file:/ä "b"')
+    for noted in (roots, roots, roots[:1]):
+        store.set_load_roots("Sales", noted)
+        assert store.get_load_roots("sALES") == noted
+    assert store.get_load_roots("shop") == ()

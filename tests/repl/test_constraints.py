@@ -215,6 +215,7 @@ def test_a_file_of_another_table_is_refused_before_anything_is_loaded(world):
     directory = Path((world.dump().directory or "").removeprefix("file:"))
     (directory / "hive" / "_hms_bridge_manifest").unlink()
     (directory / "hive" / "_finished_dump").write_text("")
+    world.is_from_hive = True
     file = directory / "hive/metadata/src/_constraints/c_t"
     file.rename(file.with_name("c_child"))
     with pytest.raises(ReplError, match=r"c_child: it is of src\.t, not of src\.child"):

@@ -61,7 +61,7 @@ class JobHere:
             self.shares.append(tuple(share))
             self.bandwidths.append(task.bandwidth)
             # A simulated clock is of one process.
-            there = replace(task, resolve=pickle.loads(pickle.dumps(task.resolve)))
+            there = replace(task, sources=pickle.loads(pickle.dumps(task.sources)))
             copied = pickle.loads(pickle.dumps(there(pickle.loads(pickle.dumps(share)))))
             while_waiting(sum(one.report.bytes for one in copied))
             found += [told for one in copied for told in self.spoil(one)]
@@ -90,6 +90,7 @@ def copier_by(job: JobHere, limits: CopyLimits | None = None, **options: object)
         copier=options.pop("copier", Copier(resolve)),
         job=job,
         resolve=resolve,
+        sources=resolve,
         clock=SystemClock(),
         limits=limits or CopyLimits(files_max=1, bytes_max=1000),
         sizes={},
@@ -163,7 +164,7 @@ def test_processes_share_a_bandwidth(tmp_path: Path, sources: list[Path]) -> Non
     assert job.bandwidths == [300_000] * 3
     clock = SimulatedClock(0)
     resolve = FsspecResolver()
-    task = CopyTask(resolve=resolve, clock=clock, bandwidth=1000)
+    task = CopyTask(resolve=resolve, sources=resolve, clock=clock, bandwidth=1000)
     directory = tmp_path / "other"
     directory.mkdir()
     (files, _), *_ = group_of(tmp_path, sources, DELTA, lambda: None).places

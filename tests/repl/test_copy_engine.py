@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.format.verify import Reading
 from hms_bridge.repl.load.bandwidth import Throttle, TokenBucket
 from hms_bridge.repl.load.copy import Copier
-from hms_bridge.repl.load.plan import LoadRequest
 from tests.support.copying import copy_below
 from tests.support.repl_world import ReplWorld
 from tests.support.server_processes import until
@@ -184,9 +184,7 @@ def test_a_throttle_over_time(size: int) -> None:
 def test_a_load_keeps_to_its_bandwidth(busy_world: ReplWorld) -> None:
     world = busy_world
     world.dump()
-    request = LoadRequest(
-        root=str(world.repl_root), source_database="src", target_database="dst", bandwidth=500
-    )
+    request = replace(world.load_request, bandwidth=500)
     loader = world.loader()
     plan = loader.plan(request)
     assert plan.files is not None
@@ -224,10 +222,7 @@ def test_damage_stops_a_load_at_the_file_or_before_it_begins(busy_world: ReplWor
     for path in world.warehouse.rglob("bucket_*"):
         path.write_bytes(b"?")
     loader = world.loader()
-    first = LoadRequest(
-        root=str(world.repl_root), source_database="src", target_database="dst",
-        preflight=Reading.ALL,
-    )  # fmt: skip
+    first = replace(world.load_request, preflight=Reading.ALL)
     with pytest.raises(ReplError, match="Nothing was changed on the target"):
         loader.plan(first)
     plan = loader.plan(world.load_request)

@@ -267,6 +267,7 @@ def test_directories_that_external_tables_share_are_copied_once(
     for number in range(6):
         external_table(world, f"same{number}", below)
     world.dump(external_base=str(world.folder / "ext"))
+    world.more_roots = (str(tmp_path),)
     copied = load_external(world).copied
     assert copied.bytes < 11_000_000
     target = world.folder / "ext" / str(below).lstrip("/")

@@ -221,6 +221,7 @@ def test_a_hives_dump_that_ends_with_the_drop_is_the_same(busy_world: ReplWorld)
     for name in ("_hms_bridge_manifest", "_hms_bridge_dropped", "_hms_bridge_origin"):
         (directory / name).unlink()
     (directory / "_finished_dump").write_text("")
+    world.is_from_hive = True
     with pytest.raises(ReplError, match="--allow-drop-database"):
         load(world, allowed=False)
     assert load(world).kind is LoadKind.DROP

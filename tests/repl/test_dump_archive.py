@@ -55,6 +55,7 @@ def test_an_archive_behind_a_link_is_one(world: ReplWorld, tmp_path: Path) -> No
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     world.dump(cm_root=f"file:{tmp_path}/link")
+    world.more_roots = (f"file:{tmp_path}",)
     world.load()
     world.assert_same()
 

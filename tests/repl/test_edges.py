@@ -527,6 +527,7 @@ def as_of_hive(world, directory: str) -> None:
     for path in [*hive.rglob("_hms_bridge_*"), hive / "_finished_dump"]:
         path.unlink()
     (hive / "_finished_dump").touch()
+    world.is_from_hive = True
 
 
 @pytest.mark.parametrize("when", ["it stands", "rows of before", "nothing tells"])

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
-from hms_bridge.config.settings import ReplSettings
+from hms_bridge.config.repl import ReplSettings
 from hms_bridge.errors import EventGapError
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.event_block import EventBlock, budget_ends_seconds, kept_since_seconds

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from hms_bridge.config.settings import ReplSettings
+from hms_bridge.config.repl import ReplSettings
 from hms_bridge.errors import EventGapError
 from hms_bridge.model.event import NotificationRequest
 from hms_bridge.model.ids import EventId

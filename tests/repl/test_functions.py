@@ -171,6 +171,7 @@ def test_a_forged_function_does_not_leave_its_place(world, name, uri, message):
     file = directory / "metadata/src/_functions/f/_metadata"
     (directory / "_hms_bridge_manifest").unlink()
     (directory / "_finished_dump").write_text("")
+    world.is_from_hive = True
     metadata = FunctionMetadata.parse(file.read_text())
     forged = metadata.function.replace('"1":{"str":"f"}', f'"1":{{"str":"{name}"}}')
     if uri is not None:

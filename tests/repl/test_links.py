@@ -6,6 +6,7 @@ A look that leaves them out takes rows for none: the replica would lack them wit
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,13 +93,7 @@ def test_external_data_behind_a_link_is_copied_or_refused(world):
     options = {"external_base": f"file:{base}"}
     world.dump(**options)
     loader = world.loader()
-    request = world.load_request.__class__(
-        root=str(world.repl_root),
-        source_database="src",
-        target_database="dst",
-        external_base=f"file:{base}",
-        lease=world.load_request.lease,
-    )
+    request = replace(world.load_request, external_base=f"file:{base}")
     loader.run(loader.plan(request))
     assert [one.read_bytes() for one in base.rglob("data")] == [b"rows"]
     moved_away(world, place / "data")

@@ -17,6 +17,7 @@ from hms_bridge.repl.load.plan import LoadKind, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
 from tests.support.engines import MEMORY
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore, faulty
+from tests.support.golden_repl import HIVE_ROOTS
 from tests.support.inline_threads import InlineThreads
 from tests.support.world import World
 
@@ -61,6 +62,8 @@ class Replica:
             source_database="src",
             target_database="dst",
             functions_root=str(folder / "functions"),
+            roots=HIVE_ROOTS,
+            is_from_hive=True,
         )
 
     def load(self, faults: FaultPlan | None = None) -> FaultPlan:

@@ -24,7 +24,7 @@ from hms_bridge.repl.format.untrusted import DumpRules
 from hms_bridge.repl.format.verify import verify_dump
 from hms_bridge.repl.load.plan import LoadKind, LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
-from tests.support.golden_repl import CYCLES
+from tests.support.golden_repl import CYCLES, HIVE_ROOTS
 from tests.support.world import World
 
 OURS = "t_base/base_0000003/_metadata_acid"
@@ -44,6 +44,8 @@ class Target:
             target_database="dst",
             external_base=str(folder / "external"),
             functions_root=str(folder / "functions"),
+            roots=HIVE_ROOTS,
+            is_from_hive=True,
         )
 
     def bring(self, number: str):

@@ -7,7 +7,7 @@ import pytest
 from hms_bridge.repl.load.plan import LoadRequest
 from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.service.open import open_local_metastore
-from tests.support.golden_repl import CYCLES
+from tests.support.golden_repl import CYCLES, HIVE_ROOTS
 from tests.support.table_rows import acid_rows, row_order
 
 
@@ -29,6 +29,8 @@ def test_every_row_of_every_cycle_is_there_once(cycle, target, fast_folder):
         target_database="dst",
         external_base=str(fast_folder / "external"),
         functions_root=str(fast_folder / "functions"),
+        roots=HIVE_ROOTS,
+        is_from_hive=True,
     )
     compared = 0
     for dumped, loaded in CYCLES:

@@ -147,3 +147,48 @@ def test_patterns_that_are_none_are_refused(patterns: str) -> None:
     text = WRITTEN.replace('dumps"\n', f'dumps"\ntables = "{patterns}"\n', 1)
     with pytest.raises(ConfigError):
         parse_policies(text, "x.toml")
+
+
+TARGET = '[policy.target]\ndatabase = "shop"\n'
+
+
+def with_target(lines: str, settings: str = "") -> str:
+    head = '[[policy]]\nname = "sales"\nroot = "/dumps"\n[policy.source]\ndatabase = "sales"\n'
+    return f"{head}{TARGET}{lines}\n{settings}"
+
+
+def test_a_target_says_where_files_come_from_and_who_made_the_dumps() -> None:
+    text = with_target('files_from = ["/w", "hdfs://nn:8020/cm"]\nfrom_hive = true')
+    (policy,) = parse_policies(text, "x.toml")
+    assert policy.target.settings == {
+        "hms.bridge.repl.load.roots": "/w,hdfs://nn:8020/cm",
+        "hms.bridge.repl.load.from.hive": "true",
+    }
+    written = format_policies([policy])
+    assert 'files_from = ["/w", "hdfs://nn:8020/cm"]\nfrom_hive = true\n' in written
+    assert parse_policies(written, "x.toml") == (policy,)
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "why"),
+    [
+        ('files_from = "/w"', "", "files_from is a list of directories"),
+        ('files_from = ["/w", 3]', "", "files_from is a list of directories"),
+        ('files_from = ["/w,/x"]', "", "has a comma"),
+        ('from_hive = "yes"', "", "from_hive is true or false"),
+        (
+            'files_from = ["/w"]',
+            '[policy.target.settings]\n"hms.bridge.repl.load.roots" = "/x"',
+            "hms.bridge.repl.load.roots is among its settings, too",
+        ),
+    ],
+)
+def test_what_a_target_says_wrongly_is_named(lines: str, settings: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        parse_policies(with_target(lines, settings), "x.toml")
+
+
+def test_a_source_says_nothing_of_that() -> None:
+    text = with_target("").replace("[policy.target]", "from_hive = true\n[policy.target]")
+    with pytest.raises(ConfigError, match="there is no from_hive"):
+        parse_policies(text, "x.toml")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hms_bridge.config.settings import ArchiveSettings, ReplSettings
+from hms_bridge.config.repl import ReplSettings
+from hms_bridge.config.settings import ArchiveSettings
 from hms_bridge.errors import EventGapError, SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.model.event import NotificationRequest

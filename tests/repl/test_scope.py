@@ -444,6 +444,7 @@ def test_a_hives_dump_tells_write_ids_of_a_table_that_comes_whole_by_a_rename(sc
     progress["eventsDumpedCount"] += 1
     (hive / "_events_dump").write_text(json.dumps(progress))
     (hive / "_finished_dump").write_text("")
+    scoped.is_from_hive = True
     scoped.load()
     assert_scoped(scoped, "'t.*'")
 

@@ -56,6 +56,7 @@ def carry_out(world: ReplWorld, error: Exception) -> None:
             "--root", str(world.repl_root),
             "--set", f"hive.metastore.warehouse.dir={world.folder}/{side}",
             "--set", f"hive.repl.cmrootdir={world.cmroot}",
+            "--set", f"hms.bridge.repl.load.roots={world.folder}",
         )  # fmt: skip
         assert answer.exit_code == 0, (words, answer.out, answer.err)
     world.clock.advance_ms(1000)

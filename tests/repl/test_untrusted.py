@@ -52,15 +52,6 @@ def test_lines_that_lead_away_are_refused(line):
         file(line)
 
 
-def test_places_can_be_limited():
-    rules = DumpRules(roots=("hdfs://h:8020/warehouse", "/cmroot"))
-    for line in ("hdfs://h:8020/warehouse/t/bucket_0###", "file:///cmroot/bucket_0###"):
-        assert file(line, rules).name == "bucket_0"
-    for line in ("hdfs://h:8020/warehouse2/bucket_0###", "hdfs://other/warehouse/bucket_0###"):
-        with pytest.raises(ReplError, match="outside of"):
-            file(line, rules)
-
-
 def test_a_good_line_keeps_everything():
     found = file(f"hdfs://h/t/p=1/base_0000003_v0000010/bucket_00000#{CHECKSUM}#hdfs://h/cm"
                  "#base_0000003_v0000010")  # fmt: skip

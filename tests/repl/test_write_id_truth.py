@@ -309,7 +309,10 @@ class TestObjectsOfOthers:
         back = str(world.folder / "back")
         dumper.run(dumper.plan(world.dump_request(database="dst", root=back)))
         loader = ReplLoad(world.source, world.resolve, clock=world.clock)
-        request = LoadRequest(root=back, source_database="dst", target_database="src", lease=LEASE)
+        request = LoadRequest(
+            root=back, source_database="dst", target_database="src", lease=LEASE,
+            roots=(f"file:{world.folder}/target", f"file:{world.cmroot}"),
+        )  # fmt: skip
         with pytest.raises(ReplError, match="'repl end src'"):
             loader.plan(request)
         with pytest.raises(InvalidOperationError, match="repl end src"):

@@ -109,6 +109,7 @@ class Cluster:
         self.resolve = FsspecResolver(lambda _scheme, _authority: self.volume)
         for path in ("/cmroot", "/cmroot2", "/elsewhere", "/repl", "/source", "/target"):
             self.disk.make_directories(path)
+        self.source_roots = ("/cmroot", "/cmroot2", "/elsewhere", "/source", "/target")
         self.sides: tuple[Side, ...] = ()
         self.first = self._side("source", "src", "file:/cmroot")
         self.second = self._side("target", "dst", "file:/cmroot2")

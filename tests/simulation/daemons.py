@@ -193,6 +193,7 @@ class Daemons:
             target_database=self.cluster.target.database_name,
             lease=LEASE,
             is_drop_allowed=self.cluster.wishes.is_drop_allowed,
+            roots=self.cluster.source_roots,
         )
 
 

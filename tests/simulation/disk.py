@@ -297,6 +297,9 @@ class SimulatedVolume:
     def is_link(self, path: str) -> bool:
         return False
 
+    def without_links(self) -> SimulatedVolume:
+        return self
+
     def open_input(self, path: str) -> BinaryIO:
         with self._disk.operation("open", path, changes=False):
             return io.BytesIO(self._disk.file(path).data)

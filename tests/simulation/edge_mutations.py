@@ -152,8 +152,8 @@ EDGES = (
     Mutation(
         name="a load does not look at the archive of its dump",
         file="hms_bridge/repl/load/named_archive.py",
-        old="    if archive.volume is resolve",
-        new="    if False and archive.volume is resolve",
+        old="    if resolve(named).volume is resolve",
+        new="    if False and resolve(named).volume is resolve",
         test=f"{_ARCHIVE}test_a_load_whose_dump_names_a_file_for_an_archive_changes_nothing",
     ),
     Mutation(

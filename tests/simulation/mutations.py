@@ -21,6 +21,7 @@ from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_locations import OF_LOCATIONS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
+from tests.simulation.mutations_of_origins import OF_ORIGINS
 from tests.simulation.mutations_of_permissions import OF_PERMISSIONS
 from tests.simulation.mutations_of_places import OF_PLACES
 from tests.simulation.mutations_of_policies import OF_POLICIES
@@ -73,6 +74,7 @@ MUTATIONS = (
     *OF_MEANWHILE,
     *OF_PLACES,
     *OF_PERMISSIONS,
+    *OF_ORIGINS,
     *OF_POLICIES,
     *OF_PROCESSES,
     *OF_ACCESS,

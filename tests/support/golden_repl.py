@@ -21,6 +21,8 @@ from tests.support.golden import OWN
 
 CYCLES = (("02", "04"), ("07", "09"), ("11", "12"), ("14", "15"), ("17", "18"), ("19", "21"))
 """Numbers of the steps that dump and that load."""
+HIVE_ROOTS = ("hdfs://localhost:9280/warehouse", "hdfs://localhost:9280/cmroot")
+"""Where the source of the cycle has its files."""
 
 
 class GoldenRepl:

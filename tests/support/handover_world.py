@@ -161,6 +161,7 @@ class Sites:
                 target_database=target.database,
                 external_base=str(target.folder / "external"),
                 lease=LEASE,
+                roots=(str(source.folder), f"file:{source.cmroot}"),
             ),
             release=lambda: release_loaded_dumps(source.resolve, manifest),
         )

@@ -73,6 +73,7 @@ class Program:
             "hive.metastore.warehouse.dir": str(self.warehouse),
             "hive.repl.cmrootdir": str(self.cmroot),
             "hive.repl.rootdir": str(self.dumps),
+            "hms.bridge.repl.load.roots": str(self.folder),
             **self.settings,
         }
         properties = "".join(

@@ -60,6 +60,8 @@ class ReplWorld(World):
             **settings,
         )
         self.repl_root = folder / "repl"
+        self.more_roots: tuple[str, ...] = ()
+        self.is_from_hive = False
 
     @property
     def source(self) -> MetastoreService:
@@ -126,7 +128,12 @@ class ReplWorld(World):
     @property
     def load_request(self) -> LoadRequest:
         return LoadRequest(
-            root=str(self.repl_root), source_database="src", target_database="dst", lease=LEASE
+            root=str(self.repl_root),
+            source_database="src",
+            target_database="dst",
+            lease=LEASE,
+            roots=(f"file:{self.folder}", *self.more_roots),
+            is_from_hive=self.is_from_hive,
         )
 
     def load(self) -> LoadReport:

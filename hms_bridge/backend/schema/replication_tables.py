@@ -61,6 +61,14 @@ HMSB_REPL_TOTAL = table(
 )
 """Of all cycles that there ever were, also of those that history has forgotten."""
 
+HMSB_REPL_LOAD_ROOTS = table(
+    "HMSB_REPL_LOAD_ROOTS",
+    Column("DB_NAME", _POLICY_NAME, primary_key=True),
+    Column("ROOTS", UTF8_TEXT, nullable=False),
+)
+"""Below which places the files of a replica come from: a JSON list of texts. No thrift call reaches
+them, as the parameters of a database are reached."""
+
 HMSB_REPL_WATCH = table(
     "HMSB_REPL_WATCH",
     Column("POLICY_NAME", _POLICY_NAME, primary_key=True),

@@ -10,15 +10,20 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from hms_bridge.config.declare import keys_of
+from hms_bridge.config.repl import ReplSettings
+from hms_bridge.config.settings import LOAD_ROOTS
 from hms_bridge.errors import ConfigError
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 from hms_bridge.repl.format.untrusted import given_name
 
+_FROM_HIVE = keys_of(ReplSettings)["is_from_hive"].name
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET = re.compile(r"password|secret", re.IGNORECASE)
 _POLICY_KEYS = frozenset({"name", "root", "tables", "is_paused", "source", "target"})
 _SIDE_KEYS = frozenset({"metastore", "database", "settings"})
+_TARGET_KEYS = _SIDE_KEYS | {"files_from", "from_hive"}
 
 
 def format_policies(policies: Sequence[ReplicationPolicy]) -> str:
@@ -114,8 +119,8 @@ def _parsed(entry: object, place: str) -> ReplicationPolicy:
         ReplicationPolicy(
             name=_text(given, "name", place),
             root=_text(given, "root", place),
-            source=_side(given.get("source"), f"{place}, source"),
-            target=_side(given.get("target"), f"{place}, target"),
+            source=_side(given.get("source"), f"{place}, source", _SIDE_KEYS),
+            target=_side(given.get("target"), f"{place}, target", _TARGET_KEYS),
             is_paused=is_paused,
             included_tables=scope.included_pattern,
             excluded_tables=scope.excluded_pattern,
@@ -123,16 +128,36 @@ def _parsed(entry: object, place: str) -> ReplicationPolicy:
     )
 
 
-def _side(entry: object, place: str) -> PolicySide:
-    given = _table(entry, _SIDE_KEYS, place)
+def _side(entry: object, place: str, known: frozenset[str]) -> PolicySide:
+    given = _table(entry, known, place)
     settings = given.get("settings", {})
     if not isinstance(settings, dict) or not all(isinstance(v, str) for v in settings.values()):
         raise ConfigError(f'{place}: settings are texts: {{ "hive.repl.cmrootdir" = "…" }}')
     return PolicySide(
         database=_text(given, "database", place),
         metastore=_text(given, "metastore", place) if "metastore" in given else None,
-        settings=settings,
+        settings={**settings, **_origin(given, settings, place)},
     )
+
+
+def _origin(given: Mapping[str, Any], settings: Mapping[str, str], place: str) -> Mapping[str, str]:
+    """``files_from`` and ``from_hive`` of a target, as the settings that they are. Raises
+    ConfigError for a setting that is given twice."""
+    roots, is_from_hive = given.get("files_from", []), given.get("from_hive", False)
+    if not isinstance(roots, list) or not all(isinstance(root, str) and root for root in roots):
+        raise ConfigError(
+            f'{place}: files_from is a list of directories: ["hdfs://nn:8020/warehouse"]'
+        )
+    if any("," in root for root in roots):
+        raise ConfigError(f"{place}: a directory of files_from has a comma, which separates them")
+    if not isinstance(is_from_hive, bool):
+        raise ConfigError(f"{place}: from_hive is true or false")
+    origin = {LOAD_ROOTS.name: ",".join(roots)} if roots else {}
+    origin |= {_FROM_HIVE: "true"} if is_from_hive else {}
+    for key in origin:
+        if key in settings:
+            raise ConfigError(f"{place}: {key} is among its settings, too; leave it out there")
+    return origin
 
 
 def _table(entry: object, known: frozenset[str], place: str) -> Mapping[str, Any]:
@@ -164,10 +189,27 @@ def _format(policy: ReplicationPolicy) -> str:
         if side.metastore is not None:
             lines.append(_line("metastore", side.metastore))
         lines.append(_line("database", side.database))
-        if side.settings:
+        settings = dict(side.settings)
+        if title == "target":
+            lines += _origin_lines(settings)
+        if settings:
             lines += ["", f"[policy.{title}.settings]"]
-            lines += [_line(_quoted(key), value) for key, value in sorted(side.settings.items())]
+            lines += [_line(_quoted(key), value) for key, value in sorted(settings.items())]
     return "\n".join(lines) + "\n"
+
+
+def _origin_lines(settings: dict[str, str]) -> list[str]:
+    """The settings that have keys of their own, which are taken out; a text that is not as the keys
+    would make it stays a setting."""
+    lines = []
+    roots = settings.get(LOAD_ROOTS.name, "").split(",")
+    if all(root and root == root.strip() for root in roots):
+        del settings[LOAD_ROOTS.name]
+        lines.append(f"files_from = [{', '.join(map(_quoted, roots))}]")
+    if settings.get(_FROM_HIVE) == "true":
+        del settings[_FROM_HIVE]
+        lines.append("from_hive = true")
+    return lines
 
 
 def _line(key: str, value: str) -> str:

@@ -46,8 +46,9 @@ from hms_bridge.repl.format.chain import Chain, newest_chain
 from hms_bridge.repl.format.directories import DumpDirectory, list_dumps, newest_finished
 from hms_bridge.repl.format.layout import DumpPaths, database_directory
 from hms_bridge.repl.format.reader import DumpReader
-from hms_bridge.repl.format.verify import VerifyReport, verify_dump
+from hms_bridge.repl.format.verify import VerifyReport
 from hms_bridge.repl.lease import Lease, LeaseKind, LeaseRequest, held_lease
+from hms_bridge.repl.load.admission import SourcePlaces
 from hms_bridge.repl.load.plan import LoadReport
 from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.pins import DumpPins
@@ -58,7 +59,8 @@ _LOG = logging.getLogger(__name__)
 
 class ReplDrill:
     """Drills between two metastores. ``new_name`` names dumps and the places of drills; ``say``
-    is given what is done. Without a ``manifest`` a dump that is made pins nothing."""
+    is given what is done. Without a ``manifest`` a dump that is made pins nothing. ``places``: see
+    :class:`Admission`."""
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class ReplDrill:
         source: Metastore,
         target: Metastore,
         manifest: ArchiveManifest | None = None,
+        places: SourcePlaces | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._resolve = resolve
@@ -77,6 +80,7 @@ class ReplDrill:
         self._source = source
         self._target = target
         self._manifest = manifest
+        self._loader = ReplLoad(target, resolve, clock=clock, source=places, on_waiting=say)
         self._say = say
 
     def plan(self, request: DrillRequest) -> DrillPlan:
@@ -118,11 +122,11 @@ class ReplDrill:
         )
 
     def _verified(self, request: DrillRequest, chain: Chain) -> tuple[VerifyReport, ...]:
-        rules = request.load.rules
-        return tuple(
-            verify_dump(self._resolve, directory, rules=rules, is_quick=True)
+        readers = (
+            DumpReader(self._resolve, DumpPaths(directory), request.load.rules)
             for directory in chain.directories
         )
+        return tuple(self._loader.look(request.load, reader) for reader in readers)
 
     def _alone(self, plan: DrillPlan) -> DrillReport:
         load, scratch = plan.request.load, plan.scratch.database
@@ -220,7 +224,6 @@ class ReplDrill:
             # A replica that has no place for them is to refuse in the drill, too.
             functions_root=plan.request.load.functions_root and functions_root(plan.scratch),
         )
-        loader = ReplLoad(self._target, self._resolve, clock=self._clock, on_waiting=self._say)
         above = database_directory(plan.scratch.place, source)
         reports: list[LoadReport] = []
         seconds = 0.0
@@ -233,7 +236,7 @@ class ReplDrill:
                 self._begin(plan, self._newest(plan.scratch.place, source))
             lease.check()
             began_ms = steady_ms(self._clock)
-            reports.append(loader.run(loader.plan(request)))
+            reports.append(self._loader.run(self._loader.plan(request)))
             seconds += self._seconds_since(began_ms)
         return reports, seconds
 

@@ -10,7 +10,7 @@ not (docs/hive/compaction.md §11), nor may a kind of a later Hive.
 
 from __future__ import annotations
 
-from hms_bridge.config.settings import ReplSettings
+from hms_bridge.config.repl import ReplSettings
 from hms_bridge.errors import ReplError
 
 PLACES = "PARTITION_PLACES"

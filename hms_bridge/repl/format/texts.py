@@ -87,11 +87,18 @@ def is_there(location: Location) -> bool:
 
 
 def child_directories(location: Location) -> tuple[str, ...]:
-    """Names of the directories in a directory, sorted; none if it is not there."""
+    """Names of the directories in a directory, sorted; none if it is not there. Raises ReplError
+    for a symbolic link, which may stand for a directory that would be left out."""
     try:
         children = location.volume.children(location.path)
     except FileNotFoundError:
         return ()
+    for child in children:
+        if child.kind is FileKind.LINK:
+            raise ReplError(
+                f"{location.child(child.name).uri} is a symbolic link, and a dump has none: put "
+                "the directory or file itself there, or copy the dump again"
+            )
     return tuple(child.name for child in children if child.kind is FileKind.DIRECTORY)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from changemanager.checksum import is_checksum
 from changemanager.errors import ChangeManagerError
@@ -18,21 +19,19 @@ from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 
+_KNOWN_MAX = 4096
 _NAME = re.compile(r"[^\x00-\x1f\x7f/\\.][^\x00-\x1f\x7f/\\]{0,255}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpRules:
-    """Limits on what a dump may contain, and where its files may be read from.
-
-    ``roots`` empty: anywhere on the allowed schemes; else only below these paths or URIs. A bare
-    path counts as scheme ``file``. ``passed_kinds``: events without effect on the replica.
+    """Limits on what a dump may contain. ``schemes``: of file systems that it may name; a bare path
+    counts as ``file``. ``passed_kinds``: events without effect on the replica.
     """
 
     schemes: frozenset[str] = frozenset(
         {"file", "hdfs", "webhdfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss"}
     )
-    roots: tuple[str, ...] = ()
     passed_kinds: frozenset[str] = PASSED_BY_DEFAULT
     text_bytes_max: int = 256 << 20
     files_max: int = 10_000_000
@@ -131,6 +130,7 @@ def checked_file(line: str, rules: DumpRules, where: str, *, is_transactional: b
     )
 
 
+@lru_cache(maxsize=_KNOWN_MAX)  # of a list with many files most have the same
 def target_directory(source_directory: str) -> str:
     """Where a sub-directory goes on the target: without the source's visibility suffix.
 
@@ -152,16 +152,13 @@ def target_directory(source_directory: str) -> str:
 
 
 def require_allowed_uri(uri: str, rules: DumpRules) -> None:
-    """Raises ReplError unless a dump may name this place."""
+    """Raises ReplError unless a dump may name this place; whether a load reads it, its roots say
+    (``repl/load/source_roots.py``)."""
     parsed = parse_uri(uri)
     if (parsed.scheme or "file") not in rules.schemes:
         raise ReplError(
             f"{uri!r} is on {parsed.scheme}:, which dumps may not name here "
             f"(allowed: {', '.join(sorted(rules.schemes))})"
-        )
-    if rules.roots and not any(parsed.is_below(parse_uri(root)) for root in rules.roots):
-        raise ReplError(
-            f"{uri!r} is outside of {', '.join(rules.roots)}, where files may come from"
         )
 
 

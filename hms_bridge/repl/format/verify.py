@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from changemanager.errors import OutsideRootsError
 from changemanager.location import Resolver
 from changemanager.whereabouts import Whereabouts, locate
 from hms_bridge.acid.names import DirectoryName
@@ -144,13 +145,14 @@ def verify_dump(
     retain_ms: int | None = None,
     own_archive: str | None = None,
     rules: DumpRules | None = None,
+    sources: Resolver | None = None,
     is_quick: bool = False,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """Look for every file of a dump. ``directory`` is the dump's own, above ``hive/``.
 
     ``retain_ms`` is the retention of ``own_archive``; that of another one is not known. None: of
-    every archive.
+    every archive. ``sources`` resolves what may be read; None: anything that the dump names.
     ``on_looked`` is given each verdict. Changes nothing. Raises DumpIncompleteError for an
     unfinished dump, ReplError for a damaged one.
     """
@@ -158,6 +160,7 @@ def verify_dump(
     return verify_reader(
         resolve,
         reader,
+        sources=sources,
         retain_ms=retain_ms,
         own_archive=own_archive,
         reading=Reading.NONE if is_quick else Reading.ALL,
@@ -169,14 +172,17 @@ def verify_reader(
     resolve: Resolver,
     reader: DumpReader,
     *,
+    sources: Resolver | None = None,
     after: EventId | None = None,
     retain_ms: int | None = None,
     own_archive: str | None = None,
     reading: Reading = Reading.ALL,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
-    """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
+    """The same for an open dump; events up to ``after`` are left out, as they are loaded.
+    ``sources`` resolves what may be read; None: anything that the dump names."""
     reader.check_texts()
+    sources = sources or resolve
     all_named = tuple(named_files(reader, after))
     own = None if own_archive is None else resolve(own_archive).uri
     first: dict[_Key, NamedFile] = {}
@@ -186,7 +192,7 @@ def verify_reader(
     def look(named: NamedFile) -> VerifiedFile:
         cmroot = named.file.cmroot
         is_known = own is None or cmroot is None or resolve(cmroot).uri == own
-        return _verdict(resolve, named, retain_ms if is_known else None, reading)
+        return _verdict(sources, named, retain_ms if is_known else None, reading)
 
     seen: dict[_Key, VerifiedFile] = {}
     with FilePool() as pool:
@@ -207,11 +213,10 @@ def _key(named: NamedFile) -> _Key:
 
 
 def _verdict(
-    resolve: Resolver, named: NamedFile, retain_ms: int | None, reading: Reading
+    sources: Resolver, named: NamedFile, retain_ms: int | None, reading: Reading
 ) -> VerifiedFile:
-    source = resolve(named.file.uri).volume.capabilities
-    is_read = reading.is_asked(named.file, has_native_checksum=source.has_native_checksum)
-    located = locate(named.file.encoded, resolve, is_content_checked=is_read)
+    is_read = reading.is_asked(named.file, has_native_checksum=_has_checksum(sources, named.file))
+    located = locate(named.file.encoded, sources, is_content_checked=is_read)
     archived_at_ms = None
     if located.whereabouts is Whereabouts.IN_CM and located.location is not None:
         # The archive sets a file's time as it takes it, and the purge goes by that time
@@ -227,6 +232,14 @@ def _verdict(
         expires_at_ms=expires,
         reason=located.reason,
     )
+
+
+def _has_checksum(sources: Resolver, file: DumpedFile) -> bool:
+    """Whether its file system has checksums of its own; one that may not be read counts as none."""
+    try:
+        return sources(file.uri).volume.capabilities.has_native_checksum
+    except OutsideRootsError:
+        return False
 
 
 def named_files(reader: DumpReader, after: EventId | None = None) -> Iterator[NamedFile]:

@@ -56,7 +56,7 @@ class Copies(Protocol):
 
 
 class Copier:
-    """Threads of this process.
+    """Threads of this process. ``sources`` resolves what the load may read.
 
     ``on_copied`` is given bytes as they are read or found there, from several threads, and a
     negative number where a copy begins again. ``before_each`` is called before a file is touched,
@@ -65,14 +65,14 @@ class Copier:
 
     def __init__(
         self,
-        resolve: Resolver,
+        sources: Resolver,
         on_copied: Callable[[int], None] = lambda _: None,
         before_each: Callable[[], None] = lambda: None,
         pace: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._before_each = before_each
         self._copy_file = FileCopy(
-            resolve=resolve,
+            sources=sources,
             turn=LargeFiles().turn,
             on_copied=on_copied,
             on_read=self._stop_if_told,

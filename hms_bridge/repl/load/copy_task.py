@@ -45,17 +45,18 @@ class CopiedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyTask:
-    """Copies a share of the files. ``bandwidth``: bytes a second of each task, None: as many as
-    can be."""
+    """Copies a share of the files. ``sources`` resolves what the load may read. ``bandwidth``:
+    bytes a second of each task, None: as many as can be."""
 
     resolve: Resolver
+    sources: Resolver
     clock: Clock
     bandwidth: int | None = None
 
     def __call__(self, share: Sequence[FileToCopy]) -> tuple[CopiedFile, ...]:
         """One result for each file; those that are there have names that a loss of power does not
         take. What another try may mend (a storage that does not answer) is raised."""
-        copy_file = FileCopy(resolve=self.resolve, pace=throttle(self.bandwidth, self.clock))
+        copy_file = FileCopy(sources=self.sources, pace=throttle(self.bandwidth, self.clock))
         with FilePool(_FILES_AT_ONCE) as pool:
             copied = tuple(pool.each(lambda wanted: self._copied(copy_file, wanted), share))
             pool.all(self._settle, sorted({wanted.directory for wanted in share}))

@@ -88,13 +88,14 @@ def shares_of(files: Iterable[FileToCopy], processes: int) -> tuple[tuple[FileTo
 class DistributedCopier:
     """Copies groups by a job where they are large, and by ``copier`` where they are not.
 
-    ``sizes``: bytes of files that are known, by their URI. ``bandwidth``: bytes a second of all
-    processes together.
+    ``sources`` resolves what the load may read. ``sizes``: bytes of files that are known, by their
+    URI. ``bandwidth``: bytes a second of all processes together.
     """
 
     copier: Copier
     job: CopyJob
     resolve: Resolver
+    sources: Resolver
     clock: Clock
     limits: CopyLimits
     sizes: Mapping[str, int]
@@ -123,7 +124,7 @@ class DistributedCopier:
         known = self.sizes.get(file.uri)
         if known is not None:
             return known
-        status = self.resolve(file.uri).status()
+        status = self.sources(file.uri).status()
         return 0 if status is None else status.size_bytes
 
     def _copy_by_job(self, batch: Sequence[CopyGroup]) -> CopyReport:
@@ -145,7 +146,9 @@ class DistributedCopier:
             reported += size_bytes
             self.on_copied(size_bytes)
 
-        task = CopyTask(resolve=self.resolve, clock=self.clock, bandwidth=bandwidth)
+        task = CopyTask(
+            resolve=self.resolve, sources=self.sources, clock=self.clock, bandwidth=bandwidth
+        )
         copied = self.job.run(task, shares, places=_shown(wanted), while_waiting=while_waiting)
         report = checked(wanted, copied, self._is_lost)
         self.on_copied(report.bytes - reported)
@@ -154,7 +157,7 @@ class DistributedCopier:
         return replace(report, by_job=report.files)
 
     def _is_lost(self, file: DumpedFile) -> bool:
-        return locate(file.encoded, self.resolve, is_content_checked=True).location is None
+        return locate(file.encoded, self.sources, is_content_checked=True).location is None
 
     def _wanted(
         self, directories: Iterable[tuple[TargetDirectory, tuple[DumpedFile, ...]]]

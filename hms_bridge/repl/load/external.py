@@ -16,11 +16,13 @@ from hms_bridge.repl.load.file_copy import CopyReport
 
 def copy_external(
     resolve: Resolver,
+    sources: Resolver,
     directories: tuple[ExternalDirectory, ...],
     base: str | None,
     copier: Copies,
 ) -> CopyReport:
     """Make each directory on the target like its source: new files copied, others removed.
+    ``sources`` resolves what the load may read.
 
     Raises ReplError without a base directory for such data, and what the copier raises.
     """
@@ -34,9 +36,9 @@ def copy_external(
                     "say where to (hive.repl.replica.external.table.base.dir), then load again"
                 )
             copier.before_each()
-            require_there(resolve, (directory,))
+            require_there(sources, (directory,))
             target = resolve(external_target(base, directory.source))
-            report, group = _mirrored(resolve(directory.source), target)
+            report, group = _mirrored(sources(directory.source), target)
             kept.append(report)
             yield group
 
@@ -55,11 +57,11 @@ def _outermost(directories: tuple[ExternalDirectory, ...]) -> tuple[ExternalDire
     return tuple(kept.values())
 
 
-def require_there(resolve: Resolver, directories: tuple[ExternalDirectory, ...]) -> None:
+def require_there(sources: Resolver, directories: tuple[ExternalDirectory, ...]) -> None:
     """Raises ReplError if a directory to copy is not there: nobody can tell a table without files
     from one whose file system is away, and the replica would keep the old ones without a word."""
     for directory in directories:
-        if resolve(directory.source).status() is None:
+        if sources(directory.source).status() is None:
             raise ReplError(
                 f"{directory.source}, where the dump says that data of the external table "
                 f"{directory.table_name} is, is not there. Nothing was changed on the target. Is "

@@ -56,7 +56,7 @@ class CopyReport:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileCopy:
-    """Copies files whose directories are there.
+    """Copies files whose directories are there. ``sources`` resolves what the load may read.
 
     ``turn`` is given a file's size and its place, and what is done in its block copies it.
     ``on_copied`` is given bytes as they are read or found there, and a negative number where a copy
@@ -64,7 +64,7 @@ class FileCopy:
     raises stops the copy. ``pace`` is given it, too, and returns when more may be read.
     """
 
-    resolve: Resolver
+    sources: Resolver
     turn: Callable[[int, Location], AbstractContextManager[None]] = lambda *_: nullcontext()
     on_copied: Callable[[int], None] = lambda _: None
     on_read: Callable[[int], None] = lambda _: None
@@ -79,7 +79,7 @@ class FileCopy:
         for attempt in range(_ATTEMPTS):
             if target.status() is not None:
                 return self._keep(file, target)
-            located = locate(file.encoded, self.resolve, is_content_checked=attempt > 0)
+            located = locate(file.encoded, self.sources, is_content_checked=attempt > 0)
             if located.location is None:
                 raise SourceFileMissingError(
                     f"{file.uri} is lost: {located.reason}. Bring it back, then load again; if "
@@ -112,7 +112,7 @@ class FileCopy:
     def _keep(self, file: DumpedFile, target: Location) -> CopyReport:
         status = target.status()
         if status is not None and status.kind is FileKind.FILE:
-            expected = file.checksum or self.resolve(file.uri).checksum()
+            expected = file.checksum or self.sources(file.uri).checksum()
             if target.checksum_like(expected) == expected:
                 self.on_copied(status.size_bytes)
                 return CopyReport(kept=1, bytes=status.size_bytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -16,6 +16,7 @@ from hms_bridge.repl.load.distributed import CopyLimits
 from hms_bridge.repl.load.file_copy import CopyReport
 from hms_bridge.repl.load.incremental import IncrementalPlan
 from hms_bridge.repl.load.replica import ReplicaNames
+from hms_bridge.repl.remedies import name_roots
 
 _FILE_COSTS_BYTES = 16 << 10
 """To open, name and close a small file takes about as long as to copy so much."""
@@ -32,6 +33,12 @@ class LoadRequest:
     one. ``retain_ms``: the source's hive.repl.cm.retain, for forecasts. ``lease``: how one load of
     the database is kept alone. ``is_drop_allowed``: the replica goes if its source has dropped the
     database.
+
+    ``roots``: the only directories below which files are read, as an administrator named them;
+    none: those that the replica notes. ``is_origin_trusted``: those that the dump names, too, from
+    now on. ``is_from_hive``: the dump may lack the manifest that dumps of ours have.
+    ``naming_command`` gives the command that names roots, for what refuses; None: that of
+    ``repl load``.
     """
 
     root: str
@@ -48,6 +55,17 @@ class LoadRequest:
     copy_limits: CopyLimits = field(default_factory=CopyLimits)
     retain_ms: int | None = None
     is_drop_allowed: bool = False
+    roots: tuple[str, ...] = ()
+    is_origin_trusted: bool = False
+    is_from_hive: bool = False
+    naming_command: Callable[[Sequence[str]], str] | None = None
+
+    def naming(self, roots: Sequence[str]) -> str:
+        """The command that names roots for this load."""
+        if self.naming_command is not None:
+            return self.naming_command(roots)
+        names = self.names
+        return name_roots(names.source_database, names.target_database, self.root, roots)
 
     @property
     def names(self) -> ReplicaNames:
@@ -79,7 +97,7 @@ class LoadPlan:
     ``stands_at`` is the target's ``repl.last.id``, None before the bootstrap. ``tables``: that come
     whole. ``events``: how many of each kind an incremental load applies; ``passed``: kinds
     without effect here; ``replay``: how they are applied. ``state`` of the dump: one that is loaded
-    is loaded again into a replica that is behind it.
+    is loaded again into a replica that is behind it. ``roots``: below which its files are read.
     """
 
     kind: LoadKind
@@ -94,6 +112,7 @@ class LoadPlan:
     passed: Mapping[str, int] = field(default_factory=dict)
     files: VerifyReport | None = None
     replay: IncrementalPlan | None = None
+    roots: tuple[str, ...] = ()
 
     @property
     def weights(self) -> Mapping[EventId, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from changemanager.containment import ResolverWithin
 from changemanager.location import Resolver
 from hms_bridge.errors import EventGapError, IncompatibleError, ReplError
 from hms_bridge.metastore import Metastore
@@ -14,6 +15,7 @@ from hms_bridge.repl.format.directories import DumpDirectory, DumpState, list_du
 from hms_bridge.repl.format.layout import database_directory
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.verify import VerifyReport, verify_reader
+from hms_bridge.repl.load.admission import Admission, require_manifest
 from hms_bridge.repl.load.bootstrap import (
     check_bootstrap,
     check_tables,
@@ -49,6 +51,7 @@ class LoadPlanner:
 
     target: Metastore
     resolve: Resolver
+    admission: Admission
 
     def plan(self, request: LoadRequest) -> LoadPlan:
         """See ReplLoad.plan; what the file systems say comes as it is."""
@@ -77,6 +80,8 @@ class LoadPlanner:
                 f"{request.names.source_database}"
             )
         reader.require_known()
+        if not request.is_from_hive:
+            require_manifest(reader)
         if reader.is_bootstrap:
             return replace(self._plan_bootstrap(request, reader), state=dump.state)
         dropped = drop_event(reader)
@@ -127,12 +132,18 @@ class LoadPlanner:
         return Replica(self.target, self.resolve, request.names)
 
     def _verify(
-        self, request: LoadRequest, reader: DumpReader, after: EventId | None = None
+        self,
+        request: LoadRequest,
+        reader: DumpReader,
+        roots: tuple[str, ...],
+        after: EventId | None = None,
     ) -> VerifyReport:
-        require_archive(self.resolve, reader, request.rules)
+        sources = ResolverWithin(self.resolve, roots)
+        require_archive(self.resolve, sources, reader)
         report = verify_reader(
             self.resolve,
             reader,
+            sources=sources,
             after=after,
             retain_ms=request.retain_ms,
             reading=request.preflight,
@@ -155,7 +166,8 @@ class LoadPlanner:
             dumped = (reader.table(name).table for name in common)
             refuse_own_source(reader.paths.root, database, dumped, replica.find_table, self.resolve)
         check_bootstrap(reader, database, len(tables))
-        self._require_external(request, reader)
+        roots = self.admission.roots(request, reader)
+        self._require_external(request, reader, roots)
         require_root(reader.functions(), request.functions_root)
         names = check_tables(reader, request.external_base)
         return LoadPlan(
@@ -169,7 +181,8 @@ class LoadPlanner:
             directory=reader.paths.root,
             last_event_id=reader.metadata.last_event_id,
             tables=names,
-            files=self._verify(request, reader),
+            files=self._verify(request, reader, roots),
+            roots=roots,
         )
 
     def _plan_incremental(self, request: LoadRequest, reader: DumpReader) -> LoadPlan:
@@ -177,7 +190,8 @@ class LoadPlanner:
         stands_at = self._incremental_start(request, reader)
         if stands_at >= reader.metadata.to_event_id and not reader.names_anew:
             return self._plan_markers(request, reader, stands_at)
-        self._require_external(request, reader)
+        roots = self.admission.roots(request, reader, stands_at)
+        self._require_external(request, reader, roots)
         check_tables_anew(reader, request.external_base)
         refuse_foreign(reader, self._replica(request))
         events = plan_incremental(reader, stands_at)
@@ -192,18 +206,21 @@ class LoadPlanner:
             tables=tuple(sorted(reader.names_anew)),
             events=events.counts,
             passed=events.passed,
-            files=self._verify(request, reader, after=stands_at),
+            files=self._verify(request, reader, roots, after=stands_at),
+            roots=roots,
             replay=events,
         )
 
-    def _require_external(self, request: LoadRequest, reader: DumpReader) -> None:
+    def _require_external(
+        self, request: LoadRequest, reader: DumpReader, roots: tuple[str, ...]
+    ) -> None:
         directories = reader.external_directories()
         if directories and request.external_base is None:
             raise ReplError(
                 f"the dump asks to copy data of external tables ({directories[0].table_name} …): "
                 "say where to (hive.repl.replica.external.table.base.dir), then load again"
             )
-        require_there(self.resolve, directories)
+        require_there(ResolverWithin(self.resolve, roots), directories)
 
     def _refuse_own_events(self, request: LoadRequest, reader: DumpReader) -> None:
         """A replica may be a source, too; the first tables of the dump show whether of this one."""
@@ -246,12 +263,15 @@ class LoadPlanner:
         self, request: LoadRequest, reader: DumpReader, stands_at: EventId
     ) -> LoadPlan:
         is_bootstrap = reader.is_bootstrap
+        roots: tuple[str, ...] = ()
         if not is_bootstrap:
-            self._require_external(request, reader)
+            roots = self.admission.roots(request, reader, stands_at)
+            self._require_external(request, reader, roots)
         return LoadPlan(
             kind=LoadKind.BOOTSTRAP if is_bootstrap else LoadKind.INCREMENTAL,
             request=request,
             reason="is loaded already up to its marks; they are written now",
+            roots=roots,
             directory=reader.paths.root,
             stands_at=stands_at,
             last_event_id=reader.metadata.last_event_id,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 
+from changemanager.containment import ResolverWithin
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.errors import ReplError
@@ -20,7 +21,9 @@ from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, LAST_EVENT, T
 from hms_bridge.repl.format.non_recoverable import marking_load
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.texts import write_text
+from hms_bridge.repl.format.verify import Reading, VerifyReport, verify_reader
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, held_lease
+from hms_bridge.repl.load.admission import Admission, RootsNote, SourcePlaces
 from hms_bridge.repl.load.bandwidth import throttle
 from hms_bridge.repl.load.bootstrap import load_bootstrap, replace_tables
 from hms_bridge.repl.load.copy import Copier, Copies
@@ -42,8 +45,9 @@ from hms_bridge.repl.target_objects import DIVERGED, FIRST_INCREMENTAL_TABLES
 class ReplLoad:
     """Loads dumps into one metastore. ``resolve`` must reach dumps, source, archive and target.
 
-    ``job`` copies what is large, if there is one. ``on_copied`` is given the bytes of each file as
-    it is there, ``on_waiting`` why a load waits for another one.
+    ``note`` keeps the roots of each load, ``source`` says where a source's tables are: see
+    :class:`Admission`. ``job`` copies what is large, if there is one. ``on_copied`` is given the
+    bytes of each file as it is there, ``on_waiting`` why a load waits for another one.
     """
 
     def __init__(
@@ -52,6 +56,8 @@ class ReplLoad:
         resolve: Resolver,
         *,
         clock: Clock | None = None,
+        note: RootsNote | None = None,
+        source: SourcePlaces | None = None,
         job: CopyJob | None = None,
         on_copied: Callable[[int], None] = lambda _: None,
         on_waiting: Callable[[str], None] = lambda _: None,
@@ -59,6 +65,7 @@ class ReplLoad:
         self._target = target
         self._resolve = resolve
         self._clock = clock or SystemClock()
+        self._admission = Admission(resolve=resolve, note=note, source=source)
         self._job = job
         self._copied = CopiedBytes(on_copied)
         self._on_waiting = on_waiting
@@ -71,6 +78,12 @@ class ReplLoad:
         """
         with explained_refusals(partial(_unreachable, request)):
             return self._planner.plan(request)
+
+    def look(self, request: LoadRequest, reader: DumpReader) -> VerifyReport:
+        """Look for the files of any dump, by their names, where this load may read. Raises
+        OriginNotTrustedError."""
+        sources = ResolverWithin(self._resolve, self._admission.roots(request, reader))
+        return verify_reader(self._resolve, reader, sources=sources, reading=Reading.NONE)
 
     def run(self, plan: LoadPlan) -> LoadReport:
         """Carry a plan out. Raises ReplError if the dumps or the target have changed since, or if
@@ -107,28 +120,36 @@ class ReplLoad:
 
     @property
     def _planner(self) -> LoadPlanner:
-        return LoadPlanner(target=self._target, resolve=self._resolve)
+        return LoadPlanner(target=self._target, resolve=self._resolve, admission=self._admission)
 
     def _replica(
         self,
         request: LoadRequest,
         check_lease: Callable[[], None] = lambda: None,
+        roots: tuple[str, ...] = (),
         sizes: Mapping[str, int] | None = None,
     ) -> Replica:
-        copier = self._copier(request, check_lease, sizes or {})
-        return Replica(self._target, self._resolve, request.names, check_lease, copier)
+        copier = self._copier(request, check_lease, roots, sizes or {})
+        sources = ResolverWithin(self._resolve, roots)
+        return Replica(self._target, self._resolve, request.names, check_lease, copier, sources)
 
     def _copier(
-        self, request: LoadRequest, check_lease: Callable[[], None], sizes: Mapping[str, int]
+        self,
+        request: LoadRequest,
+        check_lease: Callable[[], None],
+        roots: tuple[str, ...],
+        sizes: Mapping[str, int],
     ) -> Copies:
+        sources = ResolverWithin(self._resolve, roots)
         pace = throttle(request.bandwidth, self._clock)
-        copier = Copier(self._resolve, self._copied.add, check_lease, pace)
+        copier = Copier(sources, self._copied.add, check_lease, pace)
         if self._job is None:
             return copier
         return DistributedCopier(
             copier=copier,
             job=self._job,
             resolve=self._resolve,
+            sources=sources,
             clock=self._clock,
             limits=request.copy_limits,
             sizes=sizes,
@@ -140,7 +161,7 @@ class ReplLoad:
         """Under the lease, so that what is checked now stays as it is."""
         request = plan.request
         sizes = None if self._job is None else plan.sizes
-        replica = self._replica(request, check_lease, sizes)
+        replica = self._replica(request, check_lease, plan.roots, sizes)
         refuse_successor(replica.find_database())
         dump = self._planner.newest(request)
         if dump.paths.root != plan.directory or dump.state is not plan.state:
@@ -153,6 +174,8 @@ class ReplLoad:
                 "planned: another load has run. Plan it again"
             )
         reader = DumpReader(self._resolve, dump.paths, request.rules)
+        if plan.roots:  # before the first file: a load that is stopped goes on without the option
+            self._admission.keep(request, plan.roots)
         if plan.kind is LoadKind.BOOTSTRAP:
             self._run_bootstrap(plan, reader, replica)
         elif plan.kind is LoadKind.DROP:
@@ -204,7 +227,11 @@ class ReplLoad:
     def _copy_external(self, plan: LoadPlan, reader: DumpReader, replica: Replica) -> None:
         directories = reader.external_directories()
         replica.copied += copy_external(
-            self._resolve, directories, plan.request.external_base, replica.copier
+            self._resolve,
+            ResolverWithin(self._resolve, plan.roots),
+            directories,
+            plan.request.external_base,
+            replica.copier,
         )
 
     def _mark_loaded(self, reader: DumpReader) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from changemanager.containment import ResolverWithin
 from changemanager.location import Location, Resolver
 from hms_bridge.errors import ReplError
 from hms_bridge.metastore import Metastore
@@ -55,7 +56,8 @@ class ReplicaNames:
 
 
 class Replica:
-    """The target of one load."""
+    """The target of one load. ``sources`` resolves what the load may read of its source; None:
+    nothing."""
 
     def __init__(
         self,
@@ -64,12 +66,14 @@ class Replica:
         names: ReplicaNames,
         check_lease: Callable[[], None] = lambda: None,
         copier: Copies | None = None,
+        sources: Resolver | None = None,
     ) -> None:
         self._metastore = metastore
         self._check_lease = check_lease
         self.names = names
         self.resolve = resolve
-        self.copier: Copies = copier or Copier(resolve, before_each=check_lease)
+        self.sources: Resolver = sources or ResolverWithin(resolve, ())
+        self.copier: Copies = copier or Copier(self.sources, before_each=check_lease)
         self._opened: set[TxnId] = set()
         self._targets: dict[TxnId, TxnId] = {}
         self._allocated: set[tuple[str, TxnToWriteId]] = set()

@@ -212,7 +212,7 @@ def _emptied_at_source(
         place = None if write.files else places.get(write.partition)
         if place is None or EMPTY_WRITES in context.reader.rules.passed_kinds:
             continue
-        verdict = was_emptied(context.replica.resolve(place), write.write_id)
+        verdict = was_emptied(context.replica.sources(place), write.write_id)
         if verdict is None:
             raise refusal(
                 event.where,
