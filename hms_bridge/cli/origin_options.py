@@ -107,7 +107,7 @@ def typed_again(roots: Sequence[str]) -> str:
     """The command that was typed, with places that it may read files from."""
 
     typed = click.get_current_context().find_root().obj["words"]
-    words = ["hms-bridge", *map(url_without_password, _without_origin(typed))]
+    words = ["hms-bridge", *map(masked_url, _without_origin(typed))]
     named = [word for root in roots for word in (_FILES_FROM, root)]
     return (
         f"type '{shlex.join([*words, *named])}', which names them for this load and the next ones; "
