@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from changemanager.masking import masked_url
 from hms_bridge.config.settings import LOAD_ROOTS, Settings
 from hms_bridge.metastore import Metastore
 
@@ -105,7 +106,6 @@ def asked_source(origin: OriginOptions, settings: Settings) -> Iterator[SourcePl
 
 def typed_again(roots: Sequence[str]) -> str:
     """The command that was typed, with places that it may read files from."""
-
     typed = click.get_current_context().find_root().obj["words"]
     words = ["hms-bridge", *map(masked_url, _without_origin(typed))]
     named = [word for root in roots for word in (_FILES_FROM, root)]
@@ -117,8 +117,6 @@ def typed_again(roots: Sequence[str]) -> str:
 
 def named_in_policy(policy: str, store_url: str, roots: Sequence[str]) -> str:
     """The command that names places in a policy."""
-    from changemanager.masking import masked_url
-
     setting = f"{LOAD_ROOTS.name}={','.join(roots)}"
     words = ["policy", "add", policy, "--replace", "--target-set", setting]
     store = ["--metastore", masked_url(store_url)]
