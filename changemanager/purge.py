@@ -343,9 +343,10 @@ class Purge:
     def _is_purged_by_another(self, item: ArchivedItem) -> bool:
         """Whether another purge has claimed the file as it was planned, or taken it away."""
         root, name = self._archive.cmroot.uri, item.name
+        # First: a claim that ends between both looks leaves a row that says how.
+        if name in self._manifest.live_purges(root, self._clock.now_ms()):
+            return True
         entry = self._manifest.entries(root, [name]).get(name)
-        if entry is not None and entry.state is EntryState.PURGING:
-            return name in self._manifest.live_purges(root, self._clock.now_ms())
         is_over = entry is None or entry.state is EntryState.PURGED
         return is_over and self._archive.cmroot.child(name).status() is None
 

@@ -67,6 +67,34 @@ def test_purges_at_once_take_each_file_once(world: World) -> None:
     assert not list(world.cmroot.iterdir())
 
 
+@pytest.mark.parametrize("look", ["entries", "live_purges"])
+def test_a_purge_that_ends_between_two_looks_took_the_file(
+    world: World, monkeypatch: pytest.MonkeyPatch, look: str
+) -> None:
+    """The second one asks what became of a file that it may not claim."""
+    manifest, now_ms = world.store.manifest, world.clock.now_ms()
+    second = Purge(world.store.archive(), manifest, world.clock)
+    plan = second.plan()
+    first = plan.removals[0].item.name
+    assert manifest.claim_purge(
+        plan.cmroot, first, seen_archived_at_ms=None, overridden_holders=(), owner="first",
+        now_ms=now_ms,
+    )  # fmt: skip
+    seen = getattr(type(manifest), look)
+
+    def seen_before_the_end(*words: object) -> object:
+        found = seen(*words)
+        if (world.cmroot / first).exists():
+            (world.cmroot / first).unlink()
+            assert manifest.record_purged(plan.cmroot, first, owner="first", now_ms=now_ms)
+        return found
+
+    monkeypatch.setattr(type(manifest), look, seen_before_the_end)
+    report = second.run(plan)
+    assert (report.failed, report.purged_by_others) == ((), (first,))
+    assert len(report.deleted) == FILE_COUNT - 1
+
+
 def test_a_file_that_was_pinned_since_the_plan_is_a_failure(world: World) -> None:
     """It stays, and whoever purges hears of it."""
     job = purge_of(world)
