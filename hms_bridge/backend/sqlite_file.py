@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,12 @@ _LOG = logging.getLogger(__name__)
 def keep_for_owner(engine: Engine) -> None:
     """A database that is not there is made with mode 0600 before SQLite would make it by the
     umask; -wal, -shm and -journal get the database's mode by SQLite. One that is there keeps its
-    own, and a line says if all others may read it."""
+    own, and a line says if all others may read it.
+
+    Nothing here opens a database that is there: whoever closes a file gives up all locks that the
+    process has on it (POSIX), those of SQLite's other connections too. Another process would then
+    take itself for the last one, and remove the -wal with what is committed.
+    """
     seen: set[Path] = set()
 
     @event.listens_for(engine, "do_connect")
@@ -27,7 +33,8 @@ def keep_for_owner(engine: Engine) -> None:
             return
         seen.add(place)
         with suppress(OSError):  # SQLite says why it cannot
-            os.close(os.open(place, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            if not place.exists():
+                _make(place)
             mode = place.stat().st_mode & 0o777
             if mode & 0o007:
                 _LOG.warning(
@@ -37,6 +44,16 @@ def keep_for_owner(engine: Engine) -> None:
                     mode,
                     place,
                 )
+
+
+def _make(place: Path) -> None:
+    """Under another name first: it is closed before anybody can lock it."""
+    new = place.with_name(f"{place.name}-new-{os.getpid()}-{threading.get_ident()}")
+    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    try:
+        place.hardlink_to(new)
+    finally:
+        new.unlink()
 
 
 def _file_of(name: str) -> Path | None:

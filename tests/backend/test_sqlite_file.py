@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,22 @@ def test_one_that_all_may_read_is_said_once(
         database.close()
     assert [f"chmod 600 {place}*" in line for line in caplog.messages] == [True]
     assert modes(tmp_path)["m.db"] == 0o644
+
+
+def test_opening_a_database_again_takes_no_lock_from_who_has_it_open(tmp_path: Path) -> None:
+    """Else another process takes itself for the last one, and removes what is committed."""
+    place = tmp_path / "m.db"
+    one, other = (open_database(f"sqlite:///{place}") for _ in range(2))
+    with one.transaction(write=True) as connection:
+        connection.execute(text("CREATE TABLE T (A INTEGER)"))
+    with other.transaction(write=False) as connection:
+        connection.execute(text("SELECT A FROM T"))
+    look = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('select * from T')"
+    subprocess.run([sys.executable, "-c", f"{look}; c.close()", str(place)], check=True)
+    assert (tmp_path / "m.db-wal").exists()
+    with one.transaction(write=True) as connection:
+        connection.execute(text("INSERT INTO T VALUES (1)"))
+    with closing(sqlite3.connect(place)) as reader:
+        assert reader.execute("SELECT A FROM T").fetchall() == [(1,)]
+    one.close()
+    other.close()

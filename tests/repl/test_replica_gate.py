@@ -187,7 +187,7 @@ def test_a_replay_that_hides_behind_a_property_edited_by_hand_is_named(world):
     parameters = {k: v for k, v in database.parameters.items() if k != "repl.target.for"}
     world.target.alter_database("dst", replace(database, parameters=parameters))
     (replay,) = [one.id for one in world.target.get_open_txns_info() if one.state is TxnState.OPEN]
-    with pytest.raises(ReplError, match=rf"open transactions: {replay}\).*'txns abort ID"):
+    with pytest.raises(ReplError, match=rf"open transactions: {replay} \(.*'txns abort ID"):
         dump_of_replica(world)
     world.target.abort_txns([replay])
     dump_of_replica(world)

@@ -67,6 +67,10 @@ _FIRST = "in the order of an index, until there are as many as one call takes"
 _EACH = "what open transactions have, once for all of them instead of once for each"
 _BUILDS = ("postgresql",)
 EXCUSES = (
+    Excuse(
+        "HMSB_LATE_WRITER", "DELETE FROM HMSB_LATE_WRITER",
+        "writers of dropped tables that are open or aborted an hour ago at most: few",
+    ),
     Excuse("HIVE_LOCKS", "show_locks:", _ALL),
     Excuse("COMPACTION_QUEUE", "show_compactions:", _ALL),
     Excuse("COMPLETED_COMPACTIONS", "show_compactions:", _ALL),

@@ -97,6 +97,14 @@ OF_PERMISSIONS = (
         "test_a_new_database_is_its_owners_with_all_that_stands_beside_it",
     ),
     Mutation(
+        name="a SQLite database that is there is opened beside SQLite, and its locks go",
+        file="hms_bridge/backend/sqlite_file.py",
+        old="            if not place.exists():\n                _make(place)\n",
+        new="            os.close(os.open(place, os.O_CREAT | os.O_RDWR, 0o600))\n",
+        test="tests/backend/test_sqlite_file.py::"
+        "test_opening_a_database_again_takes_no_lock_from_who_has_it_open",
+    ),
+    Mutation(
         name="a file of JSON lines is made by the umask",
         file="hms_bridge/hooks/json_lines.py",
         old="    return os.open(path, flags, 0o600)\n",

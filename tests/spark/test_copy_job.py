@@ -44,6 +44,7 @@ def copier(
         copier=Copier(resolve, before_each=before_each),
         job=SparkCopyJob(lambda: spark),
         resolve=resolve,
+        sources=resolve,
         clock=SystemClock(),
         limits=CopyLimits(files_max=1, bytes_max=1),
         sizes={},

@@ -39,7 +39,9 @@ class CleaningWorld(World):
             parameters={"repl.source.for": "policy"} if is_source else {},
             archive=ArchiveSettings(is_enabled=is_archive_on, root=str(folder / "cmroot")),
             compactor=CompactorSettings(
-                aborted_txn_threshold=0, abort_retention_ms=abort_retention_ms
+                aborted_txn_threshold=0,
+                abort_retention_ms=abort_retention_ms,
+                has_hive_workers=True,
             ),
         )
         self.create_table(is_partitioned=is_partitioned, **(parameters or {}))
