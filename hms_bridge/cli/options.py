@@ -102,7 +102,8 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
     ) -> object:
         path = config_path or _from_environment()
         settings = load_settings(path, assignments)
-        click.get_current_context().meta[_GIVEN] = path, assignments
+        context = click.get_current_context()
+        context.meta[_GIVEN] = path, assignments
         if "metastore_url" in kwargs and kwargs["metastore_url"] is None:
             kwargs["metastore_url"] = _metastore_of(settings, path, assignments)
         for name in ("metastore_url", "source_url"):
@@ -110,8 +111,9 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
                 url = _url_of(given)
                 kwargs[name] = url_with_password(url, settings.metastore.connection)
                 require_encrypted(url, settings.access.asked)
-        metastore_url = click.get_current_context().meta[_URL] = kwargs.get("metastore_url")
-        settings = _with_places(settings, metastore_url, kwargs.get("source_url"), assignments)
+        metastore_url = context.meta[_URL] = kwargs.get("metastore_url")
+        if context.invoked_subcommand is None:  # help of a verb below opens no database
+            settings = _with_places(settings, metastore_url, kwargs.get("source_url"), assignments)
         return command(*args, settings=settings, **kwargs)
 
     return with_settings

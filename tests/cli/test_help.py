@@ -46,10 +46,13 @@ VERBS = {
 
 
 @pytest.fixture(scope="module")
-def looked() -> dict[str, object]:
+def looked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """In a folder with the file of a metastore."""
+    folder = tmp_path_factory.mktemp("help")
+    (folder / "metastore.db").touch()
     run = subprocess.run(
-        [sys.executable, "-c", LOOK], env=process_environment(), capture_output=True, text=True,
-        check=True,
+        [sys.executable, "-c", LOOK], env=process_environment(), cwd=folder, capture_output=True,
+        text=True, check=True,
     )  # fmt: skip
     return json.loads(run.stdout)
 
