@@ -84,11 +84,13 @@ def test_a_cleaner_typed_elsewhere_archives_where_a_load_looks(folders: Folders)
     assert names(folders.elsewhere) == set()
     assert len([name for name in names(folders.home / "cmroot") if "bucket" in name]) == 3
     assert len(folders.ok("cm", "ls", "--format", "jsonl").json_lines) == 4
-    run_here(
-        "repl", "load", "sales", "--root", str(folders.home / "dumps"), "--metastore",
-        f"sqlite:///{folders.elsewhere}/replica.db",
+    loaded = run_here(
+        "repl", "load", "sales", "--root", str(folders.home / "dumps"), "--trust-origin",
+        "--metastore", f"sqlite:///{folders.elsewhere}/replica.db",
     )  # fmt: skip
+    assert loaded.exit_code == 0, loaded.err
     assert names(folders.elsewhere) == {"replica.db", "warehouse"}
+    assert list((folders.elsewhere / "warehouse" / "sales.db" / "t").rglob("bucket_*"))
 
 
 def test_a_new_database_lies_in_the_metastores_warehouse(folders: Folders) -> None:
