@@ -291,8 +291,9 @@ class Client:
 
 def _is_stale(idle: socket.socket) -> bool:
     """Whether the other side closed an idle connection; nothing else can be readable on it."""
+    arrivals = select.poll()  # select.select takes no descriptor above 1023
     try:
-        readable, _, _ = select.select([idle], [], [], 0)
-    except (OSError, ValueError):
+        arrivals.register(idle, select.POLLIN)
+    except ValueError:
         return True  # closed here, by close()
-    return bool(readable)
+    return bool(arrivals.poll(0))

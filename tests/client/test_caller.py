@@ -1,9 +1,11 @@
 """Connections of the client: addresses, reconnecting, retries, other generations."""
 
+import os
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -166,6 +168,27 @@ def test_an_idle_connection_that_was_closed_is_replaced_before_a_change() -> Non
         server.hung_up.wait(10)
         client.create_database(DATABASE)
         assert server.seen == ["create_database"] * 2
+
+
+@contextmanager
+def many_files_are_open() -> Iterator[None]:
+    """Whatever is opened meanwhile has a descriptor above 1023."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2048)), hard))
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        descriptor = 0
+        while descriptor < 1023:
+            descriptor = os.open(os.devnull, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+        yield
+
+
+def test_a_connection_of_a_process_with_many_open_files_is_used_again() -> None:
+    with many_files_are_open(), dialogue(answer(), answer()) as (server, client):
+        client.create_database(DATABASE)
+        client.create_database(DATABASE)
+        assert server.connections == 1
 
 
 def test_get_table_takes_the_form_that_the_metastore_has() -> None:
