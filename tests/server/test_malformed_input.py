@@ -2,7 +2,7 @@
 
 import random
 import resource
-import select
+import selectors
 import socket
 import struct
 from collections.abc import Iterator
@@ -258,6 +258,14 @@ def test_a_message_of_too_many_elements_is_refused() -> None:
                 assert client.answer()[2].success.name == "db"
 
 
+def _answered(*clients: RawClient, seconds: float) -> list[RawClient]:
+    """Those for whom something arrives first."""
+    with selectors.DefaultSelector() as selector:
+        for client in clients:
+            selector.register(client.socket, selectors.EVENT_READ, client)
+        return [key.data for key, _ in selector.select(seconds)]
+
+
 @pytest.mark.parametrize(
     ("long", "limit_bytes"),
     [
@@ -279,8 +287,7 @@ def test_messages_of_all_clients_have_a_limit_together(long: bytes, limit_bytes:
     ):
         one.send(begun)
         other.send(begun)
-        answered, _, _ = select.select([one.socket, other.socket], [], [], 10)
-        late, early = (one, other) if answered == [one.socket] else (other, one)
+        late, early = (one, other) if _answered(one, other, seconds=10) == [one] else (other, one)
         _, kind, refusal = late.answer()
         assert kind == TMessageType.EXCEPTION
         assert "messages of all clients would take more than" in refusal.message
@@ -456,7 +463,7 @@ def test_who_took_a_long_answer_has_all_time_for_its_next_call() -> None:
         taken = 0
         while taken < 20_000_000:
             taken += len(client.socket.recv(1_000_000))
-        while select.select([client.socket], [], [], 0.2)[0]:
+        while _answered(client, seconds=0.2):
             assert client.socket.recv(1_000_000)
         fake.answers["get_database"] = DATABASE
         sleep(1.5 * limits.message_timeout_ms / 1000)
