@@ -27,7 +27,10 @@ _TAKEN_BYTES_MAX = 64 * 1024
 
 
 class SimulatedSocket:
-    """Sends what a client has to say, piece by piece; the server's side of a connection."""
+    """Sends what a client has to say, piece by piece; the server's side of a connection, whose two
+    ends are on one machine."""
+
+    family = socket.AF_INET
 
     def __init__(self, cluster: Cluster, pieces: Iterator[bytes]) -> None:
         self._cluster = cluster
@@ -39,6 +42,10 @@ class SimulatedSocket:
     def getpeername(self) -> tuple[str, int]:
         """Where it comes from."""
         return "127.0.0.1", 1
+
+    def getsockname(self) -> tuple[str, int]:
+        """Where it arrived."""
+        return "127.0.0.1", 2
 
     def recv(self, size: int) -> bytes:
         """What is there, at most as much as is wanted; nothing once the client is gone."""
