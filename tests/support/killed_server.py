@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
+from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.server.answers import Answer
 from hms_bridge.server.serve import answers_of
@@ -93,7 +94,8 @@ class KilledServer:
     def __init__(self, folder: Path) -> None:
         self._faults = FaultPlan()
         self._resolve = RecordedPlaces(folder / "site")
-        self._world = Installation(folder / "site")
+        beside = CompactorSettings(has_hive_workers=True)  # as the recorded metastores had
+        self._world = Installation(folder / "site", compactor=beside)
         self._saved = folder / "saved"
         self._world.close()
         self._answers = self._start()
