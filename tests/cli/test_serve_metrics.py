@@ -170,7 +170,8 @@ def test_a_figure_that_fails_is_missing_and_counted(program: Program) -> None:
     """And what the server does meanwhile is told by the next scrape."""
     with _watched(program, "--metrics-port", "0") as (server, url):
         assert scrape(url).of(FAILURES).keys() == {
-            ("transactions",), ("locks",), ("compactions",), ("events",), ("archive",), ("calls",),
+            ("transactions",), ("locks",), ("compactions",), ("events",), ("archive",), ("clock",),
+            ("calls",),
         }  # fmt: skip
         with closing(sqlite3.connect(program.folder / "metastore.db", timeout=60)) as database:
             database.execute("ALTER TABLE COMPACTION_QUEUE RENAME TO ELSEWHERE")
