@@ -53,6 +53,8 @@ class OurServer:
             self.warehouse = place
             self.warehouse.mkdir(exist_ok=True)
             place = f"file://{place}"
+            # Sessions of Hive say where their external tables are: each in a folder of its own.
+            settings = {"hms.bridge.location.roots": str(workplace.data_folder), **(settings or {})}
         self.port = free_port()
         chosen = [
             word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")
