@@ -251,7 +251,15 @@ def test_from_package_to_compaction_by_the_program(
     shared = told_to_spark(spark_hidden, DRIVER | unpacked)
     on_spark = ("--set", "hms.bridge.compactor.local.bytes=0")
     compacted = program.run(
-        "compact", "cli.u", "major", "--run", *shared, *on_spark, "--format", "json"
+        "compact",
+        "cli.u",
+        "major",
+        "--run",
+        "--default-pool",
+        *shared,
+        *on_spark,
+        "--format",
+        "json",
     )
     assert json.loads(compacted)["state"] == "ready for cleaning"
     assert any(name.startswith("base_0000002_v") for name in place.names("cli.db/u"))
@@ -266,7 +274,9 @@ def test_executors_without_our_packages_are_named(
 ) -> None:
     """The check comes before anything that needs a metastore's answer."""
     folder = workplace.folder("unpackaged")
-    program = OurProgram(workplace, f"sqlite:///{folder}/metastore.db")
+    url = f"sqlite:///{folder}/metastore.db"
+    program = OurProgram(workplace, url)
+    program.verb("schema", "init", "--database", url)
     told = told_to_spark(spark_hidden, DRIVER | {"spark.cores.max": "1"})
     with pytest.raises(RefereeError, match=r"Cannot run program .*no-such-python"):
         program.run("sql", *told, "--spark", "spark.pyspark.python=/no-such-python", "-e",
