@@ -59,8 +59,7 @@ def served_pool(
 def _require_all_done_here(metastore: Metastore) -> None:
     waiting = ShowCompactionsRequest(state=CompactionState.INITIATED)
     for entry in metastore.show_compactions(waiting):
-        reason = _refusal(metastore, entry)
-        if entry.pool_name is None and reason:
+        if entry.pool_name is None and (reason := _refusal(metastore, entry)):
             raise CompactionError(
                 f"the default pool holds compaction {entry.id} of {entry.target}, which hms-bridge "
                 f"does not do ({reason}); let a Hive's worker take it first, or leave out "
