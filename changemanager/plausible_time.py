@@ -104,7 +104,7 @@ class TimeJudgement:
             return 0
         time_ms = self.now_ms - age_ms
         for gap in reversed(self.gaps):
-            if time_ms < gap.after_ms:
+            if time_ms <= gap.after_ms:
                 time_ms -= gap.doubtful_ms
         return max(0, time_ms)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from changemanager.plausible_time import (
@@ -132,6 +132,7 @@ gaps_of_weeks = st.lists(st.tuples(days, days), max_size=5)
 
 
 @given(gaps_of_weeks, st.integers(0, 60), st.integers(0, 60))
+@example([(0, 2 * DAY_MS)], 0, 1)  # the end of a gap itself is in it
 def test_ages_and_the_times_before_which_they_begin_agree(
     pairs: list[tuple[int, int]], age_days: int, since_days: int
 ) -> None:
