@@ -7,6 +7,7 @@ import getpass
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +21,15 @@ ADMIN = getpass.getuser()
 
 
 @pytest.fixture(scope="module")
-def server(workplace: Workplace) -> Iterator[OurServer]:
+def archive(workplace: Workplace) -> Path:
+    return workplace.folder("archive")
+
+
+@pytest.fixture(scope="module")
+def server(workplace: Workplace, archive: Path) -> Iterator[OurServer]:
     url = f"sqlite:///{workplace.folder('sqlite')}/metastore.db"
-    server = OurServer(workplace, url, settings={"hive.users.in.admin.role": ADMIN})
+    settings = {"hive.users.in.admin.role": ADMIN, "hive.repl.cmrootdir": str(archive)}
+    server = OurServer(workplace, url, settings=settings)
     yield server
     server.stop()
 
@@ -136,12 +143,13 @@ def test_catalogs(hive: HiveSession, server: OurServer) -> None:
     assert _first(hive.sql("show catalogs")) == ["hive"]
 
 
-def test_what_an_overwrite_replaces_is_archived(hive42: Hive42, server: OurServer) -> None:
+def test_what_an_overwrite_replaces_is_archived(
+    hive42: Hive42, server: OurServer, archive: Path
+) -> None:
     hive = hive42.session_at(server.uri, {"hive.repl.cm.enabled": "true"})
     hive.sql("create database src with dbproperties ('repl.source.for'='p')")
     hive.sql("create table src.t (a int) stored as orc tblproperties ('transactional'='false')")
     hive.sql("insert into src.t values (1)")
-    archive = server.folder / "cmroot"
     assert list(archive.glob("*_*")) == []
     hive.sql("insert overwrite table src.t values (2)")
     assert hive.sql("select a from src.t") == [("2",)]
