@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import click
-import pytest
 
 from hms_bridge.cli.main import cli
 from hms_bridge.cli.reference import pages
 from hms_bridge.config.settings import KEYS
+from tests.support.rules import holds_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,19 +27,19 @@ def _commands(command: click.Command, path: str) -> list[tuple[str, click.Comman
 COMMANDS = _commands(cli, "hms-bridge")
 
 
-@pytest.mark.parametrize("name", sorted(pages()))
+@holds_for(sorted(pages()))
 def test_generated_pages_are_up_to_date(name: str) -> None:
     page = ROOT / name
     assert page.is_file(), f"{name} is missing; run make docs"
     assert page.read_text() == pages()[name], f"{name} is stale; run make docs"
 
 
-@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
+@holds_for(KEYS)
 def test_every_setting_is_documented(key: object) -> None:
     assert f"`{key.name}`" in (ROOT / "docs/reference/settings.md").read_text()  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("path", "command"), COMMANDS, ids=[path for path, _ in COMMANDS])
+@holds_for(COMMANDS)
 def test_every_verb_has_help_with_an_example(path: str, command: click.Command) -> None:
     text = command.get_help(click.Context(command, info_name=path))
     assert re.search(r"Examples?:\n\s+hms-bridge ", text), f"{path} --help shows no example"
@@ -49,7 +49,7 @@ def test_every_verb_has_help_with_an_example(path: str, command: click.Command) 
             assert parameter.help or parameter.name in ("help", "version"), (path, parameter.name)
 
 
-@pytest.mark.parametrize("number", range(1, 14))
+@holds_for(range(1, 14))
 def test_every_invariant_is_stated_and_named_by_a_test(number: int) -> None:
     name = re.compile(rf"\bI{number}\b")
     assert name.search((ROOT / "ARCHITECTURE.md").read_text())
@@ -60,7 +60,7 @@ def test_every_invariant_is_stated_and_named_by_a_test(number: int) -> None:
 ROOMS = sorted(path.parent.name for path in (ROOT / "hms_bridge").glob("*/__init__.py"))
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@holds_for(ROOMS)
 def test_every_room_stands_on_the_plan_and_on_the_map(room: str) -> None:
     name = re.compile(rf"\b{room}/")
     assert name.search((ROOT / "ARCHITECTURE.md").read_text()), room

@@ -7,9 +7,8 @@ import subprocess
 import tokenize
 from pathlib import Path
 
-import pytest
-
 from tests.architecture.sources import PRODUCT, ROOT, parsed
+from tests.support.rules import holds_for
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
@@ -25,7 +24,7 @@ def _tracked() -> list[Path]:
     return [ROOT / name for name in names if (ROOT / name).is_file()]
 
 
-@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
+@holds_for(PRODUCT)
 def test_files_and_functions_are_short(path: Path) -> None:
     text = path.read_text()
     limit = INIT_LINES_MAX if path.name == "__init__.py" else FILE_LINES_MAX

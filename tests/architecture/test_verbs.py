@@ -11,6 +11,7 @@ from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.metastore_service import MetastoreService
 from tests.architecture.sources import PRODUCT, ROOT, parsed
+from tests.support.rules import holds_for
 
 
 def _documented(*ports: type) -> dict[str, str | None]:
@@ -64,7 +65,7 @@ def test_no_method_only_calls_on() -> None:
     assert found == [], "make it a function of the transaction, and list it as a verb"
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+@holds_for(FAMILIES)
 def test_no_family_of_verbs_inherits_from_another(family: type) -> None:
     assert family.__bases__ == (VerbFamily,)
     mine = {name for name in vars(family) if not name.startswith("__")}

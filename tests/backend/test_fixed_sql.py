@@ -42,6 +42,7 @@ from hms_bridge.backend.text_keyed_sql import TextKeyedSql
 from hms_bridge.backend.work import Work
 from hms_bridge.clock import SystemClock
 from hms_bridge.config.settings import Settings
+from tests.support.rules import holds_for
 from tests.support.simulated_clock import SimulatedClock
 
 DIALECTS: tuple[Dialect, ...] = (
@@ -194,8 +195,7 @@ def test_the_text_is_what_core_sends(database: Database) -> None:
             event.remove(database.engine, "before_cursor_execute", hear)
 
 
-@pytest.mark.parametrize(("name", "fixed"), FIXED, ids=[name for name, _ in FIXED])
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@holds_for((dialect, *named) for dialect in DIALECTS for named in FIXED)
 def test_no_statement_needs_what_the_driver_does_not_do(
     dialect: Dialect, name: str, fixed: FixedSql
 ) -> None:
@@ -214,9 +214,12 @@ def _timed() -> list[tuple[str, TimedSql]]:
     ]
 
 
-@pytest.mark.parametrize(("name", "timed"), _timed(), ids=[name for name, _ in _timed()])
-@pytest.mark.parametrize("clock", [SystemClock(), SimulatedClock()], ids=["own", "given"])
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
+@holds_for(
+    (dialect, clock, *named)
+    for dialect in DIALECTS
+    for clock in (SystemClock(), SimulatedClock())
+    for named in _timed()
+)
 def test_nor_does_one_with_the_time(
     dialect: Dialect, clock: SystemClock | SimulatedClock, name: str, timed: TimedSql
 ) -> None:

@@ -25,6 +25,7 @@ from hms_bridge.backend.schema.versions import version_number
 from hms_bridge.errors import BackendError
 from tests.support.added_indexes import added_indexes
 from tests.support.golden import golden_roots
+from tests.support.rules import holds_for
 
 HIVE_NAMES = {
     "BIGINT": "bigint",
@@ -66,7 +67,7 @@ def _type(column: object) -> str:
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("table", HIVE_TABLES, ids=lambda table: table.name)
+@holds_for(HIVE_TABLES)
 def test_tables_are_hives(table: Table) -> None:
     hive = GOLDEN[table.name]
     assert [column.name for column in table.columns if column.name not in hive] == []

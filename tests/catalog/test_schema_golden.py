@@ -12,6 +12,7 @@ from sqlalchemy.dialects import postgresql
 
 from hms_bridge.backend.schema.all_tables import TABLES
 from tests.support.golden_wire import FOLDER
+from tests.support.rules import holds_for
 
 pytestmark = pytest.mark.golden
 
@@ -34,7 +35,7 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-@pytest.mark.parametrize("table", OURS.values(), ids=lambda table: table.name)
+@holds_for(OURS.values())
 def test_columns_are_hives(table: Table) -> None:
     hive = HIVE[table.name]
     assert {column.name for column in table.columns} == set(hive)
@@ -49,7 +50,7 @@ def test_columns_are_hives(table: Table) -> None:
             assert made == wanted, column.name
 
 
-@pytest.mark.parametrize("table", OURS.values(), ids=lambda table: table.name)
+@holds_for(OURS.values())
 def test_primary_keys_are_hives(table: Table) -> None:
     hive = {name for name, row in HIVE[table.name].items() if row["pk"]}
     assert {column.name for column in table.primary_key.columns} == hive

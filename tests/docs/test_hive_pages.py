@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.documents import pages
 from tests.support.golden import CHECKOUT
+from tests.support.rules import holds_for
 
 HIVE = CHECKOUT / "docs" / "hive"
 SIGN = "\N{SECTION SIGN}"
@@ -62,7 +63,7 @@ def _name(path: Path) -> str:
     return str(path.relative_to(CHECKOUT))
 
 
-@pytest.mark.parametrize("path", _citing(), ids=_name)
+@holds_for(_citing())
 def test_a_cited_section_is_there(path: Path) -> None:
     is_page = path.suffix == ".md"
     for page, number in _citations(path.read_text(), path if path.parent == HIVE else None):
@@ -78,7 +79,7 @@ def test_rules_of_the_product_cite_the_pages() -> None:
     assert {f"docs/hive/{page.name}" for page in _PAGES} <= {page for page, _ in cited}
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=_name)
+@holds_for(_PAGES)
 def test_sections_are_numbered_and_tell_their_source(page: Path) -> None:
     sections = _sections(page)
     assert list(sections) == [str(number) for number in range(1, len(sections) + 1)]

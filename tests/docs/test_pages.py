@@ -14,6 +14,7 @@ import pytest
 from hms_bridge.cli.main import cli
 from tests.support.documents import blocks, command_lines, links, pages
 from tests.support.golden import CHECKOUT
+from tests.support.rules import holds_for
 
 PAGES = pages()
 INDEX = CHECKOUT / "docs" / "index.md"
@@ -23,7 +24,7 @@ def _name(page: Path) -> str:
     return str(page.relative_to(CHECKOUT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
+@holds_for(PAGES)
 def test_links_lead_somewhere(page: Path) -> None:
     for link in links(page):
         path, _, anchor = link.partition("#")
@@ -81,7 +82,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> None:
         yield
 
 
-@pytest.mark.parametrize(("page", "line"), _documented())
+@holds_for(_documented())
 def test_shown_commands_can_be_typed(page: str, line: str) -> None:
     """Verbs, options and choices exist; nothing is run."""
     words = shlex.split(line)[1:]
@@ -108,7 +109,7 @@ def test_there_are_runs_of_tests() -> None:
     assert len(RUNS) >= 3
 
 
-@pytest.mark.parametrize(("page", "run"), RUNS, ids=[run for _, run in RUNS])
+@holds_for(RUNS)
 def test_a_shown_run_of_tests_finds_some(page: Path, run: str) -> None:
     words = shlex.split(run)
     (place,) = [CHECKOUT / word for word in words if word.startswith("tests/")]
@@ -124,7 +125,7 @@ _PATH = re.compile(
 )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
+@holds_for(PAGES)
 def test_files_that_a_page_names_are_there(page: Path) -> None:
     named = set(_PATH.findall(page.read_text()))
     assert [path for path in sorted(named) if not any(CHECKOUT.glob(path.rstrip("/")))] == []

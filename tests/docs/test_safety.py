@@ -6,9 +6,8 @@ import ast
 import re
 from functools import cache
 
-import pytest
-
 from tests.support.golden import CHECKOUT
+from tests.support.rules import holds_for
 
 PAGE = CHECKOUT / "docs" / "safety.md"
 _TEST = re.compile(r"`([^`]*)`")
@@ -36,7 +35,7 @@ def test_there_are_promises() -> None:
     assert len(_rows()) > 10
 
 
-@pytest.mark.parametrize(("finding", "promise", "tests"), _rows())
+@holds_for(_rows())
 def test_a_promise_is_held_by_tests(finding: str, promise: str, tests: str) -> None:
     named = _TEST.findall(tests)
     assert bool(named) != promise.startswith("*Open*"), "held by a test, or open: not both"

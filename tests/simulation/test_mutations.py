@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.simulation.mutants import ROOT, mutated
 from tests.simulation.mutation import Mutation
 from tests.simulation.mutations import MUTATIONS
+from tests.support.rules import holds_for
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+@holds_for(MUTATIONS, name=lambda mutation: mutation.name)
 def test_each_breaks_a_line_that_is_there_once(mutation: Mutation):
     for edit in mutation.edits:
         text = (ROOT / edit.file).read_text(encoding="utf-8")

@@ -31,6 +31,7 @@ from tests.support.golden_wire import (
     response_of,
     write_message,
 )
+from tests.support.rules import holds_for
 
 pytestmark = pytest.mark.golden
 
@@ -47,14 +48,14 @@ def _responses() -> list[RecordedCall]:
     return [call for name in RECORDINGS for call in recorded_calls(name) if call.response]
 
 
-@pytest.mark.parametrize("call", _requests(), ids=str)
+@holds_for(_requests())
 def test_requests_are_read_completely(call: RecordedCall) -> None:
     arguments = request_of(call)
     if call.method not in ORDERED_DIFFERENTLY:
         assert write_message(call.method, TMessageType.CALL, arguments) == call.request
 
 
-@pytest.mark.parametrize("call", _responses(), ids=str)
+@holds_for(_responses())
 def test_responses_are_read_completely(call: RecordedCall) -> None:
     assert call.response is not None
     result = response_of(call)

@@ -9,6 +9,7 @@ from hms_bridge.wire.generations import GONE, NEW, RELEASES, UNRELEASED, release
 from hms_bridge.wire.methods import OLDER_METHODS, all_names, method
 from tests.support.fake_metastore import FakeMetastore
 from tests.support.golden_wire import recorded_calls
+from tests.support.rules import holds_for
 
 PUBLISHED = {name for name in dir(ThriftHiveMetastore.Iface) if not name.startswith("_")}
 
@@ -21,7 +22,7 @@ def test_the_union_has_every_generation() -> None:
     assert len(names) == len(PUBLISHED) + len(METHODS) + len(OLDER_METHODS)
 
 
-@pytest.mark.parametrize("name", sorted(set(all_names()) - set(OLDER_METHODS)))
+@holds_for(sorted(set(all_names()) - set(OLDER_METHODS)))
 def test_every_method_of_hive_4_has_structs(name: str) -> None:
     described = method(name)
     assert described.name == name

@@ -12,6 +12,7 @@ from hms_bridge.model.lock import DataOperation, LockState, LockType
 from hms_bridge.model.txn import TxnType
 from hms_bridge.wire.additions import FIELDS, STRUCTS
 from hms_bridge.wire.structs import Struct, ThriftError, hive
+from tests.support.rules import holds_for
 
 PUBLISHED = sorted(
     name
@@ -32,7 +33,7 @@ def _decoded(cls: Any, data: bytes, protocol: Any = TBinaryProtocolAccelerated) 
     return struct
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@holds_for(PUBLISHED)
 def test_every_published_struct_has_a_class_of_ours(name: str) -> None:
     ours, theirs = getattr(hive, name), getattr(published, name)
     added = {field.name for field in FIELDS.get(name, ())}
@@ -118,7 +119,7 @@ def test_an_unknown_name_is_refused() -> None:
         getattr(hive.Order(), "nothing")  # noqa: B009
 
 
-@pytest.mark.parametrize("name", sorted(STRUCTS))
+@holds_for(sorted(STRUCTS))
 def test_added_structs_round_trip_empty(name: str) -> None:
     cls = getattr(hive, name)
     assert issubclass(cls, Struct)
