@@ -29,6 +29,7 @@ from hms_bridge.backend.engine import POOL_SIZE, Database, is_in_memory, open_da
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
+from hms_bridge.config.metastore_url import SQLITE, names_server, sqlite_file
 from hms_bridge.config.protection import Protected, require_encrypted, require_none
 from hms_bridge.config.settings import CM_ROOT, WAREHOUSE, Settings
 from hms_bridge.errors import ConfigError
@@ -44,8 +45,6 @@ from hms_bridge.service.relative_places import (
     with_folder,
 )
 
-_SQLITE = "sqlite:///"
-_THRIFT = "thrift://"
 _HOST_AND_PORT = re.compile(r"[\w.-]+:\d+|\[[0-9a-fA-F:.]+\]:\d+")
 
 
@@ -119,7 +118,7 @@ def open_metastore(
 ) -> Metastore:
     """A metastore. Raises ConfigError for a URL that is none, and where the settings ask for a
     protection of the connection that is not given; else as :func:`open_local`."""
-    if url.startswith(_THRIFT):
+    if names_server(url):
         require_none((settings or Settings()).access.asked, Protected.CLIENT)
         # A database does without the client of a server, which takes long to import.
         from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
@@ -218,11 +217,10 @@ def connected_locally(
 
 def shareable_url(url: str) -> str:
     """The same for another process with another working directory."""
-    if url.startswith(_SQLITE) and not url.startswith(f"{_SQLITE}/") and url != _SQLITE:
-        path = url.removeprefix(_SQLITE)
-        if not path.startswith(":"):
-            return f"{_SQLITE}{Path(path).resolve()}"
-    return url
+    path = sqlite_file(url)
+    if path is None or path.startswith("/"):
+        return url
+    return f"{SQLITE}{Path(path).resolve()}"
 
 
 def archive_root(settings: Settings) -> str:
@@ -297,7 +295,7 @@ def install_schema(url: str, settings: Settings) -> None:
 
 def is_set_up(url: str) -> bool:
     """Whether a metastore is there to be asked, or must be: only a SQLite file makes itself."""
-    if url.startswith(_THRIFT):
+    if names_server(url):
         return True
     _require_database(url)
     if not _is_sqlite(url):
@@ -371,7 +369,7 @@ def _require_database(url: str) -> None:
             f"'{url}' is no database; write thrift://{url} for a server, or a database as "
             "sqlite:///metastore.db"
         )
-    if "://" not in url or url.startswith(_THRIFT):
+    if "://" not in url or names_server(url):
         raise ConfigError(
             f"'{masked_url(url)}' is no database; this needs the metastore's own database, as "
             "sqlite:///metastore.db"
@@ -379,10 +377,8 @@ def _require_database(url: str) -> None:
 
 
 def _missing_file(url: str) -> str | None:
-    path = url.removeprefix(_SQLITE)
-    if not url.startswith(_SQLITE) or not path or path.startswith((":", "file:")):
-        return None
-    return None if Path(path).is_file() else path
+    path = sqlite_file(url)
+    return None if path is None or Path(path).is_file() else path
 
 
 def _require_file(url: str) -> None:

@@ -43,10 +43,10 @@ class ObjectStoreDriver:
 
         return call
 
-    def open(self, path: str, mode: str, **given: Any) -> Any:
+    def open(self, path: str, mode: str) -> Any:
         """A file; one that is written is given as it is."""
         with _of_one_family(path):
-            stream = self._fs.open(path, mode, **given)
+            stream = self._fs.open(path, mode)
         return _Input(stream, path) if mode == "rb" else stream
 
 

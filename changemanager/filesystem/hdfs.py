@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import hdfs_native
 
 from changemanager.checksum import HDFS_LAYOUT, ChecksumLayout, composite_checksum
-from changemanager.filesystem.hdfs_client import BUFFER_BYTES, HdfsClient, HdfsClientVolume
+from changemanager.filesystem.hdfs_client import OWNER_ALONE, HdfsClient, HdfsClientVolume
 from changemanager.filesystem.refusals import native_refusal
 from changemanager.filesystem.volume import Durability
 from changemanager.filesystem.webhdfs import HttpFileSystem, WebHdfsVolume
@@ -30,6 +30,7 @@ _DEFAULTS = {
     "dfs.client.failover.sleep.base.millis": "500",
     "dfs.client.failover.sleep.max.millis": "5000",
 }
+_BUFFER_BYTES = 1 << 20
 _CRC_BYTES = "dfs.bytes-per-checksum"
 
 _Answer = TypeVar("_Answer")
@@ -149,16 +150,15 @@ class HdfsFileSystem(HdfsClient):
         path: str,
         mode: str = "rb",
         block_size: int | None = None,
-        permission: int | None = None,
+        permission: int = OWNER_ALONE,
         **_: Any,
     ) -> Any:
         del block_size
         if mode == "rb":
-            return io.BufferedReader(_Reader(self, path), BUFFER_BYTES)
+            return io.BufferedReader(_Reader(self, path), _BUFFER_BYTES)
         if mode in {"wb", "xb"}:
-            bits = 0o666 & ~self.umask if permission is None else permission
-            writer = _Writer(self, path, is_replacing=mode == "wb", permission=bits)
-            return io.BufferedWriter(cast(io.RawIOBase, writer), BUFFER_BYTES)
+            writer = _Writer(self, path, is_replacing=mode == "wb", permission=permission)
+            return io.BufferedWriter(cast(io.RawIOBase, writer), _BUFFER_BYTES)
         raise ValueError(f"mode {mode} is not offered on HDFS: files are written once")
 
 

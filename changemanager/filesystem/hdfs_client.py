@@ -15,7 +15,8 @@ from changemanager.filesystem.plain import PlainVolume
 from changemanager.filesystem.refusals import refusal
 from changemanager.filesystem.volume import Durability, FileSystemCapabilities, Placement
 
-BUFFER_BYTES = 1 << 20
+OWNER_ALONE = 0o600
+"""Mode of a file whose writer says none; HdfsClientVolume always does."""
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 
 
@@ -112,16 +113,6 @@ class HdfsClient(AbstractFileSystem):  # type: ignore[misc]
         # Hadoop's clients apply the umask; the NameNode takes what it is given.
         return self.above(path).narrow(0o777 & ~self.umask) if permission is None else permission
 
-    def mv(self, path1: str, path2: str, **_: Any) -> None:
-        """As `rename`."""
-        self.rename(path1, path2)
-
-    def cp_file(self, path1: str, path2: str, **_: Any) -> None:
-        """Copy through this process; FileExistsError if the name is taken."""
-        with self.open(path1, "rb") as source, self.open(path2, "xb") as target:
-            while data := source.read(BUFFER_BYTES):
-                target.write(data)
-
     def rm_file(self, path: str, **_: Any) -> None:
         """Remove one file; a directory only if it is empty."""
         self.rm(path)
@@ -146,6 +137,8 @@ class HdfsClientVolume(PlainVolume):
     """The half of HDFS as a volume that its file system does by itself, whichever client that is;
     who has the other half gives the checksum and the attributes."""
 
+    fs: HdfsClient
+
     def __init__(self, fs: HdfsClient, durability: Durability) -> None:
         super().__init__(
             fs,
@@ -160,8 +153,7 @@ class HdfsClientVolume(PlainVolume):
         self._refused = RefusedOwners()
 
     def permissions(self, path: str) -> Permissions | None:
-        permissions: Permissions = self.fs.permissions(path)
-        return permissions
+        return self.fs.permissions(path)
 
     def open_output(self, path: str, like: Permissions | None = None) -> BinaryIO:
         mode = self._first_mode(self.fs.above(path), like)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import requests
 from fsspec.implementations.webhdfs import WebHDFile, WebHDFS
 
-from changemanager.filesystem.hdfs_client import HdfsClient, HdfsClientVolume
+from changemanager.filesystem.hdfs_client import OWNER_ALONE, HdfsClient, HdfsClientVolume
 from changemanager.filesystem.refusals import refusal
 from changemanager.filesystem.volume import Durability
 
@@ -159,7 +159,7 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
         path: str,
         mode: str = "rb",
         block_size: int | None = None,
-        permission: int | None = None,
+        permission: int = OWNER_ALONE,
         **_: Any,
     ) -> Any:
         if mode == "rb":
@@ -172,9 +172,8 @@ class HttpFileSystem(HdfsClient, WebHDFS):  # type: ignore[misc]
                 autocommit=True,
             )
         if mode in {"wb", "xb"}:
-            bits = 0o666 & ~self.umask if permission is None else permission
             path = self._strip_protocol(path)
-            return _OneCreate(self, path, is_replacing=mode == "wb", permission=bits)
+            return _OneCreate(self, path, is_replacing=mode == "wb", permission=permission)
         raise ValueError(f"mode {mode} is not offered on HDFS: files are written once")
 
     def create(self, path: str, body: Any, *, is_replacing: bool, permission: int) -> None:

@@ -21,7 +21,7 @@ from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.ids import WriteId
-from hms_bridge.orc.acid_layout import acid_layout
+from hms_bridge.orc.acid_layout import rows_in
 from hms_bridge.orc.hive_types import hive_type_text
 from hms_bridge.orc.tail import read_tail
 from hms_bridge.rows.reader import has_raw_rows
@@ -113,9 +113,7 @@ def _newest_schema(volume: Volume, listing: DirectoryListing) -> SchemaFound | N
     if newest is None:
         return None
     (_, write_id), file = newest
-    schema = read_tail(volume, listing.full_path(file.path)).schema
-    layout = acid_layout(schema)
-    rows = schema if layout is None else layout.row_type
+    rows = rows_in(read_tail(volume, listing.full_path(file.path)).schema)
     columns = tuple(
         Column(name=name.lower(), type=hive_type_text(child))
         for name, child in zip(rows.names, rows.children, strict=True)

@@ -13,6 +13,8 @@ from urllib.parse import parse_qs, unquote
 from sqlalchemy import Engine, event
 
 _LOG = logging.getLogger(__name__)
+_LOOKING = threading.Lock()
+"""Of all threads: none lets SQLite open a new file that another one is about to close."""
 
 
 def keep_for_owner(engine: Engine) -> None:
@@ -29,31 +31,26 @@ def keep_for_owner(engine: Engine) -> None:
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: Any, _record: Any, arguments: Any, _options: Any) -> None:
         place = _file_of(str(arguments[0]))
-        if place is None or place in seen:
+        if place is None:
             return
-        seen.add(place)
-        with suppress(OSError):  # SQLite says why it cannot
-            if not place.exists():
-                _make(place)
-            mode = place.stat().st_mode & 0o777
-            if mode & 0o007:
-                _LOG.warning(
-                    "%s: all users of this machine may open the database (mode %04o), in which "
-                    "tokens and master keys are; close it: chmod 600 %s*",
-                    place,
-                    mode,
-                    place,
-                )
+        with _LOOKING, suppress(OSError):  # SQLite says why it cannot
+            if place not in seen:
+                seen.add(place)
+                _look(place)
 
 
-def _make(place: Path) -> None:
-    """Under another name first: it is closed before anybody can lock it."""
-    new = place.with_name(f"{place.name}-new-{os.getpid()}-{threading.get_ident()}")
-    os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    try:
-        place.hardlink_to(new)
-    finally:
-        new.unlink()
+def _look(place: Path) -> None:
+    if not place.exists():
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    mode = place.stat().st_mode & 0o777
+    if mode & 0o007:
+        _LOG.warning(
+            "%s: all users of this machine may open the database (mode %04o), in which tokens and "
+            "master keys are; close it: chmod 600 %s*",
+            place,
+            mode,
+            place,
+        )
 
 
 def _file_of(name: str) -> Path | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hms_bridge.cli.output import say
 from hms_bridge.cli.repl_options import Call
 from hms_bridge.cli.sides import side_settings
+from hms_bridge.config.metastore_url import names_server
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.replication import PolicyTotals, ReplicationPolicy
 
 if TYPE_CHECKING:
@@ -56,10 +59,22 @@ def kept_policies(call: Call) -> KeptPolicies:
     from hms_bridge.connect import is_set_up
 
     url = call.metastore_url
-    if url.startswith("thrift://") or not is_set_up(url):
+    if names_server(url) or not is_set_up(url):
         return KeptPolicies()
     with call.store() as store:
         return KeptPolicies.of(store)
+
+
+@contextmanager
+def with_policies_at_work(database: str, call: Call) -> Iterator[tuple[Metastore, tuple[str, ...]]]:
+    """A metastore, and the names of its policies at work with a database; those of a remote one are
+    out of reach."""
+    if names_server(call.metastore_url):
+        with call.connected() as metastore:
+            yield metastore, ()
+    else:
+        with call.store() as store:
+            yield store.metastore, store.policies.get_names_at_work(database)
 
 
 def policy_of(

@@ -8,6 +8,7 @@ import click
 
 from hms_bridge.cli.repl_options import Call
 from hms_bridge.cli.sides import side_settings, side_url
+from hms_bridge.config.metastore_url import names_server
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError, NoSuchObjectError
 from hms_bridge.model.repl_scope import ReplScope
@@ -75,7 +76,7 @@ def named_sides(
 
 def require_keeper(name: str, metastore_url: str) -> None:
     """Raises ConfigError for a server, which keeps no policies."""
-    if metastore_url.startswith("thrift://"):
+    if names_server(metastore_url):
         raise ConfigError(
             f"policies are kept in a database, which --metastore {metastore_url} is not. Give the "
             f"database's URL; or --source, if {name} is a database of a source"

@@ -16,6 +16,7 @@ from changemanager.masking import masked_url
 from hms_bridge.cli.output import FORMATS, say
 from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
 from hms_bridge.config.jdbc import database_url, url_with_password
+from hms_bridge.config.metastore_url import names_server
 from hms_bridge.config.protection import PROTECTIONS, require_encrypted
 from hms_bridge.config.reading import misspelt, refuse_unknown, settings_from
 from hms_bridge.config.settings import CONNECTION_URL, KEYS, METASTORE_URIS, Settings
@@ -27,8 +28,9 @@ Command = TypeVar("Command", bound=Callable[..., object])
 DEFAULT_METASTORE = "sqlite:///metastore.db"
 HIVE_SITE = "hive-site.xml"
 _GIVEN = "hms_bridge.given"
-_URL = "hms_bridge.metastore"
 """Where a verb's context keeps what settings were given: file and assignments."""
+_URL = "hms_bridge.metastore"
+"""Where it keeps the URL of its metastore."""
 
 
 class _DatabaseOption(click.Option):
@@ -131,7 +133,7 @@ def _with_places(
 
 
 def _in_folder_of(settings: Settings, url: object, assignments: tuple[str, ...]) -> Settings:
-    if not isinstance(url, str) or url.startswith("thrift://"):
+    if not isinstance(url, str) or names_server(url):
         return settings
     from hms_bridge.service.relative_places import folder_of, has_relative_places, with_folder
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import click
 
+from hms_bridge.cli.kept_policy import with_policies_at_work
 from hms_bridge.cli.output import say
 from hms_bridge.cli.repl_options import Call, called
 from hms_bridge.dml.named import find_database
-from hms_bridge.metastore import Metastore
 
 _TOLD = {
     "WRITES": "others may write to {0} and define what it holds; a load that finds it changed "
@@ -77,7 +74,7 @@ def end_part(database: str, call: Call) -> None:
     from hms_bridge.repl.handover.own_part import plan_end, run_end
 
     name = database.lower()
-    with _with_policies(name, call) as (metastore, policies):
+    with with_policies_at_work(name, call) as (metastore, policies):
         find_database(metastore, name)
         plan = plan_end(metastore, name, policies)
         for loss in plan.losses:
@@ -94,15 +91,3 @@ def end_part(database: str, call: Call) -> None:
     )
     if call.is_dry_run:
         say("nothing was changed")
-
-
-@contextmanager
-def _with_policies(database: str, call: Call) -> Iterator[tuple[Metastore, tuple[str, ...]]]:
-    """A metastore, and the policies at work with a database; those of a remote one are out of
-    reach."""
-    if call.metastore_url.startswith("thrift://"):
-        with call.connected() as metastore:
-            yield metastore, ()
-    else:
-        with call.store() as store:
-            yield store.metastore, store.policies.get_names_at_work(database)

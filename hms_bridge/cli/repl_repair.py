@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hms_bridge.cli.kept_policy import with_policies_at_work
 from hms_bridge.cli.named_sides import require_keeper
 from hms_bridge.cli.open_cycle import open_repair
 from hms_bridge.cli.output import say
@@ -242,12 +243,7 @@ def _alone_with_replica(work: _Work) -> Iterator[None]:
     database, call = work.policy.target.database, work.call
     wanted = lease_request(LeaseKind.REPAIR, database, call.settings)
     with ExitStack() as stack:
-        names: tuple[str, ...] = ()
-        if call.metastore_url.startswith("thrift://"):
-            metastore = stack.enter_context(call.connected())
-        else:
-            store = stack.enter_context(call.store())
-            metastore, names = store.metastore, store.policies.get_names_at_work(database)
+        metastore, names = stack.enter_context(with_policies_at_work(database, call))
         verb = LeaseKind.REPAIR.verb
         runs = [
             replace(wanted, kind=LeaseKind.RUN, database_name=name, doing=verb) for name in names

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import click
 
 from hms_bridge.compaction.target import find_target
+from hms_bridge.config.metastore_url import names_server
 from hms_bridge.errors import CompactionError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import (
@@ -46,7 +47,7 @@ def served_pool(
     metastore_url: str, name: str | None, *, is_run: bool, is_default: bool
 ) -> ServedPool:
     """What the options ask for. Raises UsageError for those that do not go together."""
-    is_over_thrift = metastore_url.startswith("thrift://")
+    is_over_thrift = names_server(metastore_url)
     if is_default and (name or not is_run or not is_over_thrift):
         raise click.UsageError(
             "--default-pool goes with --run and a --metastore thrift://..., and without --pool"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hms_bridge.cli.options import settings_of_side
+from hms_bridge.config.metastore_url import names_server
 from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.replication import PolicySide
@@ -31,7 +32,7 @@ def source_with_figures(
     """The same with the sums that its database makes; those of a remote one are out of reach."""
     from hms_bridge.connect import connected, connected_locally
 
-    if url.startswith("thrift://"):
+    if names_server(url):
         with connected(url, settings, is_created=False) as metastore:
             yield metastore, None, None
     else:

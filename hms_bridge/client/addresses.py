@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from changemanager.masking import masked_url
+from hms_bridge.config.metastore_url import SERVER
 from hms_bridge.errors import ConfigError
 
 DEFAULT_PORT = 9083
-_SCHEME = "thrift://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Address:
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{_SCHEME}{host}:{self.port}"
+        return f"{SERVER}{host}:{self.port}"
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
@@ -32,7 +32,7 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
 
 
 def _parse(text: str) -> Address:
-    rest = text.removeprefix(_SCHEME).rstrip("/")
+    rest = text.removeprefix(SERVER).rstrip("/")
     if "://" in rest or not rest:
         raise ConfigError(f"{masked_url(text)!r} is no metastore address; write thrift://host:port")
     if "@" in rest:

@@ -26,7 +26,7 @@ from hms_bridge.compaction.plan import BucketTask
 from hms_bridge.errors import CompactionError
 from hms_bridge.model.compaction import VerifyMode
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.orc.acid_layout import acid_layout
+from hms_bridge.orc.acid_layout import rows_in
 from hms_bridge.orc.tail import read_tail
 from hms_bridge.orc.types import OrcType
 from hms_bridge.rows.row_sum import SeenRows, added_up, value_sums
@@ -207,8 +207,7 @@ class _Look:
     def _types(self, path: str, content: bytes | None = None) -> OrcType:
         """Of a file's rows, as it declares them: Arrow shows CHAR and VARCHAR as text."""
         tail = read_tail(self._volume, path, None if content is None else len(content))
-        layout = acid_layout(tail.schema)
-        return tail.schema if layout is None else layout.row_type
+        return rows_in(tail.schema)
 
     def _sums(self, events: _Events) -> tuple[int, int]:
         if self._mode is VerifyMode.COUNTS:

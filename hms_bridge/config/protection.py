@@ -22,6 +22,7 @@ from enum import Enum
 
 from changemanager.masking import masked_url
 from hms_bridge.config.jdbc import asks_for_tls
+from hms_bridge.config.metastore_url import names_server
 from hms_bridge.config.values import GivenValues
 from hms_bridge.errors import ConfigError
 
@@ -251,7 +252,7 @@ def require_none(
 def require_encrypted(url: str, asked: Iterable[AskedProtection]) -> None:
     """Raises ConfigError where Hive's settings ask for TLS to the metastore's database, and the URL
     of its server does not."""
-    if not url.startswith(("sqlite:", "thrift:")) and not asks_for_tls(url):
+    if not (url.startswith("sqlite:") or names_server(url) or asks_for_tls(url)):
         require_none(asked, Protected.DATABASE)
 
 

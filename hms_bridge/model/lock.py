@@ -130,16 +130,26 @@ _STATES = {state.stored: state for state in (LockState.ACQUIRED, LockState.WAITI
 _TYPES = {kind.stored: kind for kind in LockType}
 
 
+def lock_state_of(letter: str) -> LockState:
+    """What HL_LOCK_STATE says. A letter that has no meaning here counts as what keeps most away."""
+    return _STATES.get(letter, LockState.ACQUIRED)
+
+
+def lock_type_of(letter: str) -> LockType:
+    """What HL_LOCK_TYPE says, in the same way."""
+    return _TYPES.get(letter, LockType.EXCLUSIVE)
+
+
 def lock_info(row: LockRow) -> LockInfo:
-    """The record of a row. A character without a meaning here is what keeps most away."""
+    """The record of a row."""
     lock_id, inner_id, txn_id, heartbeat_ms, acquired_ms, by_id, by_inner_id = row[:7]
     database, table, partition, state, kind, user, host, agent = row[7:]
     return LockInfo(
         lock_id=LockId(lock_id),
         internal_id=inner_id,
         scope=Scope(database, table, partition),
-        state=_STATES.get(state, LockState.ACQUIRED),
-        type=_TYPES.get(kind, LockType.EXCLUSIVE),
+        state=lock_state_of(state),
+        type=lock_type_of(kind),
         txn_id=TxnId(txn_id),
         last_heartbeat_ms=heartbeat_ms,
         acquired_at_ms=acquired_ms,

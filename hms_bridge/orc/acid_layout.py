@@ -92,6 +92,12 @@ def acid_layout(schema: OrcType) -> AcidLayout | None:
     )
 
 
+def rows_in(schema: OrcType) -> OrcType:
+    """The type of a file's rows: the schema itself, but for an ACID file."""
+    layout = acid_layout(schema)
+    return schema if layout is None else layout.row_type
+
+
 def acid_schema(row_type: OrcType) -> OrcType:
     """The schema of an ACID file with rows of this type."""
     return struct_type(ACID_COLUMNS, (_INT, _LONG, _INT, _LONG, _LONG, row_type))

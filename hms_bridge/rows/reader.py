@@ -13,7 +13,7 @@ from changemanager.filesystem.volume import Volume
 from hms_bridge.acid.markers import parse_flush_length
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.model.valid_ids import ValidWriteIdList
-from hms_bridge.orc.acid_layout import ROW, Operation
+from hms_bridge.orc.acid_layout import ROW, Operation, rows_in
 from hms_bridge.orc.acid_reader import OrcFile, OrcFiles, open_orc_file
 from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.nesting import bare_children
@@ -125,7 +125,7 @@ class SnapshotReader:
 
     def _with_all_digits(self, opened: OrcFile) -> OrcFile:
         """The file as it is read where one of its timestamps has become text."""
-        source, table = _row_type(opened), self._projection.table
+        source, table = rows_in(opened.tail.schema), self._projection.table
         if not any(
             has_timestamp_as_text(source.children[place], table.children[place])
             for place in self._file_places(source)
@@ -192,7 +192,7 @@ class SnapshotReader:
         self, stripe: _Stripe, file: ReadFile, opened: OrcFile, deletes: Sequence[ReadFile]
     ) -> pa.RecordBatch:
         mask = self._visible_mask(stripe, file, deletes)
-        source = _row_type(opened)
+        source = rows_in(opened.tail.schema)
         row_count = stripe.row_count if mask is None else pc.sum(mask).as_py() or 0
         arrays = []
         for place in self._places:
@@ -244,10 +244,6 @@ def has_raw_rows(volume: Volume, path: str) -> bool:
             return opened.layout is None
     except AcidFormatError:
         return True
-
-
-def _row_type(opened: OrcFile) -> OrcType:
-    return opened.tail.schema if opened.layout is None else opened.layout.row_type
 
 
 def _raw_keys(raw: RawRows, first: int, count: int) -> Keys:

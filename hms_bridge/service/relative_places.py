@@ -15,6 +15,7 @@ from pathlib import Path
 from hms_bridge.archive.base_folder import noted_folder
 from hms_bridge.backend.engine import open_database
 from hms_bridge.catalog.catalogs import find_catalog
+from hms_bridge.config.metastore_url import names_server, sqlite_file
 from hms_bridge.config.settings import (
     CM_ROOT,
     EXTERNAL_WAREHOUSE,
@@ -26,15 +27,12 @@ from hms_bridge.config.values import Key
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.catalog import DEFAULT_CATALOG
 
-_SQLITE = "sqlite:///"
-
 
 def folder_of(url: str) -> str | None:
     """The folder of a metastore's database; None for that in which the verb is typed."""
-    path = url.removeprefix(_SQLITE)
-    is_file = url.startswith(_SQLITE) and bool(path) and not path.startswith((":", "file:"))
-    beside = str(Path(path).parent.resolve()) if is_file else None
-    if "://" not in url or url.startswith("thrift://") or (is_file and not Path(path).is_file()):
+    path = sqlite_file(url)
+    beside = None if path is None else str(Path(path).parent.resolve())
+    if "://" not in url or names_server(url) or (path is not None and not Path(path).is_file()):
         return beside
     try:
         database = open_database(url)

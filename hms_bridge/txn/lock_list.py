@@ -13,7 +13,15 @@ from sqlalchemy import Connection, bindparam, select
 
 from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.txn_tables import HIVE_LOCKS
-from hms_bridge.model.lock import LockFilter, LockInfo, LockRow, LockState, LockType, lock_info
+from hms_bridge.model.lock import (
+    LockFilter,
+    LockInfo,
+    LockRow,
+    LockState,
+    lock_info,
+    lock_state_of,
+    lock_type_of,
+)
 from hms_bridge.txn.lock_rules import STRENGTH
 
 _L = HIVE_LOCKS.c
@@ -37,13 +45,6 @@ _COLUMNS = (
 """In the order of a LockRow."""
 _RANKED = itemgetter(_COLUMNS.index(_L.HL_LOCK_STATE), _COLUMNS.index(_L.HL_LOCK_TYPE))
 """What of a row says where it stands."""
-_RANKS = {
-    (state.stored, kind.stored): (state is not LockState.ACQUIRED, STRENGTH[kind])
-    for state in (LockState.ACQUIRED, LockState.WAITING)
-    for kind in LockType
-}
-_RANK_OF_STRANGE = (False, STRENGTH[LockType.EXCLUSIVE])
-"""Of characters without a meaning here (see :func:`lock_info`)."""
 
 
 def show_locks(
@@ -74,8 +75,12 @@ def show_lock_rows(
     groups: defaultdict[tuple[str, str], list[Any]] = defaultdict(list)
     for row in rows:
         groups[_RANKED(row)].append(row)
-    ranked = sorted(groups, key=lambda key: _RANKS.get(key, _RANK_OF_STRANGE))
-    return list(chain.from_iterable(groups[key] for key in ranked))
+    return list(chain.from_iterable(groups[key] for key in sorted(groups, key=_rank)))
+
+
+def _rank(letters: tuple[str, str]) -> tuple[bool, int]:
+    state, kind = letters
+    return lock_state_of(state) is not LockState.ACQUIRED, STRENGTH[lock_type_of(kind)]
 
 
 @cache

@@ -43,6 +43,8 @@ from hms_bridge.model.lock import (
     LockResponse,
     LockState,
     LockType,
+    lock_state_of,
+    lock_type_of,
 )
 from hms_bridge.model.target import Scope
 from hms_bridge.txn.components import track_each, track_locked
@@ -52,8 +54,6 @@ from hms_bridge.txn.names import lower_partition, require_lock_fits
 from hms_bridge.txn.txn_state import LockedTxns
 
 _L = HIVE_LOCKS.c
-_TYPES = {kind.stored: kind for kind in LockType}
-_STATES = {state.stored: state for state in (LockState.ACQUIRED, LockState.WAITING)}
 _LOCK_ID = bindparam("lock_id", type_=BigInteger)
 _TXN_ID = bindparam("txn_id", type_=BigInteger)
 
@@ -302,7 +302,7 @@ def _target(component: LockComponent) -> LockTarget:
 
 
 def _row_target(row: _LockRow) -> LockTarget:
-    kind = _TYPES.get(row.HL_LOCK_TYPE, LockType.EXCLUSIVE)
+    kind = lock_type_of(row.HL_LOCK_TYPE)
     return LockTarget(kind, Scope(row.HL_DB, row.HL_TABLE, row.HL_PARTITION))
 
 
@@ -439,6 +439,6 @@ def _describe(row: _LockRow) -> str:
     return (
         f"lockid:{row.HL_LOCK_EXT_ID} intLockId:{row.HL_LOCK_INT_ID} txnid:{row.HL_TXNID} "
         f"db:{row.HL_DB} table:{table} partition:{partition} "
-        f"state:{_STATES.get(row.HL_LOCK_STATE, LockState.ACQUIRED).name} "
-        f"type:{_row_target(row).type.name}"
+        f"state:{lock_state_of(row.HL_LOCK_STATE).name} "
+        f"type:{lock_type_of(row.HL_LOCK_TYPE).name}"
     )

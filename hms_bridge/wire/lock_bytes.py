@@ -11,7 +11,7 @@ from operator import itemgetter
 from struct import Struct as BinaryLayout
 from typing import Any
 
-from hms_bridge.model.lock import LockRow, LockState, LockType
+from hms_bridge.model.lock import LockRow, lock_state_of, lock_type_of
 from hms_bridge.wire.struct_bytes import (
     END,
     EncodedStructs,
@@ -21,8 +21,6 @@ from hms_bridge.wire.struct_bytes import (
 )
 from hms_bridge.wire.structs import hive
 
-_STATES = {state.stored: state.number for state in (LockState.ACQUIRED, LockState.WAITING)}
-_TYPES = {kind.stored: kind.number for kind in LockType}
 _AT_ONCE = 256
 """Of so many locks a piece is made at once, while the client reads the piece before."""
 
@@ -132,10 +130,7 @@ def _target(
 ) -> bytes:
     """What is locked, and how."""
     fields: dict[str, Any] = {"dbname": database, "tablename": table, "partname": partition}
-    fields |= {
-        "state": _STATES.get(state, LockState.ACQUIRED.number),
-        "type": _TYPES.get(kind, LockType.EXCLUSIVE.number),
-    }
+    fields |= {"state": lock_state_of(state).number, "type": lock_type_of(kind).number}
     return field_bytes(hive.ShowLocksResponseElement(**fields))
 
 

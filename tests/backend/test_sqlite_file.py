@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -36,6 +37,35 @@ def test_a_new_database_is_its_owners_with_all_that_stands_beside_it(
         connection.execute(text("CREATE TABLE T (A INTEGER)"))
         assert modes(tmp_path) == dict.fromkeys(("m.db", "m.db-wal", "m.db-shm"), 0o600)
     database.close()
+    assert caplog.messages == []
+
+
+def test_threads_that_are_first_together_find_one_that_is_its_owners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The second one went on to SQLite, which made the file, while the first one still looked."""
+    looks, second = Path.exists, threading.Event()
+
+    def slow_look(place: Path) -> bool:
+        is_there = looks(place)
+        second.wait(0.2)
+        return is_there
+
+    monkeypatch.setattr(Path, "exists", slow_look)
+    database = open_database(f"sqlite:///{tmp_path / 'm.db'}")
+
+    def ask() -> None:
+        with database.transaction(write=False) as connection:
+            connection.execute(text("SELECT 1"))
+        second.set()
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    database.close()
+    assert modes(tmp_path)["m.db"] == 0o600
     assert caplog.messages == []
 
 

@@ -49,9 +49,8 @@ def test_a_dry_run_refuses_what_the_real_run_refuses(
 
 def test_write_ids_of_another_table_are_found_by_a_dry_run(program: Program) -> None:
     directory = left(program)
-    store = opened(program)
-    write_id(store.metastore, open_txn(store.metastore), "s")
-    store.metastore.close()
+    with opened(program) as store:
+        write_id(store.metastore, open_txn(store.metastore), "s")
     refused = program.run(*adopt(directory, "s.t", "--dry-run"))
     assert refused.exit_code == 1
     assert "other write ids for s.t" in refused.err

@@ -90,9 +90,8 @@ def test_a_purge_moves_what_was_dropped_without_purge_into_the_trash(program: Pr
     directory = copy_golden("g01_insert/01-three-inserts", program.warehouse / "s.db" / "orders")
     program.ok("table", "adopt", str(directory), "--name", "s.orders")
     program.ok("repl", "dump", "s")
-    store = opened(program)
-    store.metastore.drop_table("s", "orders", is_data_deleted=True)
-    store.metastore.close()
+    with opened(program) as store:
+        store.metastore.drop_table("s", "orders", is_data_deleted=True)
     names = {row["name"] for row in program.ok("cm", "ls", "--format", "json").json}
     assert names
     for holder in [row["holder"] for row in program.ok("cm", "pins", "--format", "json").json]:

@@ -43,13 +43,12 @@ def hives(program: Program) -> Program:
     for name, stage in TABLES.items():
         directory = copy_golden(f"g18_initiator/{stage}", program.warehouse / "g.db" / name)
         program.ok("table", "adopt", str(directory), "--name", f"g.{name}")
-    store = opened(program)
-    table = store.metastore.get_table("g", "off")
-    parameters = {**table.parameters, "no_auto_compaction": "true"}
-    store.metastore.alter_table("g", "off", replace(table, parameters=parameters))
-    for name in TABLES:
-        touch(store, name)
-    store.metastore.close()
+    with opened(program) as store:
+        table = store.metastore.get_table("g", "off")
+        parameters = {**table.parameters, "no_auto_compaction": "true"}
+        store.metastore.alter_table("g", "off", replace(table, parameters=parameters))
+        for name in TABLES:
+            touch(store, name)
     return program
 
 
@@ -113,53 +112,50 @@ class CountingResolver:
 
 
 def test_what_did_not_change_is_not_looked_at_each_time(hives: Program) -> None:
-    store = opened(hives)
-    resolver = CountingResolver(store)
-    initiator = Initiator(
-        store.metastore, resolver, store.settings.compactor, store.clock,
-        initiator_id="test", version="test",
-    )  # fmt: skip
-    initiator.run_once()
-    assert sorted(resolver.seen) == ["i10", "i11", "over", "under"]
-    resolver.seen.clear()
-    initiator.run_once()
-    assert resolver.seen == []
-    touch(store, "under")
-    initiator.run_once()
-    assert resolver.seen == ["under"]
-    resolver.seen.clear()
-    for _ in range(10):
+    with opened(hives) as store:
+        resolver = CountingResolver(store)
+        initiator = Initiator(
+            store.metastore, resolver, store.settings.compactor, store.clock,
+            initiator_id="test", version="test",
+        )  # fmt: skip
         initiator.run_once()
-    assert sorted(resolver.seen) == ["i10", "under"]
-    store.metastore.close()
+        assert sorted(resolver.seen) == ["i10", "i11", "over", "under"]
+        resolver.seen.clear()
+        initiator.run_once()
+        assert resolver.seen == []
+        touch(store, "under")
+        initiator.run_once()
+        assert resolver.seen == ["under"]
+        resolver.seen.clear()
+        for _ in range(10):
+            initiator.run_once()
+        assert sorted(resolver.seen) == ["i10", "under"]
 
 
 def test_failures_block_and_are_told_once(hives: Program) -> None:
-    store = opened(hives)
-    metastore = store.metastore
-    for number in (1, 2):
-        make_initiator(store).run_once()
-        claimed = metastore.find_next_compaction("w", "v")
-        while claimed is not None:
-            metastore.mark_failed(replace(claimed, error_message=f"disk full {number}"))
+    with opened(hives) as store:
+        metastore = store.metastore
+        for number in (1, 2):
+            make_initiator(store).run_once()
             claimed = metastore.find_next_compaction("w", "v")
-    for _ in range(3):
-        make_initiator(store).run_once()
-    entries = [one for one in metastore.show_compactions() if one.target.table == "i11"]
-    states = sorted(one.state.word for one in entries)
-    assert states == ["did not initiate", "failed", "failed"]
-    metastore.close()
+            while claimed is not None:
+                metastore.mark_failed(replace(claimed, error_message=f"disk full {number}"))
+                claimed = metastore.find_next_compaction("w", "v")
+        for _ in range(3):
+            make_initiator(store).run_once()
+        entries = [one for one in metastore.show_compactions() if one.target.table == "i11"]
+        states = sorted(one.state.word for one in entries)
+        assert states == ["did not initiate", "failed", "failed"]
     row = planned(hives)["g.i11"]
     assert row["decision"] == "blocked"
     assert "disk full 2" in row["reason"]
 
 
 def test_one_that_cannot_be_looked_at_does_not_stop_the_others(hives: Program) -> None:
-    store = opened(hives)
-    directory = hives.warehouse / "g.db" / "i10" / "delta_0000001_0000001_0000"
-    (directory / "_metadata_acid").write_text("no JSON")
-    outcomes = make_initiator(store).run_once()
-    store.metastore.close()
+    with opened(hives) as store:
+        directory = hives.warehouse / "g.db" / "i10" / "delta_0000001_0000001_0000"
+        (directory / "_metadata_acid").write_text("no JSON")
+        outcomes = make_initiator(store).run_once()
     assert {str(one.decision.target) for one in outcomes if one.id} == {"g.i11", "g.over"}
     assert planned(hives)["g.i10"]["decision"] == "blocked"
     assert queue(hives)["i10"][1] == "did not initiate"
@@ -168,11 +164,10 @@ def test_one_that_cannot_be_looked_at_does_not_stop_the_others(hives: Program) -
 def test_partitions_are_queued_one_by_one(program: Program) -> None:
     directory = copy_golden("g07_part/02-after-minor", program.warehouse / "g.db" / "events")
     program.ok("table", "adopt", str(directory), "--name", "g.events", "--partition-type", "b=int")
-    store = opened(program)
-    names = store.metastore.get_partition_names("g", "events")
-    for name in names:
-        touch(store, "events", name)
-    store.metastore.close()
+    with opened(program) as store:
+        names = store.metastore.get_partition_names("g", "events")
+        for name in names:
+            touch(store, "events", name)
     low = ("--set", "hive.compactor.delta.num.threshold=0")
     plan = planned(program, *low)
     assert set(plan) == {f"g.events/{name}" for name in names}

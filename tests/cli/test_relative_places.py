@@ -141,3 +141,16 @@ def test_an_older_databases_archive_is_not_mistaken(older: Folders) -> None:
 def test_the_library_goes_by_the_same_folder(folders: Folders) -> None:
     with connected_locally(folders.metastore[1], is_created=False) as store:
         assert store.archive().cmroot.uri == f"file:{folders.home}/cmroot"
+
+
+@pytest.mark.parametrize("place", ["{}/m.db", "m.db"])
+def test_a_uri_of_sqlites_own_is_opened_as_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Taken for a path, it became a file with the name `file:m.db`, beside an empty `m.db`."""
+    monkeypatch.chdir(tmp_path)
+    url = f"sqlite:///file:{place.format(tmp_path)}?uri=true"
+    made = run_here("schema", "init", "--metastore", url)
+    assert made.exit_code == 0, made.err
+    assert run_here("txns", "--metastore", url).exit_code == 0
+    assert [name.name for name in tmp_path.iterdir()] == ["m.db"]

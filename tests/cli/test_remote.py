@@ -13,10 +13,8 @@ from tests.support.busy_metastore import BusyMetastore, copy_golden, opened, wor
 @pytest.fixture
 def remote(busy: BusyMetastore) -> Iterator[tuple[str, str]]:
     """Options that name the server."""
-    store = opened(busy.program)
-    with MetastoreServer(0, store.metastore) as server:
+    with opened(busy.program) as store, MetastoreServer(0, store.metastore) as server:
         yield "--metastore", f"thrift://127.0.0.1:{server.port}"
-    store.metastore.close()
 
 
 @pytest.mark.parametrize("verb", ["txns", "locks", "compactions"])

@@ -52,40 +52,37 @@ class Sides:
 
     def event(self, name: str) -> None:
         """Something for the next dump."""
-        store = opened(self.program)
-        store.metastore.create_table(
-            Table(
-                database_name="s", name=name, storage=_text_storage(None),
-                parameters={"transactional": "false"},
-            )
-        )  # fmt: skip
-        store.metastore.close()
+        with opened(self.program) as store:
+            store.metastore.create_table(
+                Table(
+                    database_name="s", name=name, storage=_text_storage(None),
+                    parameters={"transactional": "false"},
+                )
+            )  # fmt: skip
 
     def external_table(self) -> Path:
         directory = self.program.folder / "landing" / "log"
         directory.mkdir(parents=True)
         (directory / "first").write_text("1\n")
-        store = opened(self.program)
-        store.metastore.create_table(
-            Table(
-                database_name="s", name="log", type=TableType.EXTERNAL_TABLE.value,
-                storage=_text_storage(f"file:{directory}"), parameters={"EXTERNAL": "TRUE"},
-            )
-        )  # fmt: skip
-        store.metastore.close()
+        with opened(self.program) as store:
+            store.metastore.create_table(
+                Table(
+                    database_name="s", name="log", type=TableType.EXTERNAL_TABLE.value,
+                    storage=_text_storage(f"file:{directory}"), parameters={"EXTERNAL": "TRUE"},
+                )
+            )  # fmt: skip
         return directory
 
     def open_writer(self) -> TxnId:
-        store = opened(self.program)
-        (txn_id,) = store.metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
-        component = LockComponent(
-            type=LockType.SHARED_WRITE, level=LockLevel.TABLE,
-            scope=Scope("s", "orders"), operation=DataOperation.INSERT, is_transactional=True,
-        )  # fmt: skip
-        store.metastore.lock(
-            LockRequest(components=(component,), txn_id=txn_id, user="ann", host="here")
-        )
-        store.metastore.close()
+        with opened(self.program) as store:
+            (txn_id,) = store.metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
+            component = LockComponent(
+                type=LockType.SHARED_WRITE, level=LockLevel.TABLE,
+                scope=Scope("s", "orders"), operation=DataOperation.INSERT, is_transactional=True,
+            )  # fmt: skip
+            store.metastore.lock(
+                LockRequest(components=(component,), txn_id=txn_id, user="ann", host="here")
+            )
         return txn_id
 
     def state_of(self, txn_id: TxnId) -> str | None:
@@ -315,10 +312,9 @@ def test_a_replica_is_opened_closed_and_ended(sides: Sides) -> None:
 
 
 def _set_database(sides: Sides, parameters: dict[str, str]) -> None:
-    store = opened(sides.program)
-    database = store.metastore.get_database("s")
-    store.metastore.alter_database("s", replace(database, parameters=parameters))
-    store.metastore.close()
+    with opened(sides.program) as store:
+        database = store.metastore.get_database("s")
+        store.metastore.alter_database("s", replace(database, parameters=parameters))
 
 
 def test_a_replica_is_dropped_with_its_source_only_if_that_is_asked_for(sides: Sides) -> None:
@@ -414,10 +410,9 @@ def test_a_dry_run_says_what_a_dump_goes_on_with(
 ) -> None:
     sides.dump()
     sides.load()
-    store = opened(sides.program)
-    for _ in range(201):
-        store.metastore.open_txns(OpenTxnsRequest(user="somebody", host="here"))
-    store.metastore.close()
+    with opened(sides.program) as store:
+        for _ in range(201):
+            store.metastore.open_txns(OpenTxnsRequest(user="somebody", host="here"))
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

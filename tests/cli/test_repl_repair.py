@@ -18,7 +18,7 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.target import Scope
-from hms_bridge.model.txn import AbortTxnRequest, OpenTxnsRequest
+from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.repl.lease import LeaseKind, LeaseRequest, LeaseRules, held_lease
 from tests.support.busy_metastore import BusyMetastore, opened
 from tests.support.program import Answer, Program
@@ -32,8 +32,7 @@ BEAT_SECONDS = 0.2
 def program(busy: BusyMetastore) -> Program:
     """With a policy `sales`, whose replica has all; nobody writes now."""
     made, dr = busy.program, busy.program.folder / "dr"
-    for txn_id in (busy.open_txn, busy.waiting_txn):
-        opened(made).metastore.abort_txn(AbortTxnRequest(txn_id=txn_id))
+    made.ok("txns", "abort", str(busy.open_txn), str(busy.waiting_txn))
     made.ok(
         "repl", "policy", "add", "sales", "--source", made.url, "--metastore", STORE,
         "--target-set", f"hive.metastore.warehouse.dir={dr}/warehouse",
@@ -124,7 +123,8 @@ def test_a_partition_that_nobody_has_is_no_repair(program: Program, more: tuple[
         answer = repair(program, "sales", "--partition", partition, *more)
         assert answer.exit_code == 1, partition
         assert f"neither side has a partition {partition}; {why}" in answer.err
-    opened(program).metastore.drop_partitions("sales", "events", ["a=x/b=1"])
+    with opened(program) as store:
+        store.metastore.drop_partitions("sales", "events", ["a=x/b=1"])
     shown = repair(program, "sales", "--partition", "events/a=x/b=1", "--dry-run")
     assert shown.exit_code == 0, "its replica has it still"
 
@@ -141,13 +141,15 @@ def test_what_is_wanted_comes_by_name_partition_and_pattern(program: Program) ->
 
 
 def test_open_writers_are_waited_for_or_aborted(program: Program) -> None:
-    store = opened(program).metastore
-    (txn_id,) = store.open_txns(OpenTxnsRequest(count=1, user="ann", host="here"))
     table = LockComponent(
         type=LockType.SHARED_WRITE, level=LockLevel.TABLE, scope=Scope("sales", "orders"),
         operation=DataOperation.UPDATE,
     )  # fmt: skip
-    store.lock(LockRequest(components=(table,), user="ann", host="here", txn_id=txn_id))
+    with opened(program) as store:
+        (txn_id,) = store.metastore.open_txns(OpenTxnsRequest(user="ann", host="here"))
+        store.metastore.lock(
+            LockRequest(components=(table,), user="ann", host="here", txn_id=txn_id)
+        )
     refused = repair(program, "sales", "--table", "orders", "--wait", "1s")
     assert (refused.exit_code, str(txn_id) in refused.err) == (1, True), refused.err
     waiting = "waiting for open writers of database sales, for 1.0 s at most: transactions "

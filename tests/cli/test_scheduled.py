@@ -32,9 +32,8 @@ REQUEST = CompactionRequest(
 
 @pytest.fixture
 def metastore(busy: BusyMetastore) -> Iterator[Any]:
-    store = opened(busy.program)
-    yield store.metastore
-    store.metastore.close()
+    with opened(busy.program) as store:
+        yield store.metastore
 
 
 def entry_of(metastore: Any, table_name: str = "events") -> Compaction:

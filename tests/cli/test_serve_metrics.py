@@ -103,8 +103,7 @@ def _now_ms() -> int:
 
 def test_every_figure_is_what_the_store_holds(busy: BusyMetastore) -> None:
     intents_since_ms = _now_ms() - HOUR_MS
-    store = opened(busy.program)
-    try:
+    with opened(busy.program) as store:
         _work(store, intents_since_ms)
         txns = store.metastore.get_open_txns_info()
         locks = store.metastore.show_locks()
@@ -115,8 +114,6 @@ def test_every_figure_is_what_the_store_holds(busy: BusyMetastore) -> None:
         )
         kept = store.manifest.entries(store.archive().cmroot.uri).values()
         pins = store.manifest.pins()
-    finally:
-        store.metastore.close()
     assert txns[-1].state is TxnState.ABORTED
     with _watched(busy.program, "--metrics-port", "0") as (_, url):
         # Housekeeping forgets the aborted one that wrote nothing.
@@ -183,9 +180,8 @@ def test_a_figure_that_fails_is_missing_and_counted(program: Program) -> None:
             assert found.one(FAILURES, "locks") == 0
             database.execute("ALTER TABLE ELSEWHERE RENAME TO COMPACTION_QUEUE")
             database.commit()
-        store = opened(program)
-        store.metastore.create_database(Database(name="one"))
-        store.metastore.close()
+        with opened(program) as store:
+            store.metastore.create_database(Database(name="one"))
         found = _until(url, lambda found: found.one("hms_bridge_newest_event_id") == 1)
         assert found.one("hms_bridge_compactions", "initiated") == 0
         assert found.one("hms_bridge_event_log_events") == 1

@@ -22,15 +22,14 @@ WORDS = ("compact", "sales.events", "major", "--partition", "a=日本/b=3", "--r
 def remote(busy: BusyMetastore) -> Iterator[tuple[str, str]]:
     """Options that name a server beside which a Hive's workers serve the default pool: it holds a
     rebalance for them."""
-    store = opened(busy.program, compactor=CompactorSettings(has_hive_workers=True))
-    store.metastore.create_table(objects.acid_table("sales", "skewed"))
-    answer = store.metastore.compact(
-        CompactionRequest(target=Target("sales", "skewed"), type=CompactionType.REBALANCE)
-    )
-    assert answer.is_accepted
-    with MetastoreServer(0, store.metastore) as server:
-        yield "--metastore", f"thrift://127.0.0.1:{server.port}"
-    store.metastore.close()
+    with opened(busy.program, compactor=CompactorSettings(has_hive_workers=True)) as store:
+        store.metastore.create_table(objects.acid_table("sales", "skewed"))
+        answer = store.metastore.compact(
+            CompactionRequest(target=Target("sales", "skewed"), type=CompactionType.REBALANCE)
+        )
+        assert answer.is_accepted
+        with MetastoreServer(0, store.metastore) as server:
+            yield "--metastore", f"thrift://127.0.0.1:{server.port}"
 
 
 def states(busy: BusyMetastore) -> dict[str, tuple[str, str | None]]:
@@ -75,9 +74,8 @@ def test_the_default_pool_is_taken_whole_where_it_is_asked_for(
     busy.program.ok("txns", "abort", str(busy.open_txn), *remote)
     rows = busy.program.ok("compactions", "--format", "json").json
     skewed = next(row["compactionid"] for row in rows if row["tabname"] == "skewed")
-    with_client = opened(busy.program)
-    with_client.metastore.abort_compactions([skewed])
-    with_client.metastore.close()
+    with opened(busy.program) as with_client:
+        with_client.metastore.abort_compactions([skewed])
     answer = busy.program.ok(*WORDS, "--default-pool", *remote, "--format", "json").json
     assert (answer["state"], answer["poolname"]) == ("ready for cleaning", None)
 

@@ -41,8 +41,8 @@ OF_ACCESS = (
     Mutation(
         name="a database that is to be encrypted is asked in clear",
         file="hms_bridge/config/protection.py",
-        old='("sqlite:", "thrift:")) and not asks_for_tls(url):',
-        new='("sqlite:", "thrift:")) and False:',
+        old="names_server(url) or asks_for_tls(url)):",
+        new="names_server(url) or True):",
         test=_PROTECTIONS + "test_a_database_is_not_asked_in_clear_where_hive_would_encrypt",
     ),
     Mutation(

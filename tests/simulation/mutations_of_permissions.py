@@ -91,16 +91,16 @@ OF_PERMISSIONS = (
     Mutation(
         name="a SQLite database is made by the umask",
         file="hms_bridge/backend/sqlite_file.py",
-        old="        if place is None or place in seen:\n",
-        new="        if True or place in seen:\n",
+        old="        if place is None:\n",
+        new="        if True:\n",
         test="tests/backend/test_sqlite_file.py::"
         "test_a_new_database_is_its_owners_with_all_that_stands_beside_it",
     ),
     Mutation(
         name="a SQLite database that is there is opened beside SQLite, and its locks go",
         file="hms_bridge/backend/sqlite_file.py",
-        old="            if not place.exists():\n                _make(place)\n",
-        new="            os.close(os.open(place, os.O_CREAT | os.O_RDWR, 0o600))\n",
+        old="    if not place.exists():\n        os.close(os.open(place, os.O_CREAT | os.O_EXCL | ",
+        new="    if True:\n        os.close(os.open(place, os.O_CREAT | ",
         test="tests/backend/test_sqlite_file.py::"
         "test_opening_a_database_again_takes_no_lock_from_who_has_it_open",
     ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hms_bridge.compaction.executor import always
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
 from hms_bridge.config.hive_site import read_hive_site
 from hms_bridge.config.reading import settings_from
-from hms_bridge.connect import LocalStore, open_local
+from hms_bridge.connect import LocalStore, connected_locally
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.lock import (
     DataOperation,
@@ -69,12 +70,13 @@ class BusyMetastore:
         )  # fmt: skip
 
 
-def opened(program: Program, **changes: Any) -> LocalStore:
-    """The program's metastore, directly; with these fields of its settings changed."""
+def opened(program: Program, **changes: Any) -> AbstractContextManager[LocalStore]:
+    """The program's metastore, directly, for the length of a block; with these fields of its
+    settings changed."""
     environment = program.environment
     settings = settings_from(read_hive_site(Path(environment["HMS_BRIDGE_CONFIG"])))
     settings = replace(settings, **changes)
-    return open_local(program.url, settings)
+    return connected_locally(program.url, settings)
 
 
 def copy_golden(stage: str, target: Path) -> Path:
@@ -84,16 +86,13 @@ def copy_golden(stage: str, target: Path) -> Path:
 
 def work(program: Program) -> list[str]:
     """Do what is queued, without Spark; what became of each entry."""
-    store = opened(program)
-    try:
+    with opened(program) as store:
         executor = LocalExecutor(kernel=BucketKernel(resolver=FsspecResolver()))
         worker = make_worker(store.metastore, always(executor))
         found = []
         while (outcome := worker.run_once()) is not None:
             found.append(outcome.state)
         return found
-    finally:
-        store.metastore.close()
 
 
 def make_busy_metastore(folder: Path) -> BusyMetastore:
@@ -123,9 +122,8 @@ def _wait_for_late_readers() -> None:
 
 
 def _transactions(program: Program) -> tuple[TxnId, TxnId, TxnId]:
-    store = opened(program)
-    metastore = store.metastore
-    try:
+    with opened(program) as store:
+        metastore = store.metastore
         (holder, waiter, aborted) = (
             metastore.open_txns(OpenTxnsRequest(user="ann", host="here", agent="test"))[0]
             for _ in range(3)
@@ -143,5 +141,3 @@ def _transactions(program: Program) -> tuple[TxnId, TxnId, TxnId]:
                 LockRequest(components=(component,), txn_id=txn_id, user="ann", host="here")
             )
         return holder, waiter, aborted
-    finally:
-        metastore.close()

@@ -7,7 +7,7 @@ any point is healed by loading again (docs/format/dump.md). Hive's load: docs/hi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -92,7 +92,7 @@ class ReplLoad:
         A load that was stopped is continued by planning and running again.
         """
         if plan.kind is LoadKind.NOTHING:
-            return self._report(plan, self._replica(plan.request), plan.stands_at)
+            return self._report(plan, self._replica(plan), plan.stands_at)
         request = plan.request
         target = request.names.target_database
         wanted = LeaseRequest.of(request, LeaseKind.LOAD, target, self._on_waiting)
@@ -122,27 +122,15 @@ class ReplLoad:
     def _planner(self) -> LoadPlanner:
         return LoadPlanner(target=self._target, resolve=self._resolve, admission=self._admission)
 
-    def _replica(
-        self,
-        request: LoadRequest,
-        check_lease: Callable[[], None] = lambda: None,
-        roots: tuple[str, ...] = (),
-        sizes: Mapping[str, int] | None = None,
-    ) -> Replica:
-        copier = self._copier(request, check_lease, roots, sizes or {})
-        sources = ResolverWithin(self._resolve, roots)
-        return Replica(self._target, self._resolve, request.names, check_lease, copier, sources)
+    def _replica(self, plan: LoadPlan, check_lease: Callable[[], None] = lambda: None) -> Replica:
+        sources = ResolverWithin(self._resolve, plan.roots)
+        copier = self._copier(plan, sources, check_lease)
+        names = plan.request.names
+        return Replica(self._target, self._resolve, names, check_lease, copier, sources)
 
-    def _copier(
-        self,
-        request: LoadRequest,
-        check_lease: Callable[[], None],
-        roots: tuple[str, ...],
-        sizes: Mapping[str, int],
-    ) -> Copies:
-        sources = ResolverWithin(self._resolve, roots)
-        pace = throttle(request.bandwidth, self._clock)
-        copier = Copier(sources, self._copied.add, check_lease, pace)
+    def _copier(self, plan: LoadPlan, sources: Resolver, check_lease: Callable[[], None]) -> Copies:
+        bandwidth = plan.request.bandwidth
+        copier = Copier(sources, self._copied.add, check_lease, throttle(bandwidth, self._clock))
         if self._job is None:
             return copier
         return DistributedCopier(
@@ -151,17 +139,16 @@ class ReplLoad:
             resolve=self._resolve,
             sources=sources,
             clock=self._clock,
-            limits=request.copy_limits,
-            sizes=sizes,
-            bandwidth=request.bandwidth,
+            limits=plan.request.copy_limits,
+            sizes=plan.sizes,
+            bandwidth=bandwidth,
             on_copied=self._copied.add,
         )
 
     def _run(self, plan: LoadPlan, check_lease: Callable[[], None]) -> LoadReport:
         """Under the lease, so that what is checked now stays as it is."""
         request = plan.request
-        sizes = None if self._job is None else plan.sizes
-        replica = self._replica(request, check_lease, plan.roots, sizes)
+        replica = self._replica(plan, check_lease)
         refuse_successor(replica.find_database())
         dump = self._planner.newest(request)
         if dump.paths.root != plan.directory or dump.state is not plan.state:
@@ -228,7 +215,7 @@ class ReplLoad:
         directories = reader.external_directories()
         replica.copied += copy_external(
             self._resolve,
-            ResolverWithin(self._resolve, plan.roots),
+            replica.sources,
             directories,
             plan.request.external_base,
             replica.copier,
