@@ -32,7 +32,7 @@ from hms_bridge.rows.scan import plan_scan, read_scan_split
 from hms_bridge.service.file_work import FileWork
 from hms_bridge.session.transaction import current_snapshot
 from tests.conformance.objects import abort, open_txn, write_id
-from tests.support.golden import OWN
+from tests.support.golden import acid_goldens
 from tests.support.passing import Interrupted, Passing
 
 PLAIN, COMPACTED = "g02_iud/01-before-minor", "g02_iud/05-after-major"
@@ -50,7 +50,7 @@ def left(tmp_path: Path) -> Path:
 
 
 def copied(stage: str, target: Path) -> Path:
-    return Path(shutil.copytree(OWN / "acid" / stage / "files", target))
+    return Path(shutil.copytree(acid_goldens() / stage / "files", target))
 
 
 def planned(location: Path, name: str = "t", **given: Any) -> AdoptionPlan:
@@ -235,7 +235,7 @@ def test_an_empty_table_needs_its_columns(store: LocalStore, left: Path) -> None
 def test_partitions_with_originals_only_are_found(store: LocalStore, left: Path) -> None:
     """Of a table that was converted, partitions may have no delta yet."""
     directory = copied(PARTITIONED, left / "t")
-    files = OWN / "acid" / "g06b_converted_only" / "00-converted" / "files"
+    files = acid_goldens() / "g06b_converted_only" / "00-converted" / "files"
     (original, *_) = sorted(path for path in files.rglob("*") if path.is_file())
     (directory / "a=converted" / "b=9").mkdir(parents=True)
     shutil.copy(original, directory / "a=converted" / "b=9" / "000000_0")

@@ -21,7 +21,7 @@ from hms_bridge.wire.methods import method
 from hms_bridge.wire.structs import hive
 from tests.conformance.objects import DS, acid_table, partition
 from tests.support.busy_metastore import copy_golden
-from tests.support.golden import OWN
+from tests.support.golden import acid_goldens
 from tests.support.program import Program, serving
 from tests.support.raw_thrift import RawClient, call
 from tests.support.wire_answers import WireClient
@@ -140,7 +140,8 @@ def test_a_worker_compacts_what_is_queued(program: Program, spark: Any) -> None:
     """I2: readers of ORC find the rows that Hive saw, with their row ids, in the new base."""
     directory = copy_golden(STAGE, program.warehouse / "sales.db" / "orders")
     told = [
-        json.loads(line) for line in (OWN / "acid" / STAGE / "rows.jsonl").read_text().splitlines()
+        json.loads(line)
+        for line in (acid_goldens() / STAGE / "rows.jsonl").read_text().splitlines()
     ]
     with serving(program, "--port", "0", "--worker", "--set", ON_SPARK) as server:
         remote = ("--metastore", server.wait_until_ready(MINUTES))

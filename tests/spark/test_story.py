@@ -14,7 +14,7 @@ from hms_bridge.compaction.kernel import BucketKernel
 from hms_bridge.demo.side import open_side
 from hms_bridge.demo.story import HIVE_TABLES, MovableClock, Story
 from hms_bridge.spark.compaction_job import SparkExecutor
-from tests.support.golden import OWN
+from tests.support.golden import acid_goldens
 
 pytestmark = [pytest.mark.spark, pytest.mark.golden]
 
@@ -53,7 +53,7 @@ def test_the_story_ends_well(spark: Any, tmp_path: Path) -> None:
     ],
 )
 def test_its_tables_are_what_a_real_hive_wrote(table: str, stage: str) -> None:
-    ours, golden = HIVE_TABLES / table, OWN / "acid" / stage
+    ours, golden = HIVE_TABLES / table, acid_goldens() / stage
     assert contents(ours) == {
         path: content for path, content in contents(golden).items() if path != "state.json"
     }

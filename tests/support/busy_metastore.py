@@ -32,7 +32,7 @@ from hms_bridge.model.lock import (
 )
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortTxnRequest, OpenTxnsRequest
-from tests.support.golden import OWN
+from tests.support.golden import acid_goldens
 from tests.support.program import Program
 
 TABLES = {
@@ -80,7 +80,7 @@ def opened(program: Program, **changes: Any) -> AbstractContextManager[LocalStor
 
 
 def copy_golden(stage: str, target: Path) -> Path:
-    shutil.copytree(OWN / "acid" / stage / "files", target)
+    shutil.copytree(acid_goldens() / stage / "files", target)
     return target
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import tarfile
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ from hms_bridge.model.ids import EventId, TxnId, WriteId
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import WriteEvent
 from hms_bridge.repl.format.event_payload import split_files
-from tests.support.golden import OWN
+from tests.support.golden import OWN, unpack
 
 CYCLES = (("02", "04"), ("07", "09"), ("11", "12"), ("14", "15"), ("17", "18"), ("19", "21"))
 """Numbers of the steps that dump and that load."""
@@ -132,10 +131,8 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
 
 def open_cycle(folder: Path) -> GoldenRepl:
     """Unpack the cycle into a folder."""
-    with tarfile.open(OWN / "repl" / "cycle.tar.gz") as packed:
-        packed.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2 has none
-        packed.extractall(folder)
-    shutil.copytree(OWN / "repl" / "final_fs" / "cmroot", folder / "final_fs" / "cmroot")
+    for name in ("cycle", "final_fs"):
+        unpack(OWN / "repl" / f"{name}.tar.gz", folder)
     # TRUNCATE emptied it; the packed cycle has no empty directories.
     (folder / "final_fs" / "warehouse" / "external" / "src.db" / "t_na").mkdir()
     return GoldenRepl(folder)
