@@ -137,7 +137,7 @@ def _assembled(
         transactions=transactions,
         roots=roots,
         directories=directories,
-        is_known=resolver.has,
+        is_connected=resolver.has,
         archive=protocol.archive,
     )
     file_work = FileWork(
