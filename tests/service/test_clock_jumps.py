@@ -84,7 +84,8 @@ def assert_told(world: ReplWorld, *, is_doubted: bool) -> None:
         world.source,
         world.clock,
         None,
-        time=lambda: judge(world.clock.now_ms(), manifest.known_times()),
+        None,
+        lambda: judge(world.clock.now_ms(), manifest.known_times()),
     )
     (sample,) = next(figure for figure in figures if figure.name == "clock").ask()
     assert sample.value == int(is_doubted)
