@@ -196,7 +196,7 @@ def _truncated_base(write_id: WriteId) -> str:
 def _unlisted(location: str) -> str:
     return (
         f"{location} is below no directory whose files this metastore reads for clients, and a "
-        f"replica needs those of managed tables: name a directory above it in "
+        "replica needs those of managed tables: name a directory above it in "
         f"{LOCATION_ROOTS.name}, or make it an external table"
     )
 
