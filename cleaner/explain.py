@@ -212,15 +212,11 @@ def wait_text(explanation: EntryExplanation, now_ms: int) -> str:
     target, blockers = explanation.entry.target, explanation.blockers
     if not blockers:
         return f"{target}, {explanation.readiness.value}: {explanation.reason}"
-    shown = ", ".join(
-        f"{txn.id} ({txn.user}@{txn.host}, {span_text(max(0, now_ms - txn.started_ms))})"
-        for txn in blockers
-    )
+    shown = ", ".join(txn.text(now_ms) for txn in blockers)
     word = "transaction" if len(blockers) == 1 else "transactions"
     return f"{target}, blocked by {word} {shown}"
 
 
 def _txn_text(txn: TxnInfo, now_ms: int) -> str:
-    age = span_text(max(0, now_ms - txn.started_ms))
     kind = txn.type.name.lower().replace("_", " ")
-    return f"{txn.id} ({kind}, {txn.user}@{txn.host}, open for {age})"
+    return f"{txn.id} ({kind}, {txn.user}@{txn.host}, open for {txn.age_text(now_ms)})"

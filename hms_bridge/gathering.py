@@ -55,14 +55,15 @@ class _Seat(greenlet):
 
     def __init__(self, parent: greenlet) -> None:
         super().__init__(self._make_each, parent)
+        self.switch()  # up to its first call: a greenlet keeps what it begins with
 
-    def _make_each(self, call: Callable[[], None]) -> None:
+    def _make_each(self) -> None:
         assert self.parent is not None
         while True:
+            call: Callable[[], None] = self.parent.switch(None)
             self.has_waited = self.has_done = False
             call()
             del call  # and its client with it
-            call = self.parent.switch(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,12 @@ class Gathering:
         LeftGatheringError itself."""
         seat = self._free.pop() if self._free else _Seat(self._thread_part)
         self._look(seat, seat.switch(call))
+
+    def close(self) -> None:
+        """No call comes any more, and none waits. A seat that is stopped keeps itself otherwise,
+        and all that it has seen."""
+        while self._free:
+            self._free.pop().throw()
 
     @property
     def seconds_for_company(self) -> float:

@@ -31,7 +31,8 @@ WHERE_TO_LOOK = "look at pg_stat_activity (PostgreSQL) or SHOW FULL PROCESSLIST 
 
 
 def lock_holders(connection: Connection, seconds: float) -> str:
-    """The oldest transactions that have held a lock for so long, or where to look for them."""
+    """The oldest transactions that have held a lock for so long; empty where the database shows
+    none. Not for SQLite, which has one writer. Raises SQLAlchemyError."""
     statement = _POSTGRESQL if is_postgresql(connection) else _MYSQL
     rows = connection.execute(statement, {"seconds": int(seconds)}).all()
     return "; ".join(

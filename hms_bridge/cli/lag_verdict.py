@@ -71,8 +71,7 @@ class LagLimits:
         state, why = self._judged(report)
         if report.time_doubt:
             state = worst([state, State.WARNING])
-            doubt = f"at the source {report.time_doubt}; see 'hms-bridge cm clock' there"
-            why = f"{why}; {doubt}" if why else doubt
+            why = "; ".join(filter(None, (why, report.time_doubt_text)))
         return Verdict(watched, state, why, report)
 
     def _judged(self, report: StatusReport) -> tuple[State, str]:

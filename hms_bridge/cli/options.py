@@ -110,9 +110,7 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
             kwargs["metastore_url"] = _metastore_of(settings, path, assignments)
         for name in ("metastore_url", "source_url"):
             if isinstance(given := kwargs.get(name), str):
-                url = _url_of(given)
-                kwargs[name] = url_with_password(url, settings.metastore.connection)
-                require_encrypted(url, settings.access.asked)
+                kwargs[name] = given_url(given, settings)
         metastore_url = context.meta[_URL] = kwargs.get("metastore_url")
         if context.invoked_subcommand is None:  # help of a verb below opens no database
             settings = _with_places(settings, metastore_url, kwargs.get("source_url"), assignments)
@@ -143,9 +141,16 @@ def _in_folder_of(settings: Settings, url: object, assignments: tuple[str, ...])
     return with_folder(settings, folder_of(url), typed)
 
 
+def given_url(text: str, settings: Settings) -> str:
+    """What an option such as ``--metastore`` is given, with the password that the settings have for
+    it. Raises ConfigError, also where the settings ask for TLS that it does not."""
+    url = _url_of(text)
+    require_encrypted(url, settings.access.asked)
+    return url_with_password(url, settings.metastore.connection)
+
+
 def _url_of(text: str) -> str:
-    """What an option such as ``--metastore`` is given: a URL, or ``@FILE`` that holds one, as
-    everybody on a machine sees command lines. Raises ConfigError."""
+    """A URL, or that in ``@FILE``, as everybody on a machine sees command lines."""
     if not text.startswith("@"):
         return text
     path = Path(text[1:])

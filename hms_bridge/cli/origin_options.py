@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from changemanager.masking import masked_url
+from hms_bridge.cli.options import given_url, settings_of_side
 from hms_bridge.config.settings import LOAD_ROOTS, Settings
 from hms_bridge.metastore import Metastore
 
@@ -94,14 +95,17 @@ def places_of_source(metastore: Metastore, settings: Settings) -> SourcePlaces:
 
 @contextmanager
 def asked_source(origin: OriginOptions, settings: Settings) -> Iterator[SourcePlaces | None]:
-    """What ``--source`` says; None without it. Raises ConfigError, MetastoreUnavailableError."""
+    """What ``--source`` says, by settings of its own folder; None without it. Raises ConfigError,
+    MetastoreUnavailableError."""
     from hms_bridge.connect import connected
 
     if origin.source_url is None:
         yield None
         return
-    with connected(origin.source_url, settings, is_created=False) as source:
-        yield places_of_source(source, settings)
+    url = given_url(origin.source_url, settings)
+    at_source = settings_of_side({}, url)
+    with connected(url, at_source, is_created=False) as source:
+        yield places_of_source(source, at_source)
 
 
 def typed_again(roots: Sequence[str]) -> str:

@@ -196,15 +196,17 @@ def both_sides(
         if metastore_url is not None:
             target = stack.enter_context(connected(metastore_url, settings, is_created=False))
         source: Metastore | None = None
-        pins, figures = None, None
+        manifest, figures = None, None
         if source_url is not None:
-            source, pins, figures = stack.enter_context(source_with_figures(source_url, settings))
+            source, manifest, figures = stack.enter_context(
+                source_with_figures(source_url, settings)
+            )
         yield ReplStatus(
             file_systems(settings),
             SystemClock(),
             source=source,
             target=target,
-            pins=pins,
+            manifest=manifest,
             figures=figures,
         )
 
@@ -216,7 +218,7 @@ def _notes(report: StatusReport, root: str) -> Iterator[str]:
     elif report.last_event_id is None and not report.troubles:
         yield "note: nothing was loaded yet"
     if report.time_doubt:
-        yield f"note: at the source {report.time_doubt}; see 'hms-bridge cm clock' there"
+        yield f"note: {report.time_doubt_text}"
     if not report.dumps:
         yield (
             f"note: no dump of it is below {root}, so that nothing is told of dumps and headroom; "

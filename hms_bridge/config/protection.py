@@ -77,6 +77,11 @@ def _names_an_authorizer(value: str) -> bool:
 
 
 _TRUSTED_NETWORK = "let only trusted hosts reach the port, and set it to {idle}"
+_INSECURE = "let only trusted hosts reach the port, and add --insecure to the command"
+_TLS_IN_URL = (
+    "ask for TLS in the URL itself (postgresql://…?sslmode=verify-full&sslrootcert=FILE.pem, "
+    "mysql://…?ssl_ca=FILE.pem), or "
+)
 _IN_CLEAR = "connect to a metastore that takes clear connections, and set it to {idle}"
 
 PROTECTIONS = (
@@ -146,7 +151,7 @@ PROTECTIONS = (
         idle=("simple",),
         protects=(Protected.PORT,),
         meaning="services of this cluster prove by Kerberos who they are",
-        instead="let only trusted hosts reach the port, and add --insecure to the command",
+        instead=_INSECURE,
         is_overridden=True,
     ),
     Protection(
@@ -154,7 +159,7 @@ PROTECTIONS = (
         idle=("false",),
         protects=(Protected.PORT,),
         meaning="services of this cluster are open to listed users only",
-        instead="let only trusted hosts reach the port, and add --insecure to the command",
+        instead=_INSECURE,
         is_overridden=True,
     ),
     Protection(
@@ -176,16 +181,14 @@ PROTECTIONS = (
         idle=("false",),
         protects=(Protected.DATABASE,),
         meaning="connections to the metastore's database are encrypted",
-        instead="ask for TLS in the URL itself (postgresql://…?sslmode=verify-full&"
-        "sslrootcert=FILE.pem, mysql://…?ssl_ca=FILE.pem), or set it to {idle}",
+        instead=_TLS_IN_URL + "set it to {idle}",
     ),
     Protection(
         names=_both("metastore.dbaccess.ssl.properties"),
         idle=(),
         protects=(Protected.DATABASE,),
         meaning="connections to the metastore's database are encrypted",
-        instead="ask for TLS in the URL itself (postgresql://…?sslmode=verify-full&"
-        "sslrootcert=FILE.pem, mysql://…?ssl_ca=FILE.pem), or leave it empty",
+        instead=_TLS_IN_URL + "leave it empty",
     ),
     Protection(
         names=_both(

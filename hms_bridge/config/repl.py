@@ -68,7 +68,6 @@ class ReplSettings:
     is_from_hive: bool = setting(Given.flag, "hms.bridge.repl.load.from.hive", "false",
         "Whether loads take dumps without a manifest: those of Hive, and of early versions.")
     passed_kinds: frozenset[str] = setting(Given.names, "hms.bridge.repl.passed.kinds",
-        ""
         "EVENT_DELETE_PART_COL_STAT,EVENT_DELETE_TABLE_COL_STAT,EVENT_UPDATE_PART_COL_STAT,"
         "EVENT_UPDATE_TABLE_COL_STAT,RELOAD,UPDATE_PART_COL_STAT_EVENT_BATCH",
         "Kinds of events that a replica can do without, comma-separated, as dumps name them, or "

@@ -38,8 +38,8 @@ def store_figures(
     metastore: LocalMetastore,
     clock: Clock,
     archive: WatchedArchive | None,
-    hook_lags: Callable[[], Sequence[HookLag]] | None = None,
-    time: Callable[[], TimeJudgement] | None = None,
+    hook_lags: Callable[[], Sequence[HookLag]] | None,
+    time: Callable[[], TimeJudgement],
 ) -> list[Figure]:
     """Each of them is asked for by itself, so that one that fails takes no other with it.
     ``hook_lags``: what knows how far hooks are; None where there are none. ``time``: what judges
@@ -57,11 +57,10 @@ def store_figures(
         Figure("locks", lambda: lock_samples(metastore.lock_figures())),
         Figure("compactions", lambda: compaction_samples(metastore.compaction_figures())),
         Figure("events", events),
+        Figure("clock", lambda: clock_samples(time())),
     ]
     if archive is not None:
         figures.append(Figure("archive", lambda: _archive(archive, clock.now_ms())))
-    if time is not None:
-        figures.append(Figure("clock", lambda: clock_samples(time())))
     if hook_lags is not None:
         figures.append(Figure("hooks", lambda: hook_samples(hook_lags())))
     return figures

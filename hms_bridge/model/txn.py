@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, StrEnum
 from typing import Any
 
+from changemanager.clock import span_text
 from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
 from hms_bridge.model.lock import DataOperation
 from hms_bridge.model.target import Target
@@ -134,6 +135,14 @@ class TxnInfo:
     meta: str | None = None
     started_ms: int
     last_heartbeat_ms: int
+
+    def text(self, now_ms: int) -> str:
+        """``4 (bob@reports07, 24 s)``: whose it is, and since when; for people."""
+        return f"{self.id} ({self.user}@{self.host}, {self.age_text(now_ms)})"
+
+    def age_text(self, now_ms: int) -> str:
+        """How long it has been open; of one that began after a clock was set back, no time."""
+        return span_text(max(0, now_ms - self.started_ms))
 
 
 ANY_TIME_MS = 0

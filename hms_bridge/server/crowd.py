@@ -180,6 +180,7 @@ class Crowd:
                 self._over.set()
             self._empty(with_busy=True)
             self._put_away()
+            gathering.close()
 
     def _turn(self, gathering: Gathering) -> None:
         with self._lock:

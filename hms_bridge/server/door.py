@@ -8,7 +8,7 @@ import socket
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import IPv6Address, IPv6Network
+from ipaddress import IPv6Network
 from typing import Any
 
 from hms_bridge.errors import ConfigError
@@ -100,13 +100,11 @@ def address_text(address: Any) -> str:
 def host_of(address: Any) -> str:
     """Where a client comes from; of IPv6 the network, of which a host may have all addresses."""
     match address:
-        case (str(text), int(), *_) if ":" in text:
-            number = IPv6Address(text.partition("%")[0])
-            if number.ipv4_mapped is not None:
-                return str(number.ipv4_mapped)
-            return text if number.is_loopback else str(IPv6Network((int(number), 64), strict=False))
         case (str(text), int(), *_):
-            return text
+            host = plain_address(text)
+            if host.version == 4 or host.is_loopback:
+                return str(host)
+            return str(IPv6Network((int(host), 64), strict=False))
     return "an unknown host"
 
 

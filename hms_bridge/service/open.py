@@ -101,9 +101,10 @@ def open_local_metastore(
 
 def _roots(settings: Settings) -> WarehouseRoots:
     default_fs = settings.hadoop.default_prefix
+    served, base = settings.location_roots, settings.repl.external_base
     # Where external tables of replicas go; "/" (they keep their paths) would be everywhere.
-    base = (settings.repl.external_base or "/",)
-    served = settings.location_roots + tuple(place for place in base if place.strip("/"))
+    if base and base.strip("/"):
+        served += (base,)
     return WarehouseRoots(
         managed=warehouse_uri(settings.warehouse, default_fs),
         external=warehouse_uri(settings.external_warehouse or settings.warehouse, default_fs),
@@ -137,7 +138,7 @@ def _assembled(
         transactions=transactions,
         roots=roots,
         directories=directories,
-        is_known=resolver.has,
+        is_connected=resolver.has,
         archive=protocol.archive,
     )
     file_work = FileWork(

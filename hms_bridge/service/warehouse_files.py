@@ -39,13 +39,13 @@ class WarehouseFiles:
         transactions: Transactions,
         roots: WarehouseRoots,
         directories: Directories,
-        is_known: Callable[[str], bool],
+        is_connected: Callable[[str], bool],
         archive: ChangeManager | None,
     ) -> None:
         self.roots = roots
         self._transactions = transactions
         self._directories = directories
-        self._is_known = is_known
+        self._is_connected = is_connected
         self._archive = archive
         self.rule = DeletionRule(roots=roots, real_places=directories.real_places)
 
@@ -73,12 +73,15 @@ class WarehouseFiles:
             raise _not_made(shown, error) from error
 
     def _is_made_here(self, location: str, is_external: bool) -> bool:
-        if is_external and not self._is_known(location):
+        if is_external and not self._is_connected(location):
             return False
-        if self._directories.is_below_any(location, self.roots.known):
+        if self._is_below_a_root(location):
             return True
         _LOG.info("%s is not made: no directory of %s is above it", location, LOCATION_ROOTS.name)
         return False
+
+    def _is_below_a_root(self, location: str) -> bool:
+        return self._directories.is_below_any(location, self.roots.known)
 
     def count(self, location: str | None) -> FileCount | None:
         """What lies at a place; None if it cannot be read, is too much to be counted, or is below
@@ -86,7 +89,7 @@ class WarehouseFiles:
         if not location:
             return None
         try:
-            if not self._directories.is_below_any(location, self.roots.known):
+            if not self._is_below_a_root(location):
                 return None
             sizes_bytes = self._directories.file_sizes_bytes(location)
         except (OSError, ChangeManagerError, ValueError) as error:
@@ -101,7 +104,7 @@ class WarehouseFiles:
         would lack them.
         """
         try:
-            if not self._directories.is_below_any(location, self.roots.known):
+            if not self._is_below_a_root(location):
                 if is_source:
                     raise MetaError(_unlisted(location))
                 return []
@@ -117,7 +120,7 @@ class WarehouseFiles:
         """Raises MetaError for a place below no known root: whoever asks could have the files of
         others copied."""
         try:
-            is_known = self._directories.is_below_any(location, self.roots.known)
+            is_known = self._is_below_a_root(location)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(f"{location} cannot be archived: {error}") from error
         if not is_known:
@@ -147,7 +150,7 @@ class WarehouseFiles:
         place below no known root (that of a database elsewhere) also where it is much: a client
         names such ones as it likes."""
         try:
-            is_known = self._directories.is_below_any(location, self.roots.known)
+            is_known = self._is_below_a_root(location)
             return self._directories.listing(location, is_limited=not is_known)
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(
@@ -193,7 +196,7 @@ def _truncated_base(write_id: WriteId) -> str:
 def _unlisted(location: str) -> str:
     return (
         f"{location} is below no directory whose files this metastore reads for clients, and a "
-        f"replica needs those of managed tables: name a directory above it in "
+        "replica needs those of managed tables: name a directory above it in "
         f"{LOCATION_ROOTS.name}, or make it an external table"
     )
 

@@ -241,8 +241,9 @@ def find_next_compaction(
             candidates = _OF_POOL[is_selective].all(connection, pool_name=pool_name, after=after)
         else:
             candidates = _OF_NO_POOL[is_selective].all(work, after=after)
-        for candidate, *fields in candidates:
-            if not is_readable(dict(zip(_CANDIDATE_NAMES, (candidate, *fields), strict=True))):
+        for row in candidates:
+            candidate = row[0]
+            if not is_readable(dict(zip(_CANDIDATE_NAMES, row, strict=True))):
                 after = candidate
                 continue
             claimed = _CLAIM.later(

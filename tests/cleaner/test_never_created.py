@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import delete
 
 from cleaner.plan import CleaningOutcome, CleaningState
-from hms_bridge.backend.engine import open_database
 from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXNS
 from hms_bridge.client.thrift_metastore import ThriftMetastoreClient
 from hms_bridge.errors import MetaError, NoSuchTxnError
@@ -157,7 +156,7 @@ def test_a_directory_outside_of_the_warehouse_stays(world: CleaningWorld) -> Non
 def test_what_nobody_knows_the_end_of_stays(world: CleaningWorld, folder: Path) -> None:
     """A Hive beside us forgets transactions by rules of its own."""
     txn_id, write_id = fail(world, folder)
-    with open_database(world.url).transaction(write=True) as connection:
+    with world.engine.transaction(write=True) as connection:
         connection.execute(delete(TXN_COMPONENTS))
         connection.execute(delete(TXNS).where(txn_id == TXNS.c.TXN_ID))
     world.metastore.run_housekeeping()

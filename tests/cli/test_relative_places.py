@@ -93,6 +93,26 @@ def test_a_cleaner_typed_elsewhere_archives_where_a_load_looks(folders: Folders)
     assert list((folders.elsewhere / "warehouse" / "sales.db" / "t").rglob("bucket_*"))
 
 
+@pytest.mark.parametrize("is_in_file", [False, True])
+def test_a_load_reads_the_archive_of_the_source_that_is_named(
+    folders: Folders, *, is_in_file: bool
+) -> None:
+    """It took the replica's own folder for that of the source's archive, and no URL of a file."""
+    root = ("--root", str(folders.home / "dumps"))
+    folders.ok("repl", "dump", "sales", *root)
+    folders.ok("cleaner", "run")
+    source = folders.metastore[1]
+    if is_in_file:
+        (folders.home / "url").write_text(source)
+        source = f"@{folders.home}/url"
+    loaded = run_here(
+        "repl", "load", "sales", *root, "--source", source,
+        "--metastore", f"sqlite:///{folders.elsewhere}/replica.db",
+    )  # fmt: skip
+    assert loaded.exit_code == 0, loaded.err
+    assert list((folders.elsewhere / "warehouse" / "sales.db" / "t").rglob("bucket_*"))
+
+
 def test_a_new_database_lies_in_the_metastores_warehouse(folders: Folders) -> None:
     folders.ok("sql", "-e", "CREATE DATABASE more")
     location = folders.world.metastore.get_database("more").location

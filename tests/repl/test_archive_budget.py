@@ -28,7 +28,7 @@ def look(world: ReplWorld) -> StatusReport:
         world.clock,
         source=world.source,
         target=world.target,
-        pins=world.source.manifest,
+        manifest=world.source.manifest,
     )
     request = StatusRequest(
         root=str(world.repl_root),

@@ -96,7 +96,7 @@ def test_headroom_counts_down_to_the_budget(world: ReplWorld) -> None:
         world.clock,
         source=world.source,
         target=world.target,
-        pins=world.source.manifest,
+        manifest=world.source.manifest,
     )
     request = StatusRequest(root=str(world.repl_root), source_database="src", target_database="dst")
     for look, days in ((looker, 10), (pinned, 30)):

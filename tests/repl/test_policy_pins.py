@@ -119,7 +119,7 @@ def test_one_that_is_given_up_is_no_trouble_of_the_other(world: ReplWorld) -> No
     pin = policy_pins(world)[holder]
     given_up = GivenUp(at_ms=world.clock.now_ms(), reason="it kept too much")
     assert manifest.give_up(holder, seen_created_at_ms=pin.created_at_ms, given_up=given_up)
-    looker = ReplStatus(world.resolve, world.clock, source=world.source, pins=manifest)
+    looker = ReplStatus(world.resolve, world.clock, source=world.source, manifest=manifest)
     troubles = [
         looker.look(StatusRequest(root=root, source_database="src")).troubles
         for root in (str(world.repl_root), other_root(world))
@@ -191,7 +191,7 @@ def test_until_its_first_dump_a_replication_goes_by_that_pin(world: ReplWorld) -
     given_up = GivenUp(at_ms=world.clock.now_ms(), reason="it kept too much")
     created_at_ms = policy_pins(world)[SHARED].created_at_ms
     assert manifest.give_up(SHARED, seen_created_at_ms=created_at_ms, given_up=given_up)
-    looker = ReplStatus(world.resolve, world.clock, source=world.source, pins=manifest)
+    looker = ReplStatus(world.resolve, world.clock, source=world.source, manifest=manifest)
     request = StatusRequest(root=str(world.repl_root), source_database="src")
     assert "policy:src was given up" in looker.look(request).troubles[0]
     world.replicate()

@@ -20,7 +20,7 @@ def look(world, *, with_source=True, with_target=True, with_pins=True, **given):
         world.clock,
         source=world.source if with_source else None,
         target=world.target if with_target else None,
-        pins=world.source.manifest if with_pins else None,
+        manifest=world.source.manifest if with_pins else None,
     )
     request = StatusRequest(
         root=str(world.repl_root), source_database="src", target_database="dst", **given

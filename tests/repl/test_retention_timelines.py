@@ -67,7 +67,7 @@ class Timeline(ReplWorld):
             self.clock,
             source=self.source,
             target=self.target,
-            pins=self.source.manifest,
+            manifest=self.source.manifest,
             figures=self.source,
         )
         settings = self.settings

@@ -7,6 +7,7 @@ import logging
 import shutil
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -398,6 +399,10 @@ class ObjectStore:
         found = self._fs.find(f"{self._path}/{table}")
         return {name.rpartition("/")[2]: self._fs.cat_file(name) for name in found}
 
+    def close(self) -> None:
+        self.mine.close()
+        self.others.close()
+
 
 def test_a_move_that_is_taken_back_meets_what_was_written_since(tmp_path: Path) -> None:
     """The process died between the move and its commit; the table is where it was."""
@@ -449,26 +454,27 @@ ALL = {"a": b"a", "b": b"b", "c": b"c"}
 def test_a_move_that_takes_longer_than_a_lease_keeps_its_claim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = ObjectStore(tmp_path, monkeypatch, copy_ms=CLAIM_MS * 3 // 5)
-    store.rename()
-    assert store.mine.get_tables("db") == ("t2",)
-    assert (store.files("t"), store.files("t2")) == ({}, ALL)
+    with closing(ObjectStore(tmp_path, monkeypatch, copy_ms=CLAIM_MS * 3 // 5)) as store:
+        store.rename()
+        assert store.mine.get_tables("db") == ("t2",)
+        assert (store.files("t"), store.files("t2")) == ({}, ALL)
 
 
 def test_a_move_that_lost_its_claim_changes_nothing_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was silent for longer than a lease; the other process has put the files back."""
-    store = ObjectStore(tmp_path, monkeypatch, copy_ms=CLAIM_MS * 2)
-    with pytest.raises(MetaError, match="another process took this over"):
-        store.rename()
-    assert store.mine.get_tables("db") == ("t",)
-    assert store.files("t") == ALL
+    with closing(ObjectStore(tmp_path, monkeypatch, copy_ms=CLAIM_MS * 2)) as store:
+        with pytest.raises(MetaError, match="another process took this over"):
+            store.rename()
+        assert store.mine.get_tables("db") == ("t",)
+        assert store.files("t") == ALL
 
 
 def test_a_file_that_comes_while_others_are_copied_moves_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = ObjectStore(tmp_path, monkeypatch, copy_ms=1, is_writer_there=True)
-    store.rename()
-    assert (store.files("t"), store.files("t2")) == ({}, ALL | {"late": b"late"})
+    made = ObjectStore(tmp_path, monkeypatch, copy_ms=1, is_writer_there=True)
+    with closing(made) as store:
+        store.rename()
+        assert (store.files("t"), store.files("t2")) == ({}, ALL | {"late": b"late"})

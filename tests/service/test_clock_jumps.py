@@ -69,7 +69,7 @@ def test_a_dump_that_waits_loses_nothing(tmp_path: Path, jump_ms: int, is_writte
 def assert_told(world: ReplWorld, *, is_doubted: bool) -> None:
     """What status, lag and metrics of a monitor say."""
     manifest = world.source.manifest
-    looker = ReplStatus(world.resolve, world.clock, source=world.source, pins=manifest)
+    looker = ReplStatus(world.resolve, world.clock, source=world.source, manifest=manifest)
     request = StatusRequest(root=str(world.repl_root), source_database="src")
     report = replace(looker.look(request), rpo_seconds=0)
     limits = LagLimits(warning=1, critical=1, headroom=0)
@@ -84,7 +84,8 @@ def assert_told(world: ReplWorld, *, is_doubted: bool) -> None:
         world.source,
         world.clock,
         None,
-        time=lambda: judge(world.clock.now_ms(), manifest.known_times()),
+        None,
+        lambda: judge(world.clock.now_ms(), manifest.known_times()),
     )
     (sample,) = next(figure for figure in figures if figure.name == "clock").ask()
     assert sample.value == int(is_doubted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
@@ -122,6 +123,33 @@ def test_who_waits_is_done_together_in_the_order_in_which_they_came(
 def test_who_waits_for_nothing_ends_at_once(calls: Calls) -> None:
     calls.begin("a", lambda: 7)
     assert calls.ends == [("a", 7)]
+
+
+class Client:
+    """Somebody whose call is made."""
+
+    def __call__(self) -> int:
+        return 7
+
+
+def test_no_client_is_kept_beyond_its_call(shop: Workshop, calls: Calls) -> None:
+    """Not even by the seat that its call was the first of."""
+    calls.begin("waits", work(shop, "a"))
+    left = []
+    for _ in range(2):
+        client = Client()
+        left.append(weakref.ref(client))
+        calls.begin("comes", client)
+    del client
+    assert [ref() for ref in left] == [None, None]
+    calls.take()
+
+
+def test_a_gathering_that_is_over_keeps_no_seat(shop: Workshop, calls: Calls) -> None:
+    calls.outcomes(work(shop, "a"), work(shop, "b"))
+    seats = [weakref.ref(seat) for seat in calls.gathering._free]
+    calls.gathering.close()
+    assert [ref() for ref in seats] == [None, None]
 
 
 def test_who_waits_again_waits_with_those_who_came_meanwhile(shop: Workshop, calls: Calls) -> None:

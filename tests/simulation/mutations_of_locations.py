@@ -12,24 +12,21 @@ OF_LOCATIONS = (
     Mutation(
         name="a directory is made wherever a client names one",
         file=_FILES,
-        old="        if self._directories.is_below_any(location, self.roots.known):\n"
-        "            return True\n",
+        old="        if self._is_below_a_root(location):\n            return True\n",
         new="        if location:\n            return True\n",
         test=f"{_LOCATIONS}test_a_table_tells_nothing_of_a_place_outside",
     ),
     Mutation(
         name="files are counted wherever a client names a directory",
         file=_FILES,
-        old="            if not self._directories.is_below_any(location, self.roots.known):\n"
-        "                return None\n",
+        old="            if not self._is_below_a_root(location):\n                return None\n",
         new="",
         test=f"{_LOCATIONS}test_a_table_tells_nothing_of_a_place_outside",
     ),
     Mutation(
         name="files are named to all wherever a client makes a table over them",
         file=_FILES,
-        old="            if not self._directories.is_below_any(location, self.roots.known):\n"
-        "                if is_source:\n",
+        old="            if not self._is_below_a_root(location):\n                if is_source:\n",
         new="            if False:\n                if is_source:\n",
         test=f"{_LOCATIONS}test_a_table_tells_nothing_of_a_place_outside",
     ),

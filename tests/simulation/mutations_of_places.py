@@ -23,6 +23,13 @@ OF_PLACES = (
         test=f"{_RELATIVE}test_an_older_database_that_no_server_opened_is_as_it_was",
     ),
     Mutation(
+        name="a load takes the replica's folder for that of its source's archive",
+        file="hms_bridge/cli/origin_options.py",
+        old="        yield places_of_source(source, at_source)\n",
+        new="        yield places_of_source(source, settings)\n",
+        test=f"{_RELATIVE}test_a_load_reads_the_archive_of_the_source_that_is_named",
+    ),
+    Mutation(
         name="the folder of a server is not noted",
         file="hms_bridge/connect.py",
         old="        if has_relative_places(self.settings):\n",

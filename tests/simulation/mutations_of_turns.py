@@ -120,6 +120,13 @@ OF_TURNS = (
         test=f"{_GATHERED}test_a_commit_whose_answer_is_lost_is_answered_and_never_made_again",
     ),
     Mutation(
+        name="a seat keeps the client of its last call",
+        file="hms_bridge/gathering.py",
+        old="            del call  # and its client with it\n",
+        new="",
+        test=f"{_GATHERED}test_no_client_is_kept_beyond_its_call",
+    ),
+    Mutation(
         name="what waits for the database alone holds up the calls of a whole crowd",
         file="hms_bridge/backend/retry.py",
         old="    leave_gathering()\n\n",

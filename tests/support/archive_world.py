@@ -36,7 +36,7 @@ class ArchiveWorld:
         self.warehouse.mkdir(exist_ok=True)
         self.clock = SimulatedClock()
         self.store = InMemoryManifest()
-        self.clock.watchers.append(lambda: self.store.note_time(self.clock.now_ms()))
+        self.clock.watch(self._note_time)
         self.volume_class = volume_class
         self.is_cmroot_elsewhere = is_cmroot_elsewhere
         self.config = ChangeManagerConfig(
@@ -49,6 +49,9 @@ class ArchiveWorld:
         )
         self._tokens = 0
         self.start()
+
+    def _note_time(self) -> None:
+        self.store.note_time(self.clock.now_ms())
 
     def start(self, crash_at: int | None = None) -> None:
         """A new process: everything but files and manifest is forgotten."""

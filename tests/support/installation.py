@@ -56,7 +56,7 @@ class Installation:
         self._tokens = 0
         self.start(resolve)
         if isinstance(self.clock, SimulatedClock):
-            self.clock.watchers.append(self._watch)
+            self.clock.watch(self._watch)
 
     def start(
         self,

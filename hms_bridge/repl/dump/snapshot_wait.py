@@ -129,16 +129,12 @@ class OpenWriters:
     def people_text(self, now_ms: int) -> str:
         """``4 (bob@reports07, 24 s), 7 (…)``: the open transactions, the oldest first."""
         oldest = sorted(self.open_txns, key=lambda txn: txn.id)
-        return _names([_person_text(txn, now_ms) for txn in oldest])
+        return _names([txn.text(now_ms) for txn in oldest])
 
 
 def _both(write_ids: Sequence[WriteId], others: Collection[WriteId]) -> tuple[WriteId, ...]:
     wanted = set(others)
     return tuple(write_id for write_id in write_ids if write_id in wanted)
-
-
-def _person_text(txn: TxnInfo, now_ms: int) -> str:
-    return f"{txn.id} ({txn.user}@{txn.host}, {span_text(max(0, now_ms - txn.started_ms))})"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -135,10 +135,9 @@ class LoadPlanner:
         self,
         request: LoadRequest,
         reader: DumpReader,
-        roots: tuple[str, ...],
+        sources: Resolver,
         after: EventId | None = None,
     ) -> VerifyReport:
-        sources = ResolverWithin(self.resolve, roots)
         require_archive(self.resolve, sources, reader)
         report = verify_reader(
             self.resolve,
@@ -167,7 +166,8 @@ class LoadPlanner:
             refuse_own_source(reader.paths.root, database, dumped, replica.find_table, self.resolve)
         check_bootstrap(reader, database, len(tables))
         roots = self.admission.roots(request, reader)
-        self._require_external(request, reader, roots)
+        sources = ResolverWithin(self.resolve, roots)
+        self._require_external(request, reader, sources)
         require_root(reader.functions(), request.functions_root)
         names = check_tables(reader, request.external_base)
         return LoadPlan(
@@ -181,7 +181,7 @@ class LoadPlanner:
             directory=reader.paths.root,
             last_event_id=reader.metadata.last_event_id,
             tables=names,
-            files=self._verify(request, reader, roots),
+            files=self._verify(request, reader, sources),
             roots=roots,
         )
 
@@ -191,7 +191,8 @@ class LoadPlanner:
         if stands_at >= reader.metadata.to_event_id and not reader.names_anew:
             return self._plan_markers(request, reader, stands_at)
         roots = self.admission.roots(request, reader, stands_at)
-        self._require_external(request, reader, roots)
+        sources = ResolverWithin(self.resolve, roots)
+        self._require_external(request, reader, sources)
         check_tables_anew(reader, request.external_base)
         refuse_foreign(reader, self._replica(request))
         events = plan_incremental(reader, stands_at)
@@ -206,13 +207,13 @@ class LoadPlanner:
             tables=tuple(sorted(reader.names_anew)),
             events=events.counts,
             passed=events.passed,
-            files=self._verify(request, reader, roots, after=stands_at),
+            files=self._verify(request, reader, sources, after=stands_at),
             roots=roots,
             replay=events,
         )
 
     def _require_external(
-        self, request: LoadRequest, reader: DumpReader, roots: tuple[str, ...]
+        self, request: LoadRequest, reader: DumpReader, sources: Resolver
     ) -> None:
         directories = reader.external_directories()
         if directories and request.external_base is None:
@@ -220,7 +221,7 @@ class LoadPlanner:
                 f"the dump asks to copy data of external tables ({directories[0].table_name} …): "
                 "say where to (hive.repl.replica.external.table.base.dir), then load again"
             )
-        require_there(ResolverWithin(self.resolve, roots), directories)
+        require_there(sources, directories)
 
     def _refuse_own_events(self, request: LoadRequest, reader: DumpReader) -> None:
         """A replica may be a source, too; the first tables of the dump show whether of this one."""
@@ -266,7 +267,7 @@ class LoadPlanner:
         roots: tuple[str, ...] = ()
         if not is_bootstrap:
             roots = self.admission.roots(request, reader, stands_at)
-            self._require_external(request, reader, roots)
+            self._require_external(request, reader, ResolverWithin(self.resolve, roots))
         return LoadPlan(
             kind=LoadKind.BOOTSTRAP if is_bootstrap else LoadKind.INCREMENTAL,
             request=request,

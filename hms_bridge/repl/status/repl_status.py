@@ -45,7 +45,8 @@ from hms_bridge.repl.target_objects import has_taken_over, known_scope, last_eve
 
 
 class ReplStatus:
-    """Looks at both sides, as far as they are given. Changes nothing."""
+    """Looks at both sides, as far as they are given; ``manifest`` is that of the source. Changes
+    nothing."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class ReplStatus:
         *,
         source: Metastore | None = None,
         target: Metastore | None = None,
-        pins: ArchiveManifest | None = None,
+        manifest: ArchiveManifest | None = None,
         figures: FigureStore | None = None,
     ) -> None:
         self._figures = figures
@@ -62,7 +63,7 @@ class ReplStatus:
         self._clock = clock
         self._source = source
         self._target = target
-        self._pins = pins
+        self._manifest = manifest
 
     def look(self, request: StatusRequest) -> StatusReport:
         """The status now. Raises ReplError if a dump is damaged, NoSuchObjectError for a name of
@@ -126,9 +127,9 @@ class ReplStatus:
         )
 
     def _time_doubt(self, keep_ms: int) -> str:
-        if self._pins is None:
+        if self._manifest is None:
             return ""
-        return judge(self._clock.now_ms(), self._pins.known_times()).within(keep_ms).doubt
+        return judge(self._clock.now_ms(), self._manifest.known_times()).within(keep_ms).doubt
 
     def _backlog(
         self,
@@ -287,20 +288,20 @@ class ReplStatus:
 
     def _known_pins(self) -> Mapping[str, Pin] | None:
         """By holder; None where the source's own database is not looked at."""
-        if self._pins is None:
+        if self._manifest is None:
             return None
-        return {pin.holder: pin for pin in self._pins.pins()}
+        return {pin.holder: pin for pin in self._manifest.pins()}
 
     def _budget_ends_ms(self, request: StatusRequest, pins: Sequence[Pin]) -> int | None:
         ends = [
             budget_ends_ms(
                 pin,
-                self._pins.held_files(pin.holder),
+                self._manifest.held_files(pin.holder),
                 request.archive_budget,
                 request.retain_ms,
             )
             for pin in pins
-            if self._pins is not None
+            if self._manifest is not None
         ]
         return min((end_ms for end_ms in ends if end_ms is not None), default=None)
 

@@ -98,6 +98,11 @@ class StatusReport:
     """Why not all of the time counts at the source; empty if it does, or nobody looked there."""
 
     @property
+    def time_doubt_text(self) -> str:
+        """That doubt, and where more is said of it; for people."""
+        return f"at the source {self.time_doubt}; see 'hms-bridge cm clock' there"
+
+    @property
     def headroom(self) -> Headroom | None:
         """What will end the replica's way first; None if nothing will, as far as is known."""
         return min(self.headrooms, key=lambda headroom: headroom.seconds, default=None)
