@@ -43,6 +43,13 @@ def masked_url(url: str) -> str:
     return _PARAMETER.sub(rf"\1{MASK}", sign_in.sub(rf"\1:{MASK}@", url))
 
 
+def typable_url(url: str) -> str:
+    """A URL for a command that somebody is to type: it signs in with the password of the settings,
+    or as the database's own programs do. A mask in its place would be tried as the password."""
+    sign_in = _SIGN_IN if "://" in url else _SIGN_IN_WITHOUT_SCHEME
+    return _PARAMETER.sub(rf"\1{MASK}", sign_in.sub(r"\1@", url))
+
+
 def masked_text(text: str) -> str:
     """A sentence, or a log's line, in which URLs may stand."""
     return _PARAMETER_OF_TEXT.sub(rf"\1{MASK}", _SIGN_IN_OF_TEXT.sub(rf"\1:{MASK}@", text))

@@ -24,7 +24,7 @@ from changemanager.delete_protocol import DeleteProtocol
 from changemanager.hadoop import HadoopConfig
 from changemanager.location import Location, Resolver
 from changemanager.manifest import ArchiveManifest
-from changemanager.masking import masked_url
+from changemanager.masking import masked_url, typable_url
 from hms_bridge.backend.engine import POOL_SIZE, Database, is_in_memory, open_database
 from hms_bridge.backend.schema.install import schema_info
 from hms_bridge.clock import Clock, SystemClock
@@ -346,7 +346,7 @@ def describe_schema(url: str) -> dict[str, object]:
 
 def how_to_make(url: str) -> str:
     """The command that makes a database's schema, without its password."""
-    return f"hms-bridge schema init --database {shlex.quote(masked_url(url))}"
+    return f"hms-bridge schema init --database {shlex.quote(typable_url(url))}"
 
 
 def _require_directory(cmroot: Location) -> None:

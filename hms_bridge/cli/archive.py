@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 COLUMNS = ("name", "size", "archived", "state", "database", "table", "original", "origins")
 SHOWN = ("archived", "size", "state", "from table", "file")
 PURGE_COLUMNS = ("name", "what", "why", "size", "holders")
-PURGE_SHOWN = ("what", "size", "file", "in short")
+PURGE_SHOWN = ("what", "size", "file", "verdict")
 _OTHERS = "another purge removed it"
 
 
@@ -228,7 +228,7 @@ def _decision(decision: PurgeDecision) -> dict[str, object]:
         "size": decision.item.size_bytes,
         "holders": list(decision.holders) or None,
         "file": _file(decision.item),
-        "in short": f"held by {len(decision.holders)}" if is_held else decision.reason,
+        "verdict": f"held by {len(decision.holders)}" if is_held else decision.reason,
     }
 
 

@@ -64,7 +64,9 @@ _UNFINISHED = {CompactionState.INITIATED, CompactionState.WORKING}
     "hms-bridge alone. Where a Hive's workers serve the default pool, leave it to them.",
 )
 @click.option("--wait", "is_waited", is_flag=True, help="Wait until a worker has done it.")
-@click.option("--run", "is_run", is_flag=True, help="Do it here and now, with Spark.")
+@click.option(
+    "--run", "is_run", is_flag=True, help="Do it here and now; above 64 MiB of input with Spark."
+)
 @click.option(
     "--verify",
     type=click.Choice([mode.value for mode in VerifyMode]),

@@ -119,7 +119,7 @@ def shown_verdict(verdict: Verdict) -> dict[str, object]:
         "database": verdict.watched.database,
         "state": verdict.state.name,
         "behind": behind_text(backlog) if backlog else None,
-        "oldest of it": duration_text(report.rpo_seconds) if report else None,
+        "oldest behind": duration_text(report.rpo_seconds) if report else None,
         "to copy": None if size is None else size_text(size),
         "last loaded": time_text(report.last_loaded_ms) if report else None,
         "headroom": duration_text(headroom.seconds) if headroom else None,

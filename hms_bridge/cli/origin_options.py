@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from changemanager.masking import masked_url
+from changemanager.masking import typable_url
 from hms_bridge.cli.options import given_url, settings_of_side
 from hms_bridge.config.settings import LOAD_ROOTS, Settings
 from hms_bridge.metastore import Metastore
@@ -111,7 +111,7 @@ def asked_source(origin: OriginOptions, settings: Settings) -> Iterator[SourcePl
 def typed_again(roots: Sequence[str]) -> str:
     """The command that was typed, with places that it may read files from."""
     typed = click.get_current_context().find_root().obj["words"]
-    words = ["hms-bridge", *map(masked_url, _without_origin(typed))]
+    words = ["hms-bridge", *map(typable_url, _without_origin(typed))]
     named = [word for root in roots for word in (_FILES_FROM, root)]
     return (
         f"type '{shlex.join([*words, *named])}', which names them for this load and the next ones; "
@@ -123,7 +123,7 @@ def named_in_policy(policy: str, store_url: str, roots: Sequence[str]) -> str:
     """The command that names places in a policy."""
     setting = f"{LOAD_ROOTS.name}={','.join(roots)}"
     words = ["policy", "add", policy, "--replace", "--target-set", setting]
-    store = ["--metastore", masked_url(store_url)]
+    store = ["--metastore", typable_url(store_url)]
     return f"type '{shlex.join(['hms-bridge', 'repl', *words, *store])}'"
 
 

@@ -266,10 +266,10 @@ def _shown(report: StatusReport) -> dict[str, object]:
         "tables": report.scope.patterns_text or "all",
         "source_event_id": report.source_event_id,
         "behind": None if backlog is None else behind_text(backlog),
-        "oldest of it": duration_text(report.rpo_seconds) if report.rpo_seconds else None,
+        "oldest behind": duration_text(report.rpo_seconds) if report.rpo_seconds else None,
         "to copy": None if size is None else size_text(size),
         "newest dump": newest.directory if newest else None,
-        "its state": newest.state.value if newest else None,
+        "dump state": newest.state.value if newest else None,
         "finished": time_text(newest.finished_ms) if newest else None,
         "last loaded": time_text(report.last_loaded_ms),
         "events expire in": duration_text(report.events_expire_in_seconds),
@@ -283,13 +283,13 @@ def _shown(report: StatusReport) -> dict[str, object]:
 
 
 def behind_text(backlog: Backlog) -> str:
-    """``2 commits, 1 change``."""
+    """``2 commits, 1 change``, or ``up to date``."""
     parts = [
         counted(number, noun)
         for number, noun in ((backlog.commits, "commit"), (backlog.changes, "change"))
         if number
     ]
-    return ", ".join(parts) or "nothing"
+    return ", ".join(parts) or "up to date"
 
 
 def duration_text(seconds: int | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hms_bridge.cli.output import say, time_text
+from hms_bridge.cli.served_pool import why_not_here
 from hms_bridge.errors import CompactionError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import (
@@ -43,7 +44,7 @@ def queue(
             say(f"compaction {entry.id} ({kind}) of {entry.target} is queued already: taking it")
             return entry.id
         elif entry is not None:
-            raise CompactionError(f"{entry.target}: already scheduled: {_advice(entry)}")
+            raise CompactionError(f"{entry.target}: already scheduled: {_advice(metastore, entry)}")
     if not answer.is_accepted or answer.id is None:
         raise CompactionError(f"{request.target.name}: {answer.error_message or answer.state}")
     return answer.id
@@ -80,16 +81,23 @@ def _give_up(metastore: Metastore, entry: Compaction) -> None:
     say(f"compaction {entry.id} of {entry.target} is given up: {reason}")
 
 
-def _advice(entry: Compaction) -> str:
+def _advice(metastore: Metastore, entry: Compaction) -> str:
     if entry.state is CompactionState.INITIATED:
+        if reason := why_not_here(metastore, entry):
+            return (
+                f"compaction {entry.id} is in state 'initiated' and waits for a worker of a Hive, "
+                f"as hms-bridge does not do it ({reason})"
+            )
         return (
             f"compaction {entry.id} is in state 'initiated' and waits for a worker; do it here "
             "with --run, or start one (hms-bridge serve --worker)"
         )
     if entry.state is CompactionState.READY_FOR_CLEANING:
         return (
-            f"compaction {entry.id} is 'ready for cleaning' and nothing was written since; run "
-            "the cleaner: hms-bridge cleaner run"
+            f"compaction {entry.id} is 'ready for cleaning' and nothing was written since; the "
+            "cleaner has to run first: that of the server (hms-bridge serve --cleaner), Hive's "
+            "where the metastore is a Hive's, or, on this metastore's own database, hms-bridge "
+            "cleaner run"
         )
     at_once = (
         f", or end its transaction now (hms-bridge txns abort {entry.txn_id}) and compact again"

@@ -34,7 +34,7 @@ class ServedPool:
         if self.is_selective:
             return
         if self.is_default:
-            _require_all_done_here(metastore)
+            _require_all_done_here(metastore, entry)
         elif entry.pool_name is None:
             raise CompactionError(
                 f"compaction {entry.id} of {entry.target} waits in the default pool. A worker "
@@ -57,18 +57,20 @@ def served_pool(
     return ServedPool(name=name, is_selective=not is_over_thrift, is_default=is_default)
 
 
-def _require_all_done_here(metastore: Metastore) -> None:
+def _require_all_done_here(metastore: Metastore, wanted: Compaction) -> None:
     waiting = ShowCompactionsRequest(state=CompactionState.INITIATED)
     for entry in metastore.show_compactions(waiting):
-        if entry.pool_name is None and (reason := _refusal(metastore, entry)):
+        if entry.pool_name is None and (reason := why_not_here(metastore, entry)):
             raise CompactionError(
                 f"the default pool holds compaction {entry.id} of {entry.target}, which hms-bridge "
-                f"does not do ({reason}); let a Hive's worker take it first, or leave out "
-                "--default-pool"
+                f"does not do ({reason}); let a Hive's worker take it, or take it out of the queue "
+                f"(ABORT COMPACTIONS {entry.id} in Hive), then type the same again: compaction "
+                f"{wanted.id} of {wanted.target} waits in that pool"
             )
 
 
-def _refusal(metastore: Metastore, entry: Compaction) -> str | None:
+def why_not_here(metastore: Metastore, entry: Compaction) -> str | None:
+    """Why workers of hms-bridge do not do an entry of the queue; None where they do."""
     if entry.type not in DONE_HERE:
         return f"it is a {entry.type.name.lower()} compaction"
     try:

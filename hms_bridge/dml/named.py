@@ -25,7 +25,9 @@ def find_table(catalog: CatalogStore, database: str, name: str) -> Table:
         return catalog.get_table(database, name)
     except NoSuchObjectError as error:
         find_database(catalog, database)
-        hint = _hint(name, catalog.get_tables(database), f"{database}.", "SHOW TABLES")
+        hint = _hint(
+            name, catalog.get_tables(database), f"{database}.", f"SHOW TABLES IN {database}"
+        )
         raise NoSuchObjectError(f"there is no table {database}.{name}; {hint}") from error
 
 

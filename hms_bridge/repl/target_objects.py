@@ -352,7 +352,9 @@ def _location(
         return None
     if base is None:
         raise ReplError(
-            f"{table.full_name} is external: say where its data goes on the target "
-            "(--external-base, or hive.repl.replica.external.table.base.dir), then load again"
+            f"{table.full_name} is external, and nobody has named the directory of the replica "
+            "below which its data goes: type the load again with --external-base DIR; for a "
+            "policy, 'hms-bridge repl policy add NAME --replace --target-set "
+            "hive.repl.replica.external.table.base.dir=DIR'"
         )
     return external_target(base, place)

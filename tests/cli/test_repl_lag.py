@@ -84,7 +84,7 @@ def test_a_person_sees_a_table(busy: BusyMetastore) -> None:
     answer = lag(busy, databases=("sales", "absent"))
     head, first, second = answer.table
     assert head[0].startswith("database")
-    assert "nothing" in " ".join(first)
+    assert "up to date" in " ".join(first)
     assert "UNKNOWN" in " ".join(second)
     assert answer.exit_code == 3
 

@@ -131,6 +131,17 @@ def test_without_being_asked_a_dump_leaves_external_data_alone(sides: Sides) -> 
     assert not list(Path(f"{base}{directory}").iterdir())
 
 
+def test_a_load_of_an_external_table_without_a_place_says_what_to_type(sides: Sides) -> None:
+    """`repl run` has no such option: a policy failed with it, cycle after cycle."""
+    sides.external_table()
+    sides.dump()
+    refused = sides.program.run("repl", "load", "s", *sides.replica)
+    assert refused.exit_code == 1
+    for text in ("s.log is external", "--external-base DIR", f"--replace --target-set {BASE}=DIR"):
+        assert text in refused.err
+    sides.load("--external-base", str(sides.folder / "external"))
+
+
 def test_external_data_without_a_place_is_refused_before_the_dump(sides: Sides) -> None:
     refused = sides.program.run("repl", "dump", "s", "--set", WITH_DATA)
     assert refused.exit_code == 1

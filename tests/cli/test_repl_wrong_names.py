@@ -35,7 +35,7 @@ NO_REPLICA = ("no database sales_dr, so policy sales has no replica yet", "'repl
 NO_SUCH_DATABASE = ("there is no database nosuch; see hms-bridge sql -e 'SHOW DATABASES'",)
 NO_POLICY = ("there is no policy nosuch; there are: gone, sales",)
 NOT_REACHED = ("no metastore answers at thrift://127.0.0.1:1",)
-NO_DUMP = ("no finished dump of default below", "/no/such", "run repl dump first")
+NO_DUMP = ("no finished dump of default below", "/no/such", "--root")
 
 AT_THE_REPLICA = {
     "promote": (("promote", "sales"), NO_REPLICA),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sqlite3
 from pathlib import Path
@@ -119,6 +120,22 @@ def test_an_empty_database_has_none(program: Program, tmp_path: Path) -> None:
 
 
 def test_its_password_is_not_shown() -> None:
+    """Nor a mask, which would be tried as the password: the settings, or PGPASSWORD, have it."""
     assert how_to_make("postgresql://hive:secret@db/metastore") == (
-        "hms-bridge schema init --database 'postgresql://hive:***@db/metastore'"
+        "hms-bridge schema init --database postgresql://hive@db/metastore"
     )
+
+
+def test_what_a_hives_database_lacks_is_made_by_the_command_that_is_shown(
+    program: Program, tmp_path: Path
+) -> None:
+    """It named no database, and made a new file in the folder where it was typed."""
+    url = f"sqlite:///{tmp_path}/metastore.db"
+    program.ok("schema", "init", "--database", url)
+    with sqlite3.connect(tmp_path / "metastore.db") as store:
+        store.execute('DROP TABLE "HMSB_TIME_GAP"')
+    step = program.run("schema", "info", "--database", url, "--format", "json").json["next step"]
+    command = re.match(r"run '(hms-bridge schema init .*?)': it adds", step)
+    assert command is not None, step
+    program.ok(*shlex.split(command[1])[1:])
+    program.ok("schema", "info", "--database", url)

@@ -3,6 +3,7 @@ takes nothing from the default pool that others were asked for."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -65,7 +66,18 @@ def test_the_default_pool_is_not_taken_while_it_holds_what_others_do(
     assert answer.exit_code == 1
     assert "sales.skewed, which hms-bridge does not do" in answer.err
     assert "it is a rebalance compaction" in answer.err
+    assert re.search(r"compaction \d+ of sales\.events/a=日本/b=3 waits in that pool", answer.err)
     assert states(busy)["skewed"] == ("initiated", None)
+
+
+def test_what_only_a_hive_does_is_not_to_be_run_here(
+    busy: BusyMetastore, remote: tuple[str, str]
+) -> None:
+    """The advice named --run and a worker of ours, and both refused it."""
+    answer = busy.program.run("compact", "sales.skewed", "major", *remote)
+    assert answer.exit_code == 1
+    assert "waits for a worker of a Hive, as hms-bridge does not do it" in answer.err
+    assert "--run" not in answer.err
 
 
 def test_the_default_pool_is_taken_whole_where_it_is_asked_for(

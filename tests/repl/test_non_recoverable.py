@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,24 @@ def test_the_mark_goes_by_hand_with_its_dump_or_with_a_bootstrap(world, way):
     assert dump(world, is_bootstrap_forced=True).kind is DumpKind.BOOTSTRAP
     assert marks(world) == []
     world.target.drop_database("dst", is_cascade=True)
+    load(world)
+    world.assert_same()
+
+
+def test_a_mark_of_a_hive_on_local_disks_goes_with_its_dump(world):
+    """Hadoop writes a checksum beside it. What the refusal says to type is what ends the dump."""
+    world.replicate()
+    world.insert("t", (7, "new"))
+    dump(world)
+    (directory,) = world.repl_root.glob("*/*")
+    (directory / "_non_recoverable").write_text("40007: Load path not valid")
+    (directory / "._non_recoverable.crc").write_bytes(b"crc")
+    end = f"hms-bridge repl dump src --root file:{world.repl_root} --discard {directory.name}"
+    with pytest.raises(ReplError, match=re.escape(f"'{end}'")):
+        load(world)
+    discard(world)
+    assert not directory.exists()
+    assert dump(world).kind is DumpKind.INCREMENTAL
     load(world)
     world.assert_same()
 

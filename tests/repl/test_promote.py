@@ -364,6 +364,13 @@ class Heedless(Passing):
         return False
 
 
+class Pretending(Heedless):
+    """An early version of ours, which has the right name and knows nothing of fences."""
+
+    def heeds_fences(self) -> bool:
+        return True
+
+
 def replay_one_that_has_not_written(sites: Sites) -> None:
     """A transaction of a lost source that was open and had not written is open at its replica."""
     sites.main.open()
@@ -388,22 +395,42 @@ def test_what_has_no_write_ids_is_ended_where_only_the_dumps_tell_of_it(sites: S
     assert open_txns(sites.dr) == []
 
 
-def heedless(sites: Sites) -> OpenSides:
+def heedless(sites: Sites, kind: type[Heedless] = Heedless) -> OpenSides:
     found = sites.sides()
     assert found.source is not None
-    side = replace(found.source, metastore=Heedless(sites.main.metastore))
+    side = replace(found.source, metastore=kind(sites.main.metastore))
     return replace(found, source=side)
 
 
 def test_a_metastore_that_heeds_no_fence_is_found_out(sites: Sites) -> None:
     for is_planned in (True, False):
         with pytest.raises(ReplError, match="heeds no fence .*--source-is-quiet"):
-            sites.promote(heedless(sites), is_planned=is_planned)
+            sites.promote(heedless(sites, Pretending), is_planned=is_planned)
     assert open_txns(sites.main) == []
     sites.replicate()
     sites.assert_same()
     sites.promote(heedless(sites), is_planned=True, is_quiet=True)
     sites.dr.insert("t", (3, "c"))
+
+
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_a_hive_that_heeds_no_fence_is_left_as_it_was(sites: Sites, is_planned: bool) -> None:
+    """A write id that a Hive gives for the attempt is of no replica: a failback would copy that
+    table whole."""
+    metastore = sites.main.metastore
+    before = state(sites.main), metastore.get_current_event_id()
+    with pytest.raises(ReplError, match="heeds no fence .*--source-is-quiet"):
+        sites.promote(heedless(sites), is_planned=is_planned)
+    assert (state(sites.main), metastore.get_current_event_id()) == before
+
+
+def test_a_lost_source_with_a_hive_that_is_back_brings_no_table_whole(sites: Sites) -> None:
+    sites.lose_main()
+    sites.promote(is_source_lost=True)
+    sites.find_main()
+    with pytest.raises(ReplError, match="heeds no fence"):
+        sites.promote(heedless(sites))
+    assert sites.failback().whole == ()
 
 
 @pytest.mark.parametrize("is_planned", [False, True])

@@ -17,6 +17,7 @@ from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
 from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
 from tests.simulation.mutations_of_foreign_texts import OF_FOREIGN_TEXTS
+from tests.simulation.mutations_of_hive_sources import OF_HIVE_SOURCES
 from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_locations import OF_LOCATIONS
@@ -66,6 +67,7 @@ MUTATIONS = (
     *OF_DUMPS,
     *OF_FOREIGN_TEXTS,
     *OF_FIRST_DUMPS,
+    *OF_HIVE_SOURCES,
     *OF_HOOKS,
     *OF_TIME,
     *OF_TURNS,

@@ -154,8 +154,8 @@ OF_POLICIES = (
     Mutation(
         name="a dry run of a promotion does not look whether a fence is heeded",
         file="hms_bridge/repl/handover/promote.py",
-        old="            require_heeding(sides, source)\n",
-        new="            pass\n",
+        old="        self._require_heeding(plan)\n        sides = self._sides\n",
+        new="        sides = self._sides\n",
         test="tests/repl/test_promote.py::test_a_dry_run_finds_out_too_that_no_fence_is_heeded",
     ),
     Mutation(

@@ -75,15 +75,15 @@ class SchemaInfo:
         if self.missing_columns:
             return (
                 f"columns of Hive's are missing: run 'hms-bridge schema upgrade --to "
-                f"{self.version}', then 'hms-bridge schema init'"
+                f"{self.version}', then '{init}'"
             )
         if self.missing_tables:
             return (
-                "run 'hms-bridge schema init': it adds the missing tables and leaves the rows of "
-                "all others as they are; a Hive metastore on the same database works on"
+                f"run '{init}': it adds the missing tables and leaves the rows of all others as "
+                "they are; a Hive metastore on the same database works on"
             )
         if self.loose_columns:
-            return f"run 'hms-bridge schema init': {_why_loose(self)}"
+            return f"run '{init}': {_why_loose(self)}"
         return None
 
 

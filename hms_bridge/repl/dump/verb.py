@@ -30,8 +30,12 @@ from hms_bridge.repl.pins import DumpPins
 _CLOCKS_APART_MS = 600_000
 
 _LOG = logging.getLogger(__name__)
-_ABOVE_HIVE = frozenset({HIVE_DIRECTORY, NON_RECOVERABLE, PROGRESS_DIRECTORY, "ranger", "atlas"})
-"""Hive dumps Ranger's and Atlas' data beside its own."""
+_ABOVE_HIVE = frozenset(
+    {HIVE_DIRECTORY, NON_RECOVERABLE, f".{NON_RECOVERABLE}.crc", PROGRESS_DIRECTORY}
+    | {"ranger", "atlas"}
+)
+"""Hive dumps Ranger's and Atlas' data beside its own; on local disks Hadoop writes a .crc beside
+the mark of a failure."""
 _IN_HIVE = re.compile(r"(\.cm-part-)?\.?_.*|\d+|events_batch_\d+|metadata|data|\..*\.crc")
 
 

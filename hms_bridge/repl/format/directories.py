@@ -10,7 +10,7 @@ from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, MarkedError
 from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.format.dump_metadata import DumpMetadata
-from hms_bridge.repl.format.layout import DumpPaths, database_directory
+from hms_bridge.repl.format.layout import DumpPaths, database_directory, database_of
 from hms_bridge.repl.format.manifest import FailureMark, FinishMark
 from hms_bridge.repl.format.texts import child_directories, is_there, read_text_if_there
 
@@ -118,17 +118,24 @@ def newest_finished(
             raise MarkedError(
                 f"{dump.paths.non_recoverable} marks an error that no further try ends"
                 f"{f' ({dump.failure})' if dump.failure else ''}. Repair the cause and remove the "
-                "file, or end this dump at the source: 'repl dump DATABASE --discard'"
+                f"file, or end this dump at the source: {_discard_command(dump.paths)}"
             )
         if dump.state is DumpState.DAMAGED:
             raise DumpIncompleteError(
                 f"{dump.paths.metadata} is missing, though the dump was finished: it was removed "
-                "by half, or a copy lost it. Copy it again, or end it at the source ('repl dump "
-                f"DATABASE --discard {dump.paths.root}') and dump again"
+                "by half, or a copy lost it. Copy it again, or end it at the source "
+                f"({_discard_command(dump.paths)}) and dump again"
             )
         if dump.state is not DumpState.UNFINISHED:
             return dump
     return None
+
+
+def _discard_command(paths: DumpPaths) -> str:
+    """What ends a dump where it was made; its place says of which database it is."""
+    root, encoded, name = paths.root.rsplit("/", 2)
+    database = database_of(encoded) or "DATABASE"
+    return f"'hms-bridge repl dump {database} --root {root} --discard {name}'"
 
 
 def newest_known(dumps: Iterable[DumpDirectory]) -> DumpMetadata | None:

@@ -87,6 +87,7 @@ class Promotion:
         """
         with explained_refusals(self._unreachable), self._sides.alone_with_policy(_VERB) as alone:
             plan = self._plan(request)
+            self._require_heeding(plan)
             try:
                 self._prepare_source(plan)
                 if PromoteStep.OPEN in plan.steps:
@@ -137,12 +138,18 @@ class Promotion:
     def _require_possible(self, plan: PromotePlan) -> None:
         """Raises ReplError for what a run would find out on its way: a source that heeds no fence,
         what the last dump and load would be refused with."""
-        sides, source, steps = self._sides, self._sides.source, plan.steps
-        if source is not None and _is_fence_tried(plan):
-            require_heeding(sides, source)
-        if source is not None and PromoteStep.REPLICATE in steps:
+        self._require_heeding(plan)
+        sides = self._sides
+        if sides.source is not None and PromoteStep.REPLICATE in plan.steps:
             with sides.open_cycle(sides.policy) as cycle:
                 cycle.require_possible()
+
+    def _require_heeding(self, plan: PromotePlan) -> None:
+        """Raises ReplError where a fence is needed that a Hive's metastore would not heed. Asked
+        before anything is tried there: the write id that a Hive gives after a failover is of no
+        replica, and a failback would copy that table whole."""
+        if self._sides.source is not None and _is_fence_tried(plan):
+            require_heeding(self._sides, self._sides.source)
 
     def _prepare_source(self, plan: PromotePlan) -> None:
         source, steps = self._sides.source, plan.steps

@@ -193,8 +193,8 @@ def require_heeding(sides: OpenSides, side: Side) -> None:
 
 
 def require_upheld(sides: OpenSides, side: Side) -> None:
-    """Raises ReplError if the metastore of a fenced source gives write ids all the same, as Hive's
-    does. Tried with a transaction of its own."""
+    """Raises ReplError if the metastore of a fenced source gives write ids all the same, as an
+    early version of ours does. Tried with a transaction of its own."""
     table = _transactional_table(side)
     if table is None:
         return

@@ -119,7 +119,9 @@ class LoadPlanner:
         if dump is None:
             raise ReplError(
                 f"no finished dump of {names.source_database} below "
-                f"{database_directory(request.root, names.source_database)}; run repl dump first"
+                f"{database_directory(request.root, names.source_database)}: 'hms-bridge repl dump "
+                f"{names.source_database}' at the source makes one, --root names where its dumps "
+                "are if not there"
             )
         return dump
 
