@@ -1,0 +1,54 @@
+"""Mutations of what anybody who reaches a door may do; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_DELETIONS = "tests/service/test_allowed_deletions.py::"
+_FUNCTIONS = "tests/repl/test_functions.py::"
+_RULE = "hms_bridge/service/deletion_rule.py"
+
+OF_DOORS = (
+    Mutation(
+        name="a place outside of the roots is moved",
+        file=_RULE,
+        old="            if place not in roots or not is_inside(",
+        new="            if place in roots and not is_inside(",
+        test=f"{_DELETIONS}test_nothing_is_moved_from_or_to_a_place_outside_of_the_roots",
+    ),
+    Mutation(
+        name="a link out of the warehouse is followed by a move",
+        file=_RULE,
+        old="not is_inside(real[place], real[roots[place]]):\n",
+        new="not roots[place]:\n",
+        test=f"{_DELETIONS}test_nothing_is_moved_from_or_to_a_place_outside_of_the_roots",
+    ),
+    Mutation(
+        name="a drop archives any file that a client calls a function's",
+        file="hms_bridge/service/file_work.py",
+        old="            root = self._files.known_root(location)\n",
+        new="            root = parent(location)\n",
+        test=f"{_FUNCTIONS}test_a_drop_archives_no_file_that_only_a_client_names",
+    ),
+    Mutation(
+        name="a drop archives what a link in the warehouse leads to",
+        file="hms_bridge/service/file_work.py",
+        old="root=root, context=context\n",
+        new="root=parent(place.uri), context=context\n",
+        test=f"{_FUNCTIONS}test_a_drop_archives_no_file_that_only_a_client_names",
+    ),
+    Mutation(
+        name="a dump reads a directory as a file",
+        file="hms_bridge/repl/dump/functions.py",
+        old="            if status is not None and status.kind is FileKind.FILE:\n",
+        new="            if status is not None and status.kind is not FileKind.OTHER:\n",
+        test=f"{_FUNCTIONS}test_what_is_no_plain_file_stops_a_dump_by_name_and_no_drop",
+    ),
+    Mutation(
+        name="a function whose file is a device is never dropped",
+        file="hms_bridge/service/file_work.py",
+        old="            if status is None or status.kind is not FileKind.FILE:\n",
+        new="            if status is None:\n",
+        test=f"{_FUNCTIONS}test_what_is_no_plain_file_stops_a_dump_by_name_and_no_drop",
+    ),
+)
