@@ -45,7 +45,7 @@ class WarehouseFiles:
         self.roots = roots
         self._transactions = transactions
         self._directories = directories
-        self._is_known = is_known
+        self.is_known = is_known
         self._archive = archive
         self.rule = DeletionRule(roots=roots, real_places=directories.real_places)
 
@@ -73,7 +73,7 @@ class WarehouseFiles:
             raise _not_made(shown, error) from error
 
     def _is_made_here(self, location: str, is_external: bool) -> bool:
-        if is_external and not self._is_known(location):
+        if is_external and not self.is_known(location):
             return False
         if self._directories.is_below_any(location, self.roots.known):
             return True

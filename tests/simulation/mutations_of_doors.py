@@ -6,6 +6,7 @@ from tests.simulation.mutation import Mutation
 
 _DELETIONS = "tests/service/test_allowed_deletions.py::"
 _FUNCTIONS = "tests/repl/test_functions.py::"
+_HOSTILE = "tests/service/test_hostile_clients.py::"
 _RULE = "hms_bridge/service/deletion_rule.py"
 
 OF_DOORS = (
@@ -50,5 +51,26 @@ OF_DOORS = (
         old="            if status is None or status.kind is not FileKind.FILE:\n",
         new="            if status is None:\n",
         test=f"{_FUNCTIONS}test_what_is_no_plain_file_stops_a_dump_by_name_and_no_drop",
+    ),
+    Mutation(
+        name="an insertion names any file",
+        file="hms_bridge/service/notifications.py",
+        old="        own = self._own_files(given, stored.table, partition)\n",
+        new="        own = given\n",
+        test=f"{_HOSTILE}test_a_write_names_files_of_its_table_only",
+    ),
+    Mutation(
+        name="a write names files of the same path on another host",
+        file="hms_bridge/service/notifications.py",
+        old="            if own is not None and self._is_of(file, own) and is_within(",
+        new="            if own is not None and is_within(",
+        test=f"{_HOSTILE}test_a_write_names_files_of_its_table_only",
+    ),
+    Mutation(
+        name="anybody makes a query that runs as another user",
+        file="hms_bridge/server/verb_classes.py",
+        old="revoke_role scheduled_query_maintenance seed_txn_id",
+        new="revoke_role seed_txn_id",
+        test="tests/server/test_gate.py::test_each_method_has_one_class",
     ),
 )
