@@ -7,6 +7,7 @@ from tests.simulation.mutation import Mutation
 _DELETIONS = "tests/service/test_allowed_deletions.py::"
 _FUNCTIONS = "tests/repl/test_functions.py::"
 _HOSTILE = "tests/service/test_hostile_clients.py::"
+_PROTECTIONS = "tests/cli/test_protections.py::"
 _RULE = "hms_bridge/service/deletion_rule.py"
 
 OF_DOORS = (
@@ -72,5 +73,33 @@ OF_DOORS = (
         old="revoke_role scheduled_query_maintenance seed_txn_id",
         new="revoke_role seed_txn_id",
         test="tests/server/test_gate.py::test_each_method_has_one_class",
+    ),
+    Mutation(
+        name="a file of Hive's metastore that asks for protection is passed over",
+        file="hms_bridge/config/hive_site.py",
+        old="    for site in hive_sites(path):\n",
+        new="    for site in (path,):\n",
+        test=f"{_PROTECTIONS}test_files_of_hives_metastore_count",
+    ),
+    Mutation(
+        name="a property that is called final by an attribute is replaced",
+        file="hms_bridge/config/hive_site.py",
+        old='        if (_part(element, "final") or',
+        new='        if (element.findtext("final") or',
+        test="tests/config/test_settings.py::test_a_property_is_read_as_hadoop_reads_it",
+    ),
+    Mutation(
+        name="a property without a value takes one away",
+        file="hms_bridge/config/hive_site.py",
+        old="in final and value is not None:\n            values[name] = value.strip()\n",
+        new='in final:\n            values[name] = (value or "").strip()\n',
+        test="tests/config/test_settings.py::test_a_property_is_read_as_hadoop_reads_it",
+    ),
+    Mutation(
+        name="Spark's format talks in clear to a metastore that is to be protected",
+        file="hms_bridge/spark/data_source.py",
+        old="open_metastore(metastore_url, settings, is_created=False)",
+        new="open_metastore(metastore_url, None, is_created=False)",
+        test=f"{_PROTECTIONS}test_sparks_format_goes_by_the_same_files",
     ),
 )
