@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -240,7 +241,8 @@ def test_a_drop_archives_no_file_that_only_a_client_names(world, caplog):
 
 def test_what_is_no_plain_file_stops_a_dump_by_name_and_no_drop(world):
     """A pipe or a device could be read for ever."""
-    for place in ("/dev/zero", str(world.folder)):
+    os.mkfifo(world.folder / "pipe")
+    for place in ("/dev/zero", f"{world.folder}/pipe", str(world.folder)):
         world.source.create_function(function("f", f"file:{place}"))
         with pytest.raises(ReplError, match=rf"{place}, which function src\.f needs, is no plain"):
             world.dump()
