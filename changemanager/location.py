@@ -265,15 +265,19 @@ def walk_tree(location: Location) -> Iterator[ListedFile]:
     if status.kind is not FileKind.DIRECTORY:
         yield _listed("", status)
         return
-    yield from _walk(location, "")
-
-
-def _walk(directory: Location, prefix: str) -> Iterator[ListedFile]:
-    for status in directory.volume.children(directory.path):
-        relative = prefix + status.name
-        yield _listed(relative, status)
-        if status.kind is FileKind.DIRECTORY:
-            yield from _walk(directory.child(status.name), relative + "/")
+    # No recursion: the server makes what a client names, thousands of levels deep.
+    listings = [(location, "", iter(location.volume.children(location.path)))]
+    while listings:
+        directory, prefix, children = listings[-1]
+        child = next(children, None)
+        if child is None:
+            listings.pop()
+            continue
+        relative = prefix + child.name
+        yield _listed(relative, child)
+        if child.kind is FileKind.DIRECTORY:
+            below = directory.child(child.name)
+            listings.append((below, f"{relative}/", iter(below.volume.children(below.path))))
 
 
 def _listed(relative: str, status: FileStatus) -> ListedFile:

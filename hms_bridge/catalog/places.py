@@ -25,7 +25,6 @@ from sqlalchemy import (
 
 from changemanager.errors import LocationError
 from changemanager.location import is_below, is_inside, parse_uri, spellings
-from hms_bridge.backend.batches import batches
 from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.prepared_text import Answer
 from hms_bridge.backend.schema.catalog_tables import DBS, PARTITIONS, SDS, TBLS
@@ -216,20 +215,6 @@ def _how_in_the_way(tenant: Tenant, place: str) -> str | None:
     if not tenant.is_database and is_below(place, tenant.place):
         return f"it lies in the directory of {tenant.name}"
     return None
-
-
-def databases_above(connection: Connection, wanted: Sequence[str]) -> dict[str, str]:
-    """Of the places those that lie in the location of a database, and that."""
-    names: dict[str, None] = {}
-    for column in (DBS.c.DB_LOCATION_URI, DBS.c.DB_MANAGED_LOCATION_URI):
-        for piece in batches(_texts_above(wanted)):
-            names |= dict.fromkeys(connection.scalars(select(column).where(column.in_(piece))))
-    return {
-        place: above
-        for place in wanted
-        if (above := next((directory for directory in names if is_inside(place, directory)), None))
-        is not None
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,12 @@ import click
 from changemanager.hadoop import PREFIXES as HADOOP_PREFIXES
 from changemanager.masking import masked_url
 from hms_bridge.cli.output import FORMATS, say
-from hms_bridge.config.hive_site import read_hadoop_site, read_hive_site
+from hms_bridge.config.hive_site import (
+    hive_sites,
+    read_hadoop_site,
+    read_hive_site,
+    site_of_environment,
+)
 from hms_bridge.config.jdbc import database_url, url_with_password
 from hms_bridge.config.metastore_url import names_server
 from hms_bridge.config.protection import PROTECTIONS, require_encrypted
@@ -26,7 +31,6 @@ from hms_bridge.model.target import TableName
 Command = TypeVar("Command", bound=Callable[..., object])
 
 DEFAULT_METASTORE = "sqlite:///metastore.db"
-HIVE_SITE = "hive-site.xml"
 _GIVEN = "hms_bridge.given"
 """Where a verb's context keeps what settings were given: file and assignments."""
 _URL = "hms_bridge.metastore"
@@ -166,11 +170,9 @@ def _url_of(text: str) -> str:
 
 def _from_environment() -> Path | None:
     """Hive's own configuration, where its environment is set; a person reads which."""
-    folder = os.environ.get("HIVE_CONF_DIR")
-    path = Path(folder) / HIVE_SITE if folder else None
-    if path is None or not path.is_file():
-        return None
-    _say_once(f"settings of {path} (HIVE_CONF_DIR)")
+    path = site_of_environment(os.environ)
+    if path is not None:
+        _say_once(f"settings of {path} (HIVE_CONF_DIR)")
     return path
 
 
@@ -215,6 +217,9 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
     An assignment wins over the file also where the file has the setting's other name.
     """
     given = read_hive_site(config_path) if config_path else {}
+    sites = hive_sites(config_path) if config_path else ()
+    for site in sites[1:]:
+        _say_once(f"settings of {site}, too")
     for name, meant in misspelt(given).items():
         _say_once(f"{config_path}: {name} is no setting and does nothing; did you mean {meant}?")
     assigned = dict(split_assignment("--set", text) for text in assignments)
@@ -222,7 +227,7 @@ def load_settings(config_path: Path | None, assignments: tuple[str, ...]) -> Set
     for names in (*(key.names for key in KEYS), *(protection.names for protection in PROTECTIONS)):
         if assigned.keys() & names:
             given = {name: text for name, text in given.items() if name not in names}
-    sources = [str(config_path)] if config_path else []
+    sources = [str(site) for site in sites]
     sources += ["--set"] if assigned else []
     return settings_from(
         {**given, **assigned},

@@ -9,6 +9,9 @@ from xml.etree import ElementTree
 
 from hms_bridge.errors import ConfigError
 
+HIVE_SITES = ("hive-site.xml", "hivemetastore-site.xml", "metastore-site.xml")
+"""What Hive's metastore reads from its folder, in this order (MetastoreConf.newMetastoreConf)."""
+
 _REFERENCE = re.compile(r"\$\{([^}${]+)\}")
 _WITH_DEFAULT = re.compile(r"env\.([^:-]+)(:?-)(.*)", re.DOTALL)
 _INCLUDES = ("include", "{http://www.w3.org/2001/XInclude}include")
@@ -16,23 +19,46 @@ _DEPTH_MAX = 20
 _SIZE_BYTES_MAX = 4 * 1024 * 1024
 
 
+def hive_sites(path: Path) -> tuple[Path, ...]:
+    """A hive-site.xml with the files beside it that go after it; any other file alone."""
+    later = HIVE_SITES[HIVE_SITES.index(path.name) + 1 :] if path.name in HIVE_SITES else ()
+    return path, *(other for name in later if (other := path.with_name(name)).is_file())
+
+
+def site_of_environment(environment: Mapping[str, str]) -> Path | None:
+    """Hive's own configuration, the first file of it, where ``HIVE_CONF_DIR`` names its folder."""
+    folder = environment.get("HIVE_CONF_DIR", "")
+    paths = (Path(folder) / name for name in HIVE_SITES) if folder else ()
+    return next((path for path in paths if path.is_file()), None)
+
+
 def read_hive_site(path: Path) -> dict[str, str]:
-    """Names and values as written. Raises ConfigError, naming the file and what is wrong."""
+    """Names and values as written, of :func:`hive_sites`. Raises ConfigError, naming the file and
+    what is wrong."""
     values: dict[str, str] = {}
-    _read_into(values, set(), path)
+    final: set[str] = set()
+    for site in hive_sites(path):
+        _read_into(values, final, site)
     return values
 
 
 def _read_into(values: dict[str, str], final: set[str], path: Path) -> None:
     """A later value replaces an earlier one, unless that is final (Configuration.loadProperty)."""
     for element in _root(path).iter("property"):
-        name = (element.findtext("name") or "").strip()
+        name = (_part(element, "name") or "").strip()
+        value = _part(element, "value")
         if not name:
             raise ConfigError(f"{path} has a property without a name; give it one")
-        if name not in final:
-            values[name] = (element.findtext("value") or "").strip()
-        if (element.findtext("final") or "").strip().lower() == "true":
+        if name not in final and value is not None:
+            values[name] = value.strip()
+        if (_part(element, "final") or "").strip().lower() == "true":
             final.add(name)
+
+
+def _part(element: ElementTree.Element, part: str) -> str | None:
+    """Of a property: an element of it, else an attribute (Configuration.Parser)."""
+    text = element.findtext(part)
+    return element.get(part) if text is None else text
 
 
 def _root(path: Path) -> ElementTree.Element:

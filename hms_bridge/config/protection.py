@@ -123,6 +123,14 @@ PROTECTIONS = (
         "(docs/hooks.md)",
     ),
     Protection(
+        names=_both("metastore.rawstore.impl"),
+        idle=(),
+        asks=_names_an_authorizer,
+        protects=(Protected.PORT,),
+        meaning="the metastore's store authorizes each read",
+        instead="let HiveServer2 authorize, and leave it out",
+    ),
+    Protection(
         names=("hive.security.metastore.authorization.manager",),
         idle=(
             "org.apache.hadoop.hive.ql.security.authorization."

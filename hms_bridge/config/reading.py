@@ -7,12 +7,19 @@ import getpass
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from changemanager.errors import ChangeManagerConfigError
 from changemanager.hadoop import DEFAULT_FS, HadoopConfig
 from hms_bridge.config.access import AccessSettings, proxy_hosts
 from hms_bridge.config.declare import read
-from hms_bridge.config.hive_site import require_resolved
+from hms_bridge.config.hive_site import (
+    hive_sites,
+    read_hadoop_site,
+    read_hive_site,
+    require_resolved,
+    site_of_environment,
+)
 from hms_bridge.config.jdbc import JdbcConnection
 from hms_bridge.config.protection import PROTECTION_NAMES, asked_protections
 from hms_bridge.config.repl import ReplSettings
@@ -117,6 +124,16 @@ def settings_from(
             MetastorePlace, values, connection=connection if connection.url.strip() else None
         ),
     )
+
+
+def settings_of_environment(environment: Mapping[str, str]) -> Settings:
+    """Those of the files that the environment names, for who is given no options. Raises
+    ConfigError as :func:`settings_from`."""
+    named = environment.get("HMS_BRIDGE_CONFIG")
+    path = Path(named) if named else site_of_environment(environment)
+    given = read_hive_site(path) if path else {}
+    source = " and ".join(map(str, hive_sites(path))) if path else "settings"
+    return settings_from(given, source, read_hadoop_site(environment))
 
 
 def _hadoop(hdfs: HdfsSettings, values: GivenValues, site: Mapping[str, str]) -> HadoopConfig:

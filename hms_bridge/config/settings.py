@@ -342,8 +342,9 @@ class Settings:
         "as their location; empty: hive.metastore.warehouse.dir. Beside a Hive: its own value.",
         "metastore.warehouse.external.dir")
     deletion_roots: tuple[str, ...] = setting(Given.items, "hms.bridge.deletion.roots", "",
-        "More directories below which files of dropped and emptied tables may be deleted, besides "
-        "the warehouses and those of databases: a comma-separated list. Elsewhere they stay.")
+        "More directories below which files of dropped and emptied tables may be deleted, and "
+        "files of renamed ones moved, besides the warehouses: a comma-separated list. Elsewhere "
+        "they stay, also in the directory of a database, which its client names.")
     location_roots: tuple[str, ...] = setting(Given.items, "hms.bridge.location.roots", "",
         "More directories below which the metastore makes directories and counts files, besides "
         "the warehouses and hms.bridge.deletion.roots: a comma-separated list. See metastore.md.")

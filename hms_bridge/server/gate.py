@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 _SHOWN_MAX = 64
-_OF_TRUSTED = "tokens, keys, roles, privileges, seeds and cm_recycle are"
+_OF_TRUSTED = "tokens, keys, roles, privileges, scheduled queries, seeds and cm_recycle are"
 _OF_LOG = "the event log is"
 
 

@@ -18,7 +18,8 @@ class VerbClass(Enum):
     LOG = "readers of the log"
     """This machine, the server's own user, proxy users."""
     TRUSTED = "trusted hosts"
-    """This machine, proxy users: what gives rights, or changes what everything else rests on."""
+    """This machine, proxy users: what gives rights, or changes what everything else rests on. A
+    scheduled query runs in HiveServer2 as the user that whoever made it named."""
 
 
 NAMES: Mapping[VerbClass, str] = {
@@ -30,7 +31,8 @@ NAMES: Mapping[VerbClass, str] = {
         get_all_token_identifiers get_delegation_token get_master_keys get_token
         grant_privileges grant_revoke_privileges grant_revoke_role grant_role refresh_privileges
         remove_master_key remove_token renew_delegation_token repl_tbl_writeid_state
-        revoke_privileges revoke_role seed_txn_id seed_write_id setOption update_master_key
+        revoke_privileges revoke_role scheduled_query_maintenance seed_txn_id seed_write_id
+        setOption update_master_key
     """,
     VerbClass.OPEN: """
         abort_Compactions abort_txn abort_txns add_check_constraint add_default_constraint
@@ -99,8 +101,8 @@ NAMES: Mapping[VerbClass, str] = {
         mark_failed mark_refused markPartitionForEvent open_txns
         partition_name_has_valid_characters partition_name_to_spec partition_name_to_vals
         put_file_metadata reinitialize remove_compaction_metrics_data rename_partition
-        rename_partition_req scheduled_query_maintenance scheduled_query_poll
-        scheduled_query_progress set_aggr_stats_for set_hadoop_jobid set_properties
+        rename_partition_req scheduled_query_poll scheduled_query_progress set_aggr_stats_for
+        set_hadoop_jobid set_properties
         set_schema_version_state set_ugi setMetaConf show_compact show_locks shutdown
         submit_for_cleanup translate_table_dryrun truncate_table truncate_table_req unlock
         update_compaction_metrics_data update_compactor_state update_creation_metadata

@@ -1,10 +1,11 @@
-"""The one place that answers: may this directory be deleted?
+"""The one place that answers: may this directory be deleted, or moved?
 
-It may if it lies below an allowed root (the warehouses, the directory of a database, what
-hms.bridge.deletion.roots names) and nobody else lies at it, below it, or above it, in any database
-or catalog; links are followed first. Whoever deletes a directory asks here: drops, TRUNCATE,
-failed creations, and the cleaner for what was dropped softly. Creation is allowed outside of the
-roots: people have external tables anywhere; what lies there is only never deleted.
+It may if it lies below an allowed root (the warehouses, what hms.bridge.deletion.roots names) and
+nobody else lies at it, below it, or above it, in any database or catalog; links are followed first.
+The directory of a database or catalog is no root: clients name it, and the server may delete where
+its clients may not. Whoever deletes or moves a directory asks here: drops, TRUNCATE, RENAME,
+EXCHANGE, failed creations, and the cleaner for what was dropped softly. Creation is allowed outside
+of the roots: people have external tables anywhere; what lies there only stays as it is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.service.locations import WarehouseRoots
 
+OUTSIDE = "outside of the warehouse, wherever its database lies"
+"""What is said of a place below no allowed root."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeletionRule:
@@ -30,24 +34,34 @@ class DeletionRule:
     roots: WarehouseRoots
     real_places: Callable[[Iterable[str]], dict[str, str]]
 
-    def roots_of(self, connection: Connection, wanted: Sequence[str]) -> dict[str, str]:
+    def roots_of(self, wanted: Iterable[str]) -> dict[str, str]:
         """Of the places those that lie below an allowed root, and that."""
-        fixed = (self.roots.managed, self.roots.external, *self.roots.others)
-        roots = {
+        allowed = (self.roots.managed, self.roots.external, *self.roots.others)
+        return {
             place: root
             for place in wanted
-            if (root := next((allowed for allowed in fixed if is_inside(place, allowed)), None))
-            is not None
+            if (root := next((one for one in allowed if is_inside(place, one)), None)) is not None
         }
-        outside = [place for place in wanted if place not in roots]
-        return roots | (places.databases_above(connection, outside) if outside else {})
+
+    def require_movable(self, source: str, target: str) -> str:
+        """The allowed root of a directory that is to be moved. Raises InvalidOperationError if
+        either place lies below none, or is led out of it by a link."""
+        roots = self.roots_of((source, target))
+        real = self.real_places({source, target, *roots.values()})
+        for place in (source, target):
+            if place not in roots or not is_inside(real[place], real[roots[place]]):
+                raise InvalidOperationError(
+                    f"{source} cannot be moved to {target}: {place} is {OUTSIDE}; name a "
+                    f"directory above it in {DELETION_ROOTS.name}, or move the files by hand"
+                )
+        return roots[source]
 
     def verdicts(
         self, connection: Connection, wanted: Sequence[str], owner: Owner | None = None
     ) -> list[DeletionVerdict]:
         """Of each directory whether it may be deleted for its owner; None has no table."""
         others = self.strangers(connection, wanted, owner)
-        roots = self.roots_of(connection, wanted)
+        roots = self.roots_of(wanted)
         return [_verdict(place, roots.get(place), others.get(place)) for place in wanted]
 
     def strangers(
@@ -117,7 +131,7 @@ def _verdict(place: str, root: str | None, stranger: str | None) -> DeletionVerd
     refusal = stranger
     if root is None:
         refusal = (
-            "it is outside of the warehouse and of every database's directory; delete it by "
-            f"hand, or name a directory above it in {DELETION_ROOTS.name}"
+            f"it is {OUTSIDE}; delete it by hand, or name a directory above it in "
+            f"{DELETION_ROOTS.name}"
         )
     return DeletionVerdict(place=place, root=root, refusal=refusal)

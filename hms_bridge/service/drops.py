@@ -126,7 +126,7 @@ class Drops:
                     places = partitions.locations(connection, stored)
                     wanted += _directories_of(stored.table, places)
                     contents[name] = _content(connection, stored, places.values())
-            return self._deletable(connection, wanted), contents
+            return list(self._files.rule.roots_of(wanted)), contents
 
         return self._look(*self._transactions.read_whole(work))
 
@@ -144,7 +144,7 @@ class Drops:
                 return [], {}
             wanted = list(_places(find(connection, stored)))
             content = _content(connection, stored, wanted)
-            return self._deletable(connection, wanted), {table.name: content}
+            return list(self._files.rule.roots_of(wanted)), {table.name: content}
 
         return self._look(*self._transactions.read_whole(work))
 
@@ -208,10 +208,6 @@ class Drops:
             return None
         self._file_work.require_unmoved(unit.connection, list(wanted))
         return looked.still(unit.connection, stored, partition_places)
-
-    def _deletable(self, connection: Connection, wanted: Sequence[str]) -> list[str]:
-        roots = self._files.rule.roots_of(connection, wanted)
-        return [place for place in wanted if place in roots]
 
     def _deletions(
         self,

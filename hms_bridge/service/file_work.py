@@ -24,7 +24,7 @@ from changemanager.errors import (
 )
 from changemanager.filesystem.volume import FileKind
 from changemanager.lease import never_lost
-from changemanager.location import ListedFile, is_below, is_inside
+from changemanager.location import ListedFile, is_below
 from changemanager.manifest import ArchiveContext
 from changemanager.recycle import RecycleKind
 from hms_bridge.archive import file_tasks
@@ -63,7 +63,6 @@ class FileWork:
         self._transactions = transactions
         self._clock = transactions.clock
         self._files = files
-        self._roots = files.roots
         self._directories = directories
         self._protocol = protocol
         self._archive = protocol.archive
@@ -113,12 +112,6 @@ class FileWork:
             created_at_ms=self._clock.now_ms(),
             seen=tuple(seen),
         )
-
-    def _root_of(self, location: str) -> str:
-        for root in (self._roots.managed, self._roots.external):
-            if is_inside(location, root):
-                return root
-        return parent(location)
 
     def carry_out(self, tasks: Sequence[FileTask]) -> None:
         """Do what a committed transaction left. Failures are logged; the tasks stay.
@@ -341,8 +334,9 @@ class FileWork:
         they do not say any more what the move is for: who drops something there has done so before,
         or finds the move.
 
-        Raises InvalidOperationError if the target is there, MetaError if it cannot be moved, or is
-        being cleaned. Meanwhile nobody compacts or cleans the table.
+        Raises InvalidOperationError if the target is there, or one of both lies outside of the
+        allowed roots, MetaError if it cannot be moved, or is being cleaned. Meanwhile nobody
+        compacts or cleans the table.
         """
         task = self._planned_move(source, target, context=context, is_archived=is_archived)
         self._note_move(task, require)
@@ -361,6 +355,7 @@ class FileWork:
     def _planned_move(
         self, source: str, target: str, *, context: ArchiveContext, is_archived: bool
     ) -> FileTask:
+        root = self._files.rule.require_movable(source, target)
         try:
             is_taken = self._directories.exists(target)
         except OSError as error:  # too long a name, a file on the way
@@ -370,7 +365,7 @@ class FileWork:
         return replace(
             self.deletion(
                 source,
-                root=self._root_of(source),
+                root=root,
                 seen=(),
                 context=context,
                 is_archived=is_archived,
@@ -424,26 +419,30 @@ class FileWork:
 
     def archive_copy(self, location: str, context: ArchiveContext) -> None:
         """Copy a file, which is not ours to delete, into the archive, for dumps that name it.
-        Nothing for one that is gone; one that the archive does not take is logged. Raises
-        MetaError."""
+        Nothing for what is gone or no plain file; what lies below no known root, where a client may
+        name any file, and what the archive does not take, is logged. Raises MetaError."""
         if self._archive is None:
             return
         try:
+            root = self._files.known_root(location)
             place = self._archive.resolve(location)
-            if place.status() is None:
+            status = place.status()
+            if status is None or status.kind is not FileKind.FILE:
                 return
             self._archive.require_beside(place)
-        except ChangeManagerError as error:
+        except (ChangeManagerError, MetaError) as error:
             _LOG.warning("%s is not archived: %s", location, error)
             return
         except OSError as error:
             raise MetaError(f"{location} cannot be archived: {error}; try again") from error
         try:
             self._archive.recycle(
-                place.uri, RecycleKind.COPY, is_purge=True, root=parent(place.uri), context=context
+                place.uri, RecycleKind.COPY, is_purge=True, root=root, context=context
             )
         except DirectoryChangedError:
             _LOG.warning("%s is not archived: it went meanwhile", location)
+        except PathNotContainedError as error:
+            _LOG.warning("%s is not archived: %s", location, error)
         except (ChangeManagerError, OSError) as error:
             raise MetaError(f"{location} cannot be archived: {error}; try again") from error
 

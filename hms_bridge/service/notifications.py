@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from changemanager.errors import EncodedUriError, LocationError
-from changemanager.location import is_below, parse_uri
+from changemanager.errors import EncodedUriError
+from changemanager.filesystem.opening import BUCKET_SCHEMES
+from changemanager.location import ParsedUri, is_within, parse_uri
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
 from hms_bridge.catalog import databases, partitions, tables, view_creation
@@ -25,6 +27,8 @@ from hms_bridge.notification.events import EventDraft
 from hms_bridge.notification.write_log import Written
 from hms_bridge.service.foundation import VerbFamily
 from hms_bridge.service.unit_of_work import UnitOfWork, reads
+
+_Files = TypeVar("_Files", WriteNotification, InsertNotification)
 
 
 class NotificationVerbs(VerbFamily):
@@ -59,7 +63,7 @@ class NotificationVerbs(VerbFamily):
         database = databases.require_database(connection, lowered.database_name).database
         partition = _partition(connection, stored, lowered.partition_values)
         return Written(
-            notification=_own_files(lowered, stored.table, partition),
+            notification=self._own_files(lowered, stored.table, partition),
             table=stored.table,
             partition=partition,
             cmroot=self._files.cmroot if database.is_replication_source else None,
@@ -78,51 +82,53 @@ class NotificationVerbs(VerbFamily):
         stored = tables.require_table(unit.connection, *key, RowLock.SHARED)
         stored = view_creation.with_creation(unit.connection, stored)
         partition = _partition(unit.connection, stored, given.partition_values)
+        own = self._own_files(given, stored.table, partition)
         # Hive names the change manager's root here whether or not the database is a source.
-        files = write_log.encoded_files(
-            given.files, given.checksums, given.subdirectories, self._files.cmroot
-        )
+        try:
+            files = write_log.encoded_files(
+                own.files, own.checksums, own.subdirectories, self._files.cmroot
+            )
+        except EncodedUriError as error:
+            raise InvalidObjectError(str(error)) from error
         return events.inserted(
             stored.table, partition, files, unit.now_seconds, is_replace=given.is_replace
         )
 
+    def _own_files(self, told: _Files, table: Table, partition: Partition | None) -> _Files:
+        """The same of files below the directory of the table or partition.
 
-def _own_files(
-    notification: WriteNotification, table: Table, partition: Partition | None
-) -> WriteNotification:
-    """The same of files below the directory of the table or partition.
+        Hive (Hive.loadDynamicPartitions) names with p=1 the files of p=10, too: their paths begin
+        alike. Those are of p=10's own notification. Raises InvalidObjectError for any other file: a
+        dump would name it, and a load would bring its rows to the replica.
+        """
+        write_log.require_equal_lengths(told.files, told.checksums, told.subdirectories)
+        place = table.storage.location
+        if partition is not None:
+            place = partition.storage.location or place
+        others: set[int] = set()
+        for index, text in enumerate(told.files):
+            file = parse_uri(self._roots.uri(text, f"a file written to {table.full_name}"))
+            own = None if place is None else parse_uri(self._roots.uri(place, table.full_name))
+            if own is not None and self._is_of(file, own) and is_within(file.path, own.path):
+                continue
+            if partition is None or own is None or not file.path.startswith(own.path):
+                raise InvalidObjectError(
+                    f"{text} was not written to {table.full_name}: it is not below {place}"
+                )
+            others.add(index)
+        files, checksums, subdirectories = (
+            tuple(text for index, text in enumerate(texts) if index not in others)
+            for texts in (told.files, told.checksums, told.subdirectories)
+        )
+        return replace(told, files=files, checksums=checksums, subdirectories=subdirectories)
 
-    Hive (Hive.loadDynamicPartitions) names with p=1 the files of p=10, too: their paths begin
-    alike. Those are of p=10's own notification. Raises InvalidObjectError for any other file: a
-    dump would name it, and a load would bring its rows to the replica.
-
-    Paths only are compared: one file system has several names.
-    """
-    write_log.require_equal_lengths(
-        notification.files, notification.checksums, notification.subdirectories
-    )
-    place = table.storage.location
-    if partition is not None:
-        place = partition.storage.location or place
-    others: set[int] = set()
-    for index, file in enumerate(notification.files):
-        try:
-            path = parse_uri(file).path
-            own = None if place is None else parse_uri(place).path
-        except LocationError as error:
-            raise InvalidObjectError(f"a file written to {table.full_name}: {error}") from error
-        if own is not None and is_below(path, own):
-            continue
-        if partition is None or own is None or not path.startswith(own):
-            raise InvalidObjectError(
-                f"{file} was not written to {table.full_name}: it is not below {place}"
-            )
-        others.add(index)
-    files, checksums, subdirectories = (
-        tuple(text for index, text in enumerate(texts) if index not in others)
-        for texts in (notification.files, notification.checksums, notification.subdirectories)
-    )
-    return replace(notification, files=files, checksums=checksums, subdirectories=subdirectories)
+    def _is_of(self, file: ParsedUri, place: ParsedUri) -> bool:
+        """Whether they are on one file system, which may have several names: of hosts that whoever
+        runs the metastore named."""
+        if file.scheme in BUCKET_SCHEMES or place.scheme in BUCKET_SCHEMES:
+            return (file.server, file.authority) == (place.server, place.authority)
+        has_hosts = bool(file.authority and place.authority)
+        return file.server == place.server or (has_hosts and self._files.is_connected(file.uri))
 
 
 def _partition(

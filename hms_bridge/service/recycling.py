@@ -25,7 +25,7 @@ class RecycleVerbs(VerbFamily):
                 f"{place} lies in the directory of no table or partition; only files of tables "
                 "are archived"
             )
-        self._files.require_known(place)
+        self._files.known_root(place)
         self._file_work.archive_before_removal(place, context)
 
 

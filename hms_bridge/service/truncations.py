@@ -26,6 +26,7 @@ from hms_bridge.model.properties import LAST_DDL_TIME
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics
+from hms_bridge.service.deletion_rule import OUTSIDE
 from hms_bridge.service.foundation import VerbFamily, changed_meanwhile
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
@@ -130,13 +131,12 @@ class TruncationVerbs(VerbFamily):
         the rows would stay."""
         self._require_all_alone(connection, truncation)
         wanted = [place for place, _ in truncation.places]
-        roots = self._files.rule.roots_of(connection, wanted)
+        roots = self._files.rule.roots_of(wanted)
         for place in wanted:
             if place not in roots:
                 raise InvalidOperationError(
-                    f"{place} cannot be emptied: it is outside of the warehouse and of every "
-                    f"database's directory; name a directory above it in {DELETION_ROOTS.name}, or "
-                    "delete its files by hand"
+                    f"{place} cannot be emptied: it is {OUTSIDE}; name a directory above it in "
+                    f"{DELETION_ROOTS.name}, or delete its files by hand"
                 )
         return roots
 

@@ -45,7 +45,7 @@ class WarehouseFiles:
         self.roots = roots
         self._transactions = transactions
         self._directories = directories
-        self._is_connected = is_connected
+        self.is_connected = is_connected
         self._archive = archive
         self.rule = DeletionRule(roots=roots, real_places=directories.real_places)
 
@@ -73,7 +73,7 @@ class WarehouseFiles:
             raise _not_made(shown, error) from error
 
     def _is_made_here(self, location: str, is_external: bool) -> bool:
-        if is_external and not self._is_connected(location):
+        if is_external and not self.is_connected(location):
             return False
         if self._is_below_a_root(location):
             return True
@@ -116,15 +116,16 @@ class WarehouseFiles:
                 "or move files away"
             ) from error
 
-    def require_known(self, location: str) -> None:
-        """Raises MetaError for a place below no known root: whoever asks could have the files of
-        others copied."""
+    def known_root(self, location: str) -> str:
+        """The known root above a place. Raises MetaError for a place below none: whoever asks could
+        have the files of others copied."""
         try:
-            is_known = self._is_below_a_root(location)
+            for root in self.roots.known:
+                if self._directories.is_below_any(location, (root,)):
+                    return root
         except (OSError, ChangeManagerError, ValueError) as error:
             raise MetaError(f"{location} cannot be archived: {error}") from error
-        if not is_known:
-            raise MetaError(_unlisted(location))
+        raise MetaError(_unread(location))
 
     def add_truncated_base(self, location: str, write_id: WriteId) -> bool:
         """Say that nothing is left of a place once this write id is committed; False if that was
@@ -193,11 +194,17 @@ def _truncated_base(write_id: WriteId) -> str:
     return f"{DirectoryName.base(write_id).format()}/{METADATA_FILE}"
 
 
+def _unread(location: str) -> str:
+    return (
+        f"{location} is below no directory whose files this metastore reads for clients; name a "
+        f"directory above it in {LOCATION_ROOTS.name}"
+    )
+
+
 def _unlisted(location: str) -> str:
     return (
-        f"{location} is below no directory whose files this metastore reads for clients, and a "
-        "replica needs those of managed tables: name a directory above it in "
-        f"{LOCATION_ROOTS.name}, or make it an external table"
+        f"{_unread(location)}, because a replica needs the files of managed tables, or make it an "
+        "external table"
     )
 
 

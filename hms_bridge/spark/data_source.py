@@ -18,6 +18,9 @@ Options
   webhdfs        HTTP addresses of HDFS clusters, as ``hms.bridge.webhdfs.addresses``; other
                  settings of Hadoop come from the driver's ``HADOOP_CONF_DIR``
 
+The metastore is connected to by the settings of the driver's ``HMS_BRIDGE_CONFIG`` or
+``HIVE_CONF_DIR``: what asks there for TLS or SASL stops the read.
+
 Rows come as Arrow record batches, a stripe at a time. This needs Spark 4: PySpark 3.5 has no data
 sources in Python, and :func:`hms_bridge.spark.scan.read_table` instead. Schema and partitions are
 asked of a Python worker on the driver's host, which must have this package's dependencies, too.
@@ -226,10 +229,13 @@ def _hadoop(options: Mapping[str, str]) -> HadoopConfig:
 
 
 def _open(metastore_url: str) -> Metastore:
-    """Imported here: only who reads needs thrift or a database."""
+    """With the settings around this process, which may ask for a protection that nobody gives.
+    Imported here: only who reads needs thrift or a database."""
+    from hms_bridge.config.reading import settings_of_environment
     from hms_bridge.connect import open_metastore
 
-    return open_metastore(metastore_url, is_created=False)
+    settings = settings_of_environment(os.environ)
+    return open_metastore(metastore_url, settings, is_created=False)
 
 
 def _require_known(options: Mapping[str, str]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import re
+import sys
 from collections.abc import Iterator
 from functools import partial
 
@@ -177,6 +179,18 @@ def test_a_tree_lists_links_without_following_them(tmp_path) -> None:
     (only,) = list_tree(FsspecResolver()(str(tmp_path / "a" / "b" / "f")))
     assert (only.path, only.kind, only.is_hidden) == ("", FileKind.FILE, False)
     assert list_tree(FsspecResolver()(str(tmp_path / "nothing"))) == ()
+
+
+def test_a_tree_is_as_deep_as_a_path_is_long(tmp_path) -> None:
+    """A client names such a location below the table of another, whose drop would fail for ever."""
+    levels, limit = 400, sys.getrecursionlimit()
+    tmp_path.joinpath(*["d"] * levels).mkdir(parents=True)
+    sys.setrecursionlimit(len(inspect.stack()) + levels // 2)  # in place of thousands of levels
+    try:
+        found = [file.path for file in list_tree(FsspecResolver()(str(tmp_path)))]
+    finally:
+        sys.setrecursionlimit(limit)
+    assert found == ["/".join(["d"] * count) for count in range(1, levels + 1)]
 
 
 def test_the_local_volume_sets_times_attributes_and_never_replaces(tmp_path) -> None:

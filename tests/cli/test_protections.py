@@ -10,13 +10,17 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.connect import open_local
+from hms_bridge.errors import ConfigError
 from hms_bridge.server.serve import MetastoreServer
+from hms_bridge.session.transaction import Client
+from hms_bridge.spark.data_source import snapshot_options
 from tests.support.program import Answer, Program, run_here
 
 BY_HIVE = "org.apache.hadoop.hive.ql.security.authorization."
 LISTENER = BY_HIVE + "AuthorizationPreEventListener"
 STORAGE_BASED = BY_HIVE + "StorageBasedAuthorizationProvider"
 RANGER = BY_HIVE + "plugin.metastore.HiveMetaStoreAuthorizer"
+SENTRY = "org.apache.sentry.binding.metastore.AuthorizingObjectStore"
 FILTER = BY_HIVE + "plugin.AuthorizationMetaStoreFilterHook"
 BOTH_SIDES = {"sasl.enabled": "true", "use.SSL": " TRUE "}
 OF_THE_PORT = {
@@ -60,6 +64,7 @@ def _both_names(settings: Mapping[str, str]) -> list[tuple[str, str]]:
     [
         *_both_names(OF_THE_PORT),
         ("hive.metastore.pre.event.listeners", RANGER),
+        ("hive.metastore.rawstore.impl", SENTRY),
         ("hive.security.metastore.authorization.manager", STORAGE_BASED),
         ("hadoop.security.authorization", "true"),
         ("hadoop.security.authentication", "kerberos"),
@@ -72,6 +77,34 @@ def test_a_server_does_not_begin_where_its_port_is_to_be_protected(
     program = Program(tmp_path, {name: value})
     answer = program.run("serve", "--port", used_port)
     _refused(answer, str(tmp_path / "hive-site.xml"), name, value.strip(), "so yet: ", "; ")
+
+
+SASL = "hive.metastore.sasl.enabled"
+
+
+def _site(path: Path, *properties: str) -> None:
+    path.write_text(f"<configuration>{''.join(properties)}</configuration>")
+
+
+@pytest.mark.parametrize("name", ["hivemetastore-site.xml", "metastore-site.xml"])
+def test_files_of_hives_metastore_count(name: str, used_port: str, tmp_path: Path) -> None:
+    """Hive's metastore reads them after hive-site.xml, from the same folder."""
+    program = Program(tmp_path, {SASL: "false"})
+    words = ("serve", "--port", used_port)
+    _refused(program.run(*words), "in use by another program")
+    _site(tmp_path / name, f"<property><name>{SASL}</name><value>true</value></property>")
+    _refused(program.run(*words), str(tmp_path / name), SASL, "true")
+    alone = run_here(
+        *words, "--database", program.url,
+        environment={"HIVE_CONF_DIR": str(tmp_path)},
+    )  # fmt: skip
+    _refused(alone, str(tmp_path / name), SASL)
+    (tmp_path / "hive-site.xml").unlink()
+    alone = run_here(
+        *words, "--database", program.url,
+        environment={"HIVE_CONF_DIR": str(tmp_path)},
+    )  # fmt: skip
+    _refused(alone, str(tmp_path / name), SASL)
 
 
 def test_hadoops_own_files_count(
@@ -103,6 +136,24 @@ def test_no_client_talks_in_clear_where_it_is_not_to(name: str, value: str, tmp_
         assert own.exit_code == 0, own
     store.metastore.close()
     assert program.run("txns").exit_code == 0, "a database is no metastore server"
+
+
+def test_sparks_format_goes_by_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is given no settings: those around the driver count."""
+    site = tmp_path / "hive-site.xml"
+    _site(site, f"<property><name>{SASL}</name><value>true</value></property>")
+    client = Client(user="u", host="h", agent="test")
+    for name, value in (
+        ("HIVE_CONF_DIR", str(tmp_path)),
+        ("HMS_BRIDGE_CONFIG", str(site)),
+    ):
+        monkeypatch.setenv(name, value)
+        options = snapshot_options("thrift://127.0.0.1:1", "d.t", client=client)
+        with pytest.raises(ConfigError, match=f"{site}: {SASL} is 'true'"), options:
+            pass
+        monkeypatch.delenv(name)
 
 
 @pytest.mark.parametrize("asked", ["use.SSL", "properties"])

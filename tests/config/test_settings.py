@@ -121,6 +121,23 @@ def _property(name: str, value: str, more: str = "") -> str:
     return f"<property><name>{name}</name><value>{value}</value>{more}</property>"
 
 
+@pytest.mark.parametrize(
+    "properties",
+    [
+        '<property name="a" value="true"/>',
+        '<property value="true"><name>a</name></property>',
+        '<property final="true"><name>a</name><value>true</value></property>'
+        "<property><name>a</name><value>false</value></property>",
+        "<property><name>a</name><value>true</value></property><property><name>a</name></property>",
+        '<property value="false"><name>a</name><value>true</value></property>',
+    ],
+)
+def test_a_property_is_read_as_hadoop_reads_it(tmp_path: Path, properties: str) -> None:
+    """Configuration.Parser: attributes count, elements before them; without a value it is none."""
+    _site(tmp_path, "hive-site.xml", properties)
+    assert read_hive_site(tmp_path / "hive-site.xml") == {"a": "true"}
+
+
 @pytest.mark.parametrize("prefix", ["", "xi:"])
 def test_an_include_is_refused_by_name(tmp_path: Path, prefix: str) -> None:
     """What it holds could be the file system of all bare paths."""

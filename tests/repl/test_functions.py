@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -218,3 +219,31 @@ def test_a_function_is_dropped_though_its_files_are_gone_or_nowhere(world):
     world.target.create_function(replace(function("f", jar(world)), database_name="mine"))
     world.target.drop_function("mine", "f")
     assert not list(world.cmroot.glob("udf.jar*"))
+
+
+def test_a_drop_archives_no_file_that_only_a_client_names(world, caplog):
+    """Whoever reaches the port would have any file of the server's machine copied."""
+    world.close()
+    world.start(location_roots=())
+    secret = jar(world, "shadow")
+    (world.warehouse / "link").symlink_to(secret.parent)
+    for place in (secret, world.warehouse / "link" / "shadow"):
+        world.source.create_function(function("f", place))
+        world.source.drop_function("src", "f")
+    assert not list(world.cmroot.glob("shadow*"))
+    assert "shadow is not archived" in caplog.text
+    kept = world.warehouse / "udf.jar"
+    kept.write_bytes(b"code")
+    world.source.create_function(function("f", kept))
+    world.source.drop_function("src", "f")
+    assert list(world.cmroot.glob("udf.jar*"))
+
+
+def test_what_is_no_plain_file_stops_a_dump_by_name_and_no_drop(world):
+    """A pipe or a device could be read for ever."""
+    os.mkfifo(world.folder / "pipe")
+    for place in ("/dev/zero", f"{world.folder}/pipe", str(world.folder)):
+        world.source.create_function(function("f", f"file:{place}"))
+        with pytest.raises(ReplError, match=rf"{place}, which function src\.f needs, is no plain"):
+            world.dump()
+        world.source.drop_function("src", "f")

@@ -82,6 +82,11 @@ def test_each_method_has_one_class() -> None:
     assert class_of("a_method_of_tomorrow") is VerbClass.TRUSTED
 
 
+def test_what_acts_as_another_user_is_for_trusted_hosts() -> None:
+    """HiveServer2 runs a scheduled query as the user that whoever made it named."""
+    assert class_of("scheduled_query_maintenance") is VerbClass.TRUSTED
+
+
 def test_no_method_without_an_answer_is_guarded() -> None:
     """The gate would have no way to refuse it."""
     for name in GUARDED:

@@ -144,13 +144,97 @@ def test_files_below_a_configured_root_go(
     assert not place.exists()
 
 
-def test_files_below_a_database_s_own_place_go(world: GuardedWorld) -> None:
-    place = world.folder / "elsewhere" / "other.db"
+def test_the_directory_of_a_database_is_no_root(world: GuardedWorld) -> None:
+    """I12: a client names it, and the server may delete where its clients may not."""
+    place = filled(world.folder / "home" / "alice")
+    for kind in ("location", "managed_location"):
+        database = Database(name="other", **{kind: f"file:{place.parent}"})
+        world.metastore.create_database(database)
+        world.table("alice", place, database_name="other")
+        with pytest.raises(InvalidOperationError, match="cannot be emptied: it is outside"):
+            world.metastore.truncate_table("other", "alice")
+        world.metastore.drop_table("other", "alice")
+        world.table("alice", place, database_name="other")
+        world.metastore.drop_database("other", is_cascade=True)
+        assert (place / "file").read_text() == "mine"
+
+
+def test_files_of_a_database_below_a_configured_root_go(world: GuardedWorld) -> None:
+    place = world.folder / "allowed" / "other.db"
     world.metastore.create_database(Database(name="other", location=f"file:{place}"))
     world.table("v", database_name="other")
     (place / "v" / "file").write_text("v")
     world.metastore.drop_table("other", "v")
     assert not (place / "v").exists() and place.exists()
+
+
+def renamed(world: GuardedWorld, database: str, old: str, **changes: str) -> None:
+    table = replace(world.metastore.get_table(database, old), **changes)
+    world.metastore.alter_table(database, old, table)
+
+
+def renamed_there(world: GuardedWorld) -> None:
+    renamed(world, "other", "alice", name="eve")
+
+
+def taken_into_the_warehouse(world: GuardedWorld) -> None:
+    renamed(world, "other", "alice", database_name="db")
+
+
+def put_there_from_the_warehouse(world: GuardedWorld) -> None:
+    renamed(world, "db", "t", database_name="other")
+
+
+def partition_renamed_there(world: GuardedWorld) -> None:
+    found = world.metastore.get_partitions_by_names("other", "parts", ["p=0"])[0]
+    wanted = replace(found, values=("1",))
+    world.metastore.rename_partition("other", "parts", ["0"], wanted)
+
+
+def partition_taken(world: GuardedWorld) -> None:
+    world.metastore.exchange_partitions(
+        {"p": "0"}, TableName("other", "parts", "hive"), TableName("db", "q", "hive")
+    )
+
+
+def partition_put_there(world: GuardedWorld) -> None:
+    world.metastore.exchange_partitions(
+        {"p": "5"}, TableName("db", "q", "hive"), TableName("other", "parts", "hive")
+    )
+
+
+MOVES = [
+    renamed_there, taken_into_the_warehouse, put_there_from_the_warehouse, partition_renamed_there,
+    partition_taken, partition_put_there,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_nothing_is_moved_from_or_to_a_place_outside_of_the_roots(
+    world: GuardedWorld, is_linked: bool
+) -> None:
+    """I12: nor through a link that somebody put into the warehouse."""
+    place = world.folder / "home"
+    filled(place / "alice")
+    filled(place / "parts" / "p=0")
+    location = None if is_linked else f"file:{place}"
+    if is_linked:
+        (world.folder / "warehouse" / "other.db").symlink_to(place)
+    world.metastore.create_database(Database(name="other", location=location))
+    world.table("alice", database_name="other")
+    world.table("parts", database_name="other", partition_columns=(P,))
+    world.table("q", partition_columns=(P,))
+    for database, name, value in (("other", "parts", "0"), ("db", "q", "5")):
+        storage = Storage(columns=(A,))
+        one = Partition(values=(value,), database_name=database, table_name=name, storage=storage)
+        world.metastore.add_partitions(database, name, [one])
+    before = sorted(world.folder.rglob("*"))
+    for move in MOVES:
+        with pytest.raises(
+            InvalidOperationError, match=r"cannot be moved.*bridge\.deletion\.roots"
+        ):
+            move(world)
+        assert sorted(world.folder.rglob("*")) == before
 
 
 def test_a_table_outside_of_the_roots_is_not_emptied(world: GuardedWorld) -> None:

@@ -19,7 +19,7 @@ from hms_bridge.model.compaction import (
     CompactionState,
     CompactionType,
 )
-from hms_bridge.model.event import WriteNotification
+from hms_bridge.model.event import InsertNotification, WriteNotification
 from hms_bridge.model.ids import SEED_MAX, CompactionId, TxnId, WriteId
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import (
@@ -218,6 +218,9 @@ def test_who_is_no_replica_is_given_no_position_and_no_broken_replay(served: Ser
         ("{place}2/bucket_00000", "is not below"),
         ("{place}/../other/bucket_00000", "has a level"),
         ("bucket_00000", "is no absolute path"),
+        ("", "is no absolute path"),
+        ("hdfs://evil.example:8020{path}/bucket_00000", "is not below"),
+        ("s3a://evil{path}/bucket_00000", "is not below"),
     ],
 )
 def test_a_write_names_files_of_its_table_only(
@@ -232,14 +235,20 @@ def test_a_write_names_files_of_its_table_only(
         write_id=given,
         database_name=database,
         table_name="t",
-        files=(file.format(place=place),),
+        files=(file.format(place=place, path=place.removeprefix("file:")),),
         checksums=("x",),
         subdirectories=("",),
     )
+    inserted = InsertNotification(database_name=database, table_name="t", files=told.files)
+    last = served.local.get_current_event_id()
     with pytest.raises(InvalidObjectError, match=why):
         served.client.add_write_notifications([told])
+    with pytest.raises(InvalidObjectError, match=why):
+        served.client.fire_inserts([inserted])
+    assert served.local.get_current_event_id() == last
     assert not [one for one in caplog.records if one.exc_info]
     assert served.client.get_write_events(txn) == ()
     good = replace(told, files=(f"{place}/delta_0000001_0000001_0000/bucket_00000",))
     served.client.add_write_notifications([good])
+    assert served.client.fire_inserts([replace(inserted, files=good.files)])
     assert len(served.client.get_write_events(txn)) == 1

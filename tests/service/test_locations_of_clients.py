@@ -145,14 +145,20 @@ def test_a_replica_would_lack_the_files_of_a_managed_table_outside(outside: Outs
 def test_a_drop_does_not_list_without_end_where_a_client_put_a_database(
     outside_with: Callable[..., Outside],
 ) -> None:
-    outside = outside_with(limit=WalkLimit(names_max=1))
-    outside.client.create_database(Database(name="d", location=outside.folder.as_uri()))
-    values = {"storage": orc_storage(location=outside.secret.as_uri()), "parameters": {}}
-    outside.client.create_table(acid_table("d", **values))
-    with pytest.raises(MetaError, match=r"more than 1 names.*drop it without its data"):
-        outside.client.drop_table("d", "t")
-    outside.client.drop_table("d", "t", is_data_deleted=False)
-    assert outside.listing() == [outside.secret / "deep", outside.secret / "deep" / "f"]
+    """Not at all, but where rows would come back with the next partition of a name."""
+    outside = outside_with(limit=WalkLimit(names_max=0))
+    client, before = outside.client, outside.listing()
+    client.create_database(Database(name="d", location=outside.folder.as_uri()))
+    given = {"storage": orc_storage(location=outside.secret.as_uri()), "parameters": {}}
+    client.create_table(acid_table("d", **given))
+    client.drop_table("d", "t")
+    given |= {"parameters": dict(ACID), "partition_columns": (Column(name="p", type="string"),)}
+    client.create_table(acid_table("d", **given))
+    deep = orc_storage(location=(outside.secret / "deep").as_uri())
+    client.add_partitions("d", "t", [partition("d", "t", "1", storage=deep)])
+    with pytest.raises(MetaError, match=r"more than 0 names.*drop it without its data"):
+        client.drop_partitions("d", "t", ["p=1"])
+    assert outside.listing() == before
 
 
 def test_whoever_runs_the_server_names_more(outside_with: Callable[..., Outside]) -> None:

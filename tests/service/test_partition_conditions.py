@@ -276,11 +276,11 @@ def test_a_table_that_gets_another_place_while_directories_are_moved_stops_the_e
 ) -> None:
     """The rows would say that files lie in the new place; they were moved to the old one."""
     table = metastore.get_table("db", "u")
-    elsewhere = replace(table.storage, location=f"file:{tmp_path}/elsewhere")
-    altered = replace(table, storage=elsewhere)
+    elsewhere = tmp_path / "warehouse" / "elsewhere"
+    altered = replace(table, storage=replace(table.storage, location=f"file:{elsewhere}"))
     require_stopped(metastore, lambda: metastore.alter_table("db", "u", altered))
     exchange(metastore, n="2")
-    assert (tmp_path / "elsewhere" / "n=2" / "s=b" / "data").read_bytes() == b"rows"
+    assert (elsewhere / "n=2" / "s=b" / "data").read_bytes() == b"rows"
 
 
 def test_a_table_that_is_made_again_while_directories_are_moved_stops_the_exchange(

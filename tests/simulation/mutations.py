@@ -13,6 +13,7 @@ from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_access import OF_ACCESS
 from tests.simulation.mutations_of_cleaning_reports import OF_CLEANING_REPORTS
 from tests.simulation.mutations_of_copies import OF_COPIES
+from tests.simulation.mutations_of_doors import OF_DOORS
 from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
 from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
@@ -64,6 +65,7 @@ _DROPS = "tests/service/test_drops_and_moves.py::"
 MUTATIONS = (
     *CARRIED,
     *OF_CLEANING_REPORTS,
+    *OF_DOORS,
     *OF_DUMPS,
     *OF_FOREIGN_TEXTS,
     *OF_FIRST_DUMPS,

@@ -48,8 +48,8 @@ OF_FOREIGN_TEXTS = (
     Mutation(
         name="a write names any file",
         file="hms_bridge/service/notifications.py",
-        old="        if partition is None or own is None or not path.startswith(own):\n",
-        new="        if partition is None or own is None:\n",
+        old="if partition is None or own is None or not file.path.startswith(own.path):\n",
+        new="if partition is None or own is None:\n",
         test=f"{_NOTIFICATIONS}test_a_file_of_no_such_neighbour_is_refused",
     ),
     Mutation(

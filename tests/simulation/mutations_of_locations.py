@@ -61,8 +61,8 @@ OF_LOCATIONS = (
     Mutation(
         name="files that a client names are copied into the archive",
         file=_FILES,
-        old="        if not is_known:\n            raise MetaError(_unlisted(location))\n",
-        new="        if False:\n            raise MetaError(_unlisted(location))\n",
+        old="        raise MetaError(_unread(location))\n",
+        new="        return location\n",
         test="tests/server/test_recycling.py::test_nor_is_what_a_client_gave_a_table_elsewhere",
     ),
     Mutation(

@@ -46,8 +46,11 @@ from tests.support.golden_wire import (
 from tests.support.served_metastore import ServedMetastore, served_metastore
 from tests.support.wire_answers import CLOSED, Thrown, WireClient, answer_in
 
-OUTSIDE, INSIDE = "/warehouse/golden/f1", "/warehouse/golden/gdb.db/acid1/f1"
-"""A file that a write names has to lie in the directory of its table here."""
+INSIDE = {
+    "/warehouse/golden/f1": "/warehouse/golden/gdb.db/acid1/f1",
+    "/warehouse/golden/f2": "/warehouse/golden-ext/gdb.db/ext1/f2",
+}
+"""A file that a write or an insertion names has to lie in the directory of its table here."""
 MISSING, THERE = "bogus", "ds=bogus/hr=1"
 """A partition that Hive queues a compaction of though it does not exist, and what it is here."""
 FROM_HERE_LISTED, TO_HERE_LISTED = 592, 614
@@ -163,7 +166,8 @@ class Replay:
         if isinstance(value, str):
             if value == MISSING and FROM_HERE_LISTED < call.number <= TO_HERE_LISTED:
                 return THERE
-            value = value.replace(OUTSIDE, INSIDE)
+            for outside, inside in INSIDE.items():
+                value = value.replace(outside, inside)
             return value.replace("/warehouse/golden", f"{self._folder}/warehouse")
         if isinstance(value, Thrown):
             return Thrown(value.cls, self._moved(value.message, call))

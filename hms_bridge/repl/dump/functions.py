@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from changemanager.errors import ChangeManagerError
+from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver, parse_uri
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.errors import ReplError
@@ -73,16 +74,23 @@ class FunctionFiles:
         )
 
     def _checksum(self, function: Function, location: Location) -> str | None:
+        """A client names the file: what is none (a pipe, a device) could be read for ever."""
+        why = "is gone: bring it back"
         try:
-            if location.status() is None:
-                raise FileNotFoundError
-            return None if self.cm_root is None else location.checksum()
+            status = location.status()
+            if status is not None and status.kind is FileKind.FILE:
+                return None if self.cm_root is None else location.checksum()
+            if status is not None:
+                why = "is no plain file: put one there"
         except FileNotFoundError:
-            name = f"{function.database_name}.{function.name}"
-            raise ReplError(
-                f"{location.uri}, which function {name} needs, is gone: bring it back, or drop the "
-                f"function ('sql -e \"DROP FUNCTION {name}\"'), then dump again"
-            ) from None
+            pass
+        except OSError as error:
+            why = f"cannot be read ({error}): see to that"
+        name = f"{function.database_name}.{function.name}"
+        raise ReplError(
+            f"{location.uri}, which function {name} needs, {why}, or drop the function ('sql -e "
+            f'"DROP FUNCTION {name}"\'), then dump again'
+        )
 
 
 def write_functions(
