@@ -1,0 +1,40 @@
+"""Mutations of what was stamped by a wrong clock; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_PINS = "tests/repl/test_pins_and_clocks.py::test_"
+_HOLDS = "tests/cli/test_archive_pins.py::test_"
+
+OF_WRONG_CLOCKS = (
+    Mutation(
+        name="a policy's pin of a time that is yet to come stays",
+        file="hms_bridge/archive/times.py",
+        old="    of_the_future = since > now_ms + CLOCKS_APART_MS_MAX\n",
+        new="    of_the_future = since > now_ms + 10**15\n",
+        test=f"{_PINS}the_log_keeps_what_happened_since_a_dump_by_a_fast_clock",
+    ),
+    Mutation(
+        name="the plan of a purge believes a pin of a time that is yet to come",
+        file="changemanager/plausible_time.py",
+        old="        return time_ms > self.now_ms + CLOCKS_APART_MS_MAX\n",
+        new="        return False\n",
+        test=f"{_PINS}the_plan_of_a_purge_knows_it_before_anybody_has_noted_the_time",
+    ),
+    Mutation(
+        name="pins go by the clock of the host that dumps",
+        file="hms_bridge/repl/pins.py",
+        old="        return now_ms if self.manifest is None else stamp_ms("
+        "now_ms, self.manifest.known_times())\n",
+        new="        return now_ms\n",
+        test=f"{_PINS}a_pin_goes_by_the_clock_that_stamps_the_archive",
+    ),
+    Mutation(
+        name="a hold goes by the clock of the host where it is typed",
+        file="hms_bridge/cli/archive_pins.py",
+        old="        now_ms = stamp_ms(store.clock.now_ms(), store.manifest.known_times())\n",
+        new="        now_ms = store.clock.now_ms()\n",
+        test=f"{_HOLDS}a_hold_by_a_host_that_is_behind_ends_no_sooner",
+    ),
+)
