@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.simulation.mutation import Mutation
 
 _PINS = "tests/repl/test_pins_and_clocks.py::test_"
+_SILENCE = "tests/service/test_silence_and_clocks.py::test_"
 _HOLDS = "tests/cli/test_archive_pins.py::test_"
 
 OF_WRONG_CLOCKS = (
@@ -36,5 +37,42 @@ OF_WRONG_CLOCKS = (
         old="        now_ms = stamp_ms(store.clock.now_ms(), store.manifest.known_times())\n",
         new="        now_ms = store.clock.now_ms()\n",
         test=f"{_HOLDS}a_hold_by_a_host_that_is_behind_ends_no_sooner",
+    ),
+    Mutation(
+        name="a step of the clock makes everybody silent at once",
+        file="hms_bridge/service/silence.py",
+        old="        if self._ahead_ms is not None and ahead_ms > self._ahead_ms + STEP_MS:\n",
+        new="        if False:\n",
+        test=f"{_SILENCE}a_step_of_the_clock_ends_nobody_who_lives",
+    ),
+    Mutation(
+        name="who died while the clock was ahead lives until that time",
+        file="hms_bridge/txn/housekeeping.py",
+        old="        .where(is_open, _T.TXN_LAST_HEARTBEAT > now + timeout_ms)\n",
+        new="        .where(is_open, _T.TXN_LAST_HEARTBEAT > now + 10**15)\n",
+        test=f"{_SILENCE}who_died_while_the_clock_was_ahead_is_dead_soon",
+    ),
+    Mutation(
+        name="replayed transactions end by the plain clock",
+        file="hms_bridge/service/cleaning.py",
+        old="    replays_before_ms = time.before_ms(unit.settings.txn.repl_timeout_ms)\n",
+        new="    replays_before_ms = time.now_ms - unit.settings.txn.repl_timeout_ms\n",
+        test=f"{_SILENCE}replayed_transactions_outlive_a_step",
+    ),
+    Mutation(
+        name="a claim on file work of a time that is yet to come lasts until then",
+        file="hms_bridge/archive/file_tasks.py",
+        old="    is_alive = _ROW.CLAIMED_AT_MS.between(now_ms - lease_ms, now_ms + lease_ms)\n",
+        new="    is_alive = _ROW.CLAIMED_AT_MS >= now_ms - lease_ms\n",
+        test=f"{_SILENCE}a_drop_that_died_by_a_fast_clock_is_carried_out",
+    ),
+    Mutation(
+        name="an entry that a fast clock stamped waits until that time",
+        file="hms_bridge/txn/cleaning.py",
+        old="            update(COMPACTION_QUEUE).where(_Q.CQ_STATE == _READY, column > now)"
+        ".values({column: now})\n",
+        new="            update(COMPACTION_QUEUE).where(_Q.CQ_STATE == _READY, column > 10**15)"
+        ".values({column: now})\n",
+        test=f"{_SILENCE}what_a_fast_clock_compacted_is_cleaned_once_it_is_set_right",
     ),
 )
