@@ -108,6 +108,10 @@ class TimeJudgement:
                 time_ms -= gap.doubtful_ms
         return max(0, time_ms)
 
+    def is_yet_to_come(self, time_ms: int) -> bool:
+        """Whether a time was stamped by a clock that was ahead, and says nothing now."""
+        return time_ms > self.now_ms + CLOCKS_APART_MS_MAX
+
     def is_over(self, since_ms: int, until_ms: int) -> bool:
         """Whether as much time has gone by as was given from one time to another."""
         return self.age_ms(since_ms) >= until_ms - since_ms

@@ -181,9 +181,15 @@ class Purge:
     ) -> Mapping[str, tuple[str, ...]]:
         """Who holds what is expired: as the manifest says, for files without origins as the files
         themselves say, and of everything the metastores beside this one. A pin whose end has come
-        for doubtful time alone holds on."""
+        for doubtful time alone holds on; one of what is archived from a time on that is yet to come
+        was set by a clock that was ahead, and holds what was archived before, too."""
         now_ms = time.now_ms
         lasting = [replace(pin, expires_at_ms=None) for pin in pins if _lasts(pin, time)]
+        lasting += [
+            replace(pin, archived_since_ms=None)
+            for pin in pins
+            if pin.archived_since_ms is not None and time.is_yet_to_come(pin.archived_since_ms)
+        ]
         cmroot = self._archive.cmroot
         own_id = self._manifest.store_id(self._archive.new_token())
         others = holders_of_others(cmroot, own_id) if expired else ()

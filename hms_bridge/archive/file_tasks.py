@@ -173,8 +173,12 @@ def touching(
 def claim(
     connection: Connection, task_id: str, *, owner: str, now_ms: int, lease_ms: int
 ) -> FileTask | None:
-    """Take a task for ``lease_ms``; None if it is done, or someone else's claim has not run out."""
-    is_free = or_(_ROW.CLAIMED_AT_MS.is_(None), _ROW.CLAIMED_AT_MS < now_ms - lease_ms)
+    """Take a task for ``lease_ms``; None if it is done, or someone else's claim has not run out.
+
+    A claim from the future (a clock that was ahead) has run out, as leases do.
+    """
+    is_alive = _ROW.CLAIMED_AT_MS.between(now_ms - lease_ms, now_ms + lease_ms)
+    is_free = or_(_ROW.CLAIMED_AT_MS.is_(None), ~is_alive)
     changed = connection.execute(
         update(HMSB_FILE_TASK)
         .where(_ROW.TASK_ID == task_id, is_free)

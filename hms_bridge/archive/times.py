@@ -8,9 +8,19 @@ from dataclasses import replace
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from changemanager.clock import span_text
-from changemanager.plausible_time import KnownTimes, TimeGap, TimeJudgement, judge
+from changemanager.plausible_time import (
+    CLOCKS_APART_MS_MAX,
+    KnownTimes,
+    TimeGap,
+    TimeJudgement,
+    judge,
+)
 from hms_bridge.backend.dialect import is_sqlite
-from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_TIME, HMSB_TIME_GAP
+from hms_bridge.backend.schema.archive_tables import (
+    HMSB_ARCHIVE_PIN,
+    HMSB_ARCHIVE_TIME,
+    HMSB_TIME_GAP,
+)
 from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.backend.schema.txn_tables import TXNS
 from hms_bridge.backend.work import Work
@@ -79,7 +89,25 @@ def note_time(work: Work, now_ms: int) -> TimeJudgement:
             "that it went by",
             span_text(gap.after_ms - gap.before_ms),
         )
+    if not judged.refusal:
+        _widen_pins_of_the_future(connection, now_ms)
     return judged
+
+
+def _widen_pins_of_the_future(connection: Connection, now_ms: int) -> None:
+    """A dump that began by a clock that was ahead: its policy's pin would leave out all that is
+    archived until that time comes. When it truly began nobody knows; what the next dump can name
+    was archived after the oldest event of the log."""
+    since = HMSB_ARCHIVE_PIN.c.ARCHIVED_SINCE_MS
+    of_the_future = since > now_ms + CLOCKS_APART_MS_MAX
+    if connection.scalar(select(since).where(of_the_future).limit(1)) is None:
+        return
+    oldest = connection.scalar(select(func.min(_EVENT_TIME)))
+    began_ms = now_ms if oldest is None else min(now_ms, int(oldest) * 1000)
+    began_ms -= CLOCKS_APART_MS_MAX  # events are stamped by the clocks of hosts
+    connection.execute(
+        update(HMSB_ARCHIVE_PIN).where(of_the_future).values(ARCHIVED_SINCE_MS=began_ms)
+    )
 
 
 def trust_time(work: Work, now_ms: int) -> tuple[TimeGap, ...]:

@@ -34,6 +34,7 @@ _SHOWN = (
     "holder",
 )  # fmt: skip
 _HOLD_MS_MAX = 1000 * 365 * 86_400_000
+_LABEL_MAX = 200
 _RELEASE_COLUMNS = ("holder", "what", "state", "files", "bytes", "reason")
 
 
@@ -113,17 +114,24 @@ def hold(
     """
     from changemanager.manifest import Pin, PinKind
     from changemanager.pinned import pin_uses
+    from changemanager.plausible_time import stamp_ms
     from changemanager.retention import take_inventory
     from changemanager.sharing import announce
     from hms_bridge.connect import connected_locally
 
+    if not label.strip() or not label.isprintable() or len(label) > _LABEL_MAX:
+        raise click.UsageError(
+            f"{label[:40]!r} names no hold: write a text of one line, {_LABEL_MAX} characters at "
+            "most; cm pins lists it, and cm release takes it"
+        )
     database, table = what.strip().lower(), None
     if "." in what:
         name = given_table(what)
         database, table = name.database, name.table
     duration_ms = None if duration is None else _hold_ms(duration)
     with connected_locally(metastore_url, settings, is_created=False) as store:
-        now_ms = store.clock.now_ms()
+        # As the archive stamps files: this host's clock may be behind.
+        now_ms = stamp_ms(store.clock.now_ms(), store.manifest.known_times())
         pin = Pin(
             holder=f"hold:{label}",
             kind=PinKind.HOLD,

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from changemanager.config import NAME_LENGTH_MAX
-from changemanager.manifest import ArchivePins, Pin, PinKind
+from changemanager.manifest import ArchiveManifest, ArchivePins, Pin, PinKind
+from changemanager.plausible_time import stamp_ms
 from changemanager.uri import EncodedUri, archive_name
 from hms_bridge.clock import Clock
 from hms_bridge.repl.format.directories import DumpDirectory, DumpState
@@ -103,17 +104,23 @@ def given_up_of(manifest: ArchivePins | None, database: str, root: str) -> str:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DumpPins:
     """Sets and releases the pins of a database that is dumped to a root, which is given as the
-    resolver writes it. Without a manifest nothing happens.
+    resolver writes it. Without a manifest nothing happens. Times of pins are those of the clock
+    that stamps the archive: the host's may be ahead of it.
 
     ``is_apart``: the dump is none of those that follow on each other, so the policy's pin, which is
     of the last of these, stays as it is.
     """
 
-    manifest: ArchivePins | None
+    manifest: ArchiveManifest | None
     clock: Clock
     database: str
     root: str
     is_apart: bool = False
+
+    def now_ms(self) -> int:
+        """When something is archived now."""
+        now_ms = self.clock.now_ms()
+        return now_ms if self.manifest is None else stamp_ms(now_ms, self.manifest.known_times())
 
     def begin(self) -> Pin | None:
         """A dump begins: hold what is archived from now on, unless an older dump holds more. The
@@ -123,7 +130,7 @@ class DumpPins:
         self._take_over(self.manifest)
         if policy_pin(self.manifest.pins(), self.database, self.root) is not None:
             return None
-        return self._put_policy(self.clock.now_ms())
+        return self._put_policy(self.now_ms())
 
     def take_back(self, begun: Pin | None) -> None:
         """The dump for which :meth:`begin` took a pin has failed; a pin that was set anew stays."""
@@ -139,7 +146,7 @@ class DumpPins:
                 holder=dump_holder(self.database, directory),
                 kind=PinKind.DUMP,
                 reason=f"dump {directory} is not loaded yet",
-                created_at_ms=self.clock.now_ms(),
+                created_at_ms=self.now_ms(),
                 names=names_of(files),
             )
         )
@@ -222,7 +229,7 @@ class DumpPins:
             holder=policy_holder(self.database, self.root),
             kind=PinKind.POLICY,
             reason=f"the next dump of {self.database} may name it",
-            created_at_ms=self.clock.now_ms(),
+            created_at_ms=self.now_ms(),
             database=self.database,
             archived_since_ms=since_ms,
         )

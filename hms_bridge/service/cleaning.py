@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from changemanager.plausible_time import TimeJudgement
+from changemanager.plausible_time import TimeJudgement, judge
 from hms_bridge.archive import file_tasks, pins, times
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import Work, sql
@@ -30,6 +30,7 @@ from hms_bridge.notification.event_sizes import EventSizes
 from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.foundation import Foundation, VerbFamily
 from hms_bridge.service.late_policies import tell_late_policies
+from hms_bridge.service.silence import Silence
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
     aborted_writes,
@@ -109,6 +110,7 @@ class CleaningVerbs(VerbFamily):
         self._event_sizes = EventSizes()
         self._history = HistoryPurge()
         self._is_clock_refused = False
+        self._silence = Silence(foundation.transactions.clock)
 
     find_ready_to_clean = reads(cleaning.find_ready_to_clean)
     find_ready_to_clean_aborts = reads(aborted_writes.find_ready_to_clean_aborts)
@@ -163,10 +165,12 @@ class CleaningVerbs(VerbFamily):
 
     def _steps(self) -> Iterator[Callable[[], object]]:
         write, most = self._transactions.write, housekeeping.ROWS_MAX
-        yield partial(self._repeat, _time_out_txns)
-        yield partial(self._repeat, housekeeping.time_out_locks, most)
+        yield partial(write, housekeeping.hear_anew)
+        if write(self._is_silence_measured):
+            yield partial(self._repeat, _time_out_txns)
+            yield partial(self._repeat, housekeeping.time_out_locks, most)
+            yield partial(write, housekeeping.time_out_rebuild_locks)
         for step in (
-            housekeeping.time_out_rebuild_locks,
             _settle_compactions,
             _give_back_abandoned,
             _revoke_workers,
@@ -183,6 +187,9 @@ class CleaningVerbs(VerbFamily):
         if self._transactions.is_heard:
             yield partial(write, tell_late_policies)
         yield self._file_work.resume
+
+    def _is_silence_measured(self, unit: UnitOfWork) -> bool:
+        return self._silence.is_measured(unit.now_ms, unit.settings.txn.timeout_ms)
 
     def _purge_by_age(self) -> None:
         """What is old goes; nothing is old by a clock that is refused."""
@@ -205,7 +212,10 @@ class CleaningVerbs(VerbFamily):
 
 
 def _time_out_txns(unit: UnitOfWork) -> int:
-    outcome = housekeeping.time_out_txns(unit)
+    # Nobody beats for what a load replays, so age decides, which counts no doubtful time.
+    time = judge(unit.clock.now_ms(), times.known_times(unit))
+    replays_before_ms = time.before_ms(unit.settings.txn.repl_timeout_ms)
+    outcome = housekeeping.time_out_txns(unit, replays_before_ms)
     log_abort(unit, outcome)
     return len(outcome.aborted)
 

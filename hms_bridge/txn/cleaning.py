@@ -227,9 +227,11 @@ def _forget(work: Work, compaction: Compaction, ended: Compaction) -> None:
 def retry_failed_cleanings(work: Work, after_ms: int) -> int:
     """Entries that failed in their cleaning so long ago are ready for cleaning again; how many.
 
-    They were compacted and committed; those whose target was cleaned by a later one stay.
+    They were compacted and committed; those whose target was cleaned by a later one stay. What a
+    clock that was ahead made wait for longer is judged anew.
     """
-    connection = work.connection
+    connection, now = work.connection, work.now_ms
+    _judge_anew(work, now)
     later = COMPLETED_COMPACTIONS.alias()
     is_made_good = exists().where(
         later.c.CC_DATABASE == _H.CC_DATABASE,
@@ -245,7 +247,7 @@ def retry_failed_cleanings(work: Work, after_ms: int) -> int:
                 _H.CC_STATE == CompactionState.FAILED.stored,
                 _H.CC_NEXT_TXN_ID > 0,
                 _H.CC_COMMIT_TIME > 0,
-                _H.CC_END < work.now_ms - after_ms,
+                ~_H.CC_END.between(now - after_ms, now),
                 ~is_made_good,  # here: what stays is not to hide what follows it
             )
             .order_by(_H.CC_ID)
@@ -263,6 +265,17 @@ def retry_failed_cleanings(work: Work, after_ms: int) -> int:
 
 def _is_committed_for(now: int, retention_ms: int) -> ColumnElement[bool]:
     return or_(_Q.CQ_COMMIT_TIME.is_(None), _Q.CQ_COMMIT_TIME + retention_ms <= now)
+
+
+def _judge_anew(work: Work, now: int) -> None:
+    """What a clock that was ahead stamped happened now at the latest: else nothing would be cleaned
+    until that time comes."""
+    for column in (_Q.CQ_COMMIT_TIME, _Q.CQ_CLEANER_START):
+        work.connection.execute(
+            update(COMPACTION_QUEUE)
+            .where(_Q.CQ_STATE == _READY, column > now)
+            .values({column: now})
+        )
 
 
 def _is_waited(now: int, retention_ms: int) -> ColumnElement[bool]:

@@ -66,8 +66,32 @@ _W = TXN_TO_WRITE_ID.c
 _Q = COMPACTION_QUEUE.c
 
 
-def time_out_txns(work: Work) -> AbortOutcome:
-    """Abort open transactions without a heartbeat for too long, :data:`TIMED_OUT_MAX` at most.
+def hear_anew(work: Work) -> int:
+    """What was heard at a time that is yet to come was heard now at the latest; how many rows.
+
+    Else who died while the clock was ahead would live, and hold his locks, until that time.
+    """
+    now, timeout_ms = work.now_ms, work.settings.txn.timeout_ms
+    locks, rebuilds = HIVE_LOCKS.c, MATERIALIZATION_REBUILD_LOCKS.c
+    is_open = _T.TXN_STATE == TxnState.OPEN.value
+    own_now = work.clock.now_ms()  # see time_out_rebuild_locks
+    heard = (
+        update(TXNS)
+        .where(is_open, _T.TXN_LAST_HEARTBEAT > now + timeout_ms)
+        .values(TXN_LAST_HEARTBEAT=now),
+        update(HIVE_LOCKS)
+        .where(locks.HL_TXNID == NO_TXN, locks.HL_LAST_HEARTBEAT > now + timeout_ms)
+        .values(HL_LAST_HEARTBEAT=now),
+        update(MATERIALIZATION_REBUILD_LOCKS)
+        .where(rebuilds.MRL_LAST_HEARTBEAT > own_now + timeout_ms)
+        .values(MRL_LAST_HEARTBEAT=own_now),
+    )
+    return sum(work.connection.execute(statement).rowcount for statement in heard)
+
+
+def time_out_txns(work: Work, replays_before_ms: int) -> AbortOutcome:
+    """Abort open transactions without a heartbeat for too long, :data:`TIMED_OUT_MAX` at most;
+    those that a load replays if nothing was heard of them since ``replays_before_ms``.
 
     The rows are locked with the condition, so a heartbeat that comes meanwhile wins.
     """
@@ -81,7 +105,7 @@ def time_out_txns(work: Work) -> AbortOutcome:
             _T.TXN_STATE == TxnState.OPEN.value,
             or_(
                 and_(is_other, _T.TXN_LAST_HEARTBEAT < now - work.settings.txn.timeout_ms),
-                and_(is_replayed, _T.TXN_LAST_HEARTBEAT < now - work.settings.txn.repl_timeout_ms),
+                and_(is_replayed, _T.TXN_LAST_HEARTBEAT < replays_before_ms),
             ),
         )
         .order_by(_T.TXN_ID)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.busy_metastore import BusyMetastore
+from tests.support.busy_metastore import BusyMetastore, opened
 from tests.support.what_changed import checksums, database_rows
 
 OLD = ("--set", "hive.repl.cm.retain=1ms")
@@ -184,6 +184,27 @@ def test_a_hold_needs_to_be_told_what(
     assert refused.exit_code == code
     assert message in refused.err
     assert len(listed(busy)) == 2
+
+
+@pytest.mark.parametrize("label", ["", " ", "a\nb", "x" * 201])
+def test_a_hold_has_a_name_that_a_list_can_show(busy: BusyMetastore, label: str) -> None:
+    refused = busy.program.run("cm", "hold", label, "sales")
+    assert refused.exit_code == 2
+    assert "names no hold: write a text of one line" in refused.err
+    assert len(listed(busy)) == 2
+
+
+def test_a_hold_by_a_host_that_is_behind_ends_no_sooner(busy: BusyMetastore) -> None:
+    """Its clock says five days less than what is known to have happened."""
+    known_ms = int((time.time() + 5 * 86_400) * 1000)
+    store = opened(busy.program)
+    store.manifest.note_time(known_ms)
+    store.metastore.close()
+    busy.program.ok("cm", "hold", "audit", "sales", "--for", "2d")
+    row = listed(busy)["hold:audit"]
+    assert datetime.fromisoformat(row["since"]).timestamp() * 1000 >= known_ms - 1000
+    ends = datetime.fromisoformat(row["expires"]) - datetime.fromisoformat(row["since"])
+    assert ends == timedelta(days=2)
 
 
 OVER = (*OLD, "--set", "hms.bridge.repl.archive.budget=1ms")

@@ -39,6 +39,7 @@ from tests.simulation.mutations_of_waits import OF_WAITS
 from tests.simulation.mutations_of_workers import OF_WORKERS
 from tests.simulation.mutations_of_write_races import OF_WRITE_RACES
 from tests.simulation.mutations_of_writes import OF_WRITES
+from tests.simulation.mutations_of_wrong_clocks import OF_WRONG_CLOCKS
 from tests.simulation.scope_mutations import SCOPE
 
 _READERS = "tests/cleaner/test_waiting_for_readers.py::"
@@ -72,6 +73,7 @@ MUTATIONS = (
     *OF_HIVE_SOURCES,
     *OF_HOOKS,
     *OF_TIME,
+    *OF_WRONG_CLOCKS,
     *OF_TURNS,
     *OF_LOADS,
     *OF_LOCATIONS,

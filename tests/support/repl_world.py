@@ -91,9 +91,12 @@ class ReplWorld(World):
 
     def purge(self, overridden: Sequence[str] = ()) -> int:
         """Purge the archive now; how many files went."""
-        job = Purge(self.archive, self.source.manifest, self.clock)
-        report = job.run(job.plan(overridden=overridden))
+        report = self.purging.run(self.purging.plan(overridden=overridden))
         return len(report.deleted)
+
+    @property
+    def purging(self) -> Purge:
+        return Purge(self.archive, self.source.manifest, self.clock)
 
     @property
     def policy_pin(self) -> str:

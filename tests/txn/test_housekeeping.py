@@ -33,8 +33,12 @@ def _owners(world: World) -> set[int]:
     return {row["T2W_TXNID"] for row in world.records(TXN_TO_WRITE_ID)}
 
 
+def _replays_before(world: World) -> int:
+    return world.clock.now_ms() - world.settings.txn.repl_timeout_ms
+
+
 def _time_out(world: World) -> list[int]:
-    outcome = world.do(housekeeping.time_out_txns)
+    outcome = world.do(housekeeping.time_out_txns, _replays_before(world))
     return [txn.id for txn in outcome.aborted]
 
 
@@ -71,7 +75,7 @@ class TestTimeOuts:
         world.clock.advance_ms(world.settings.txn.repl_timeout_ms)
         assert _time_out(world) == []
         world.clock.advance_ms(1)
-        outcome = world.do(housekeeping.time_out_txns)
+        outcome = world.do(housekeeping.time_out_txns, _replays_before(world))
         assert [txn.id for txn in outcome.aborted] == [replayed]
         assert outcome.broken_policies == ("p.*",)
 

@@ -92,7 +92,7 @@ def test_they_end_with_their_transaction(world: World, txns: Txns, how: str) -> 
         world.clock.advance_ms(world.settings.txn.timeout_ms)
         world.metastore.heartbeat(second, LockId(0))
         world.clock.advance_ms(1)
-        world.do(housekeeping.time_out_txns)
+        world.do(housekeeping.time_out_txns, 0)
     assert _rows(world) == [(second, "db", "t", 7)]
 
 

@@ -126,7 +126,7 @@ class ReplDump(DumpVerb):
         above = self._resolve(database_directory(request.root, name))
         pins.release_loaded(dumps, above.uri)
         # Before anything is read: the next dump may name what is archived from here on.
-        began_at_ms = self._clock.now_ms()
+        began_at_ms = pins.now_ms()
         self._show_pins(request.cm_root)
         texts = NotedTexts(self._resolve, DumpPaths(above.child(self._new_name()).uri))
         if plan.resumed is not None:

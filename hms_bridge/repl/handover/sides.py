@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
 from changemanager.location import Resolver
-from changemanager.manifest import ArchivePins
+from changemanager.manifest import ArchiveManifest
 from hms_bridge.clock import Clock
 from hms_bridge.errors import HmsBridgeError, MetaError, ReplError
 from hms_bridge.metastore import Metastore
@@ -34,7 +34,7 @@ class Side:
     metastore: Metastore
     database_name: str
     resolve: Resolver
-    manifest: ArchivePins | None
+    manifest: ArchiveManifest | None
     cm_root: str | None
 
     @property

@@ -1,0 +1,78 @@
+"""Mutations of what was stamped by a wrong clock; read by way of `mutations.MUTATIONS`."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_PINS = "tests/repl/test_pins_and_clocks.py::test_"
+_SILENCE = "tests/service/test_silence_and_clocks.py::test_"
+_HOLDS = "tests/cli/test_archive_pins.py::test_"
+
+OF_WRONG_CLOCKS = (
+    Mutation(
+        name="a policy's pin of a time that is yet to come stays",
+        file="hms_bridge/archive/times.py",
+        old="    of_the_future = since > now_ms + CLOCKS_APART_MS_MAX\n",
+        new="    of_the_future = since > now_ms + 10**15\n",
+        test=f"{_PINS}the_log_keeps_what_happened_since_a_dump_by_a_fast_clock",
+    ),
+    Mutation(
+        name="the plan of a purge believes a pin of a time that is yet to come",
+        file="changemanager/plausible_time.py",
+        old="        return time_ms > self.now_ms + CLOCKS_APART_MS_MAX\n",
+        new="        return False\n",
+        test=f"{_PINS}the_plan_of_a_purge_knows_it_before_anybody_has_noted_the_time",
+    ),
+    Mutation(
+        name="pins go by the clock of the host that dumps",
+        file="hms_bridge/repl/pins.py",
+        old="        return now_ms if self.manifest is None else stamp_ms("
+        "now_ms, self.manifest.known_times())\n",
+        new="        return now_ms\n",
+        test=f"{_PINS}a_pin_goes_by_the_clock_that_stamps_the_archive",
+    ),
+    Mutation(
+        name="a hold goes by the clock of the host where it is typed",
+        file="hms_bridge/cli/archive_pins.py",
+        old="        now_ms = stamp_ms(store.clock.now_ms(), store.manifest.known_times())\n",
+        new="        now_ms = store.clock.now_ms()\n",
+        test=f"{_HOLDS}a_hold_by_a_host_that_is_behind_ends_no_sooner",
+    ),
+    Mutation(
+        name="a step of the clock makes everybody silent at once",
+        file="hms_bridge/service/silence.py",
+        old="        if self._ahead_ms is not None and ahead_ms > self._ahead_ms + STEP_MS:\n",
+        new="        if False:\n",
+        test=f"{_SILENCE}a_step_of_the_clock_ends_nobody_who_lives",
+    ),
+    Mutation(
+        name="who died while the clock was ahead lives until that time",
+        file="hms_bridge/txn/housekeeping.py",
+        old="        .where(is_open, _T.TXN_LAST_HEARTBEAT > now + timeout_ms)\n",
+        new="        .where(is_open, _T.TXN_LAST_HEARTBEAT > now + 10**15)\n",
+        test=f"{_SILENCE}who_died_while_the_clock_was_ahead_is_dead_soon",
+    ),
+    Mutation(
+        name="replayed transactions end by the plain clock",
+        file="hms_bridge/service/cleaning.py",
+        old="    replays_before_ms = time.before_ms(unit.settings.txn.repl_timeout_ms)\n",
+        new="    replays_before_ms = time.now_ms - unit.settings.txn.repl_timeout_ms\n",
+        test=f"{_SILENCE}replayed_transactions_outlive_a_step",
+    ),
+    Mutation(
+        name="a claim on file work of a time that is yet to come lasts until then",
+        file="hms_bridge/archive/file_tasks.py",
+        old="    is_alive = _ROW.CLAIMED_AT_MS.between(now_ms - lease_ms, now_ms + lease_ms)\n",
+        new="    is_alive = _ROW.CLAIMED_AT_MS >= now_ms - lease_ms\n",
+        test=f"{_SILENCE}a_drop_that_died_by_a_fast_clock_is_carried_out",
+    ),
+    Mutation(
+        name="an entry that a fast clock stamped waits until that time",
+        file="hms_bridge/txn/cleaning.py",
+        old="            update(COMPACTION_QUEUE).where(_Q.CQ_STATE == _READY, column > now)"
+        ".values({column: now})\n",
+        new="            update(COMPACTION_QUEUE).where(_Q.CQ_STATE == _READY, column > 10**15)"
+        ".values({column: now})\n",
+        test=f"{_SILENCE}what_a_fast_clock_compacted_is_cleaned_once_it_is_set_right",
+    ),
+)
