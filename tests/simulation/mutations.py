@@ -18,6 +18,7 @@ from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
 from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
 from tests.simulation.mutations_of_foreign_texts import OF_FOREIGN_TEXTS
 from tests.simulation.mutations_of_hooks import OF_HOOKS
+from tests.simulation.mutations_of_late_compactions import OF_LATE_COMPACTIONS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_locations import OF_LOCATIONS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
@@ -69,6 +70,7 @@ MUTATIONS = (
     *OF_HOOKS,
     *OF_TIME,
     *OF_TURNS,
+    *OF_LATE_COMPACTIONS,
     *OF_LOADS,
     *OF_LOCATIONS,
     *OF_MEANWHILE,
