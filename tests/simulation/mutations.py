@@ -22,6 +22,7 @@ from tests.simulation.mutations_of_late_compactions import OF_LATE_COMPACTIONS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_locations import OF_LOCATIONS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
+from tests.simulation.mutations_of_message_memory import OF_MESSAGE_MEMORY
 from tests.simulation.mutations_of_origins import OF_ORIGINS
 from tests.simulation.mutations_of_permissions import OF_PERMISSIONS
 from tests.simulation.mutations_of_places import OF_PLACES
@@ -74,6 +75,7 @@ MUTATIONS = (
     *OF_LOADS,
     *OF_LOCATIONS,
     *OF_MEANWHILE,
+    *OF_MESSAGE_MEMORY,
     *OF_PLACES,
     *OF_PERMISSIONS,
     *OF_ORIGINS,
