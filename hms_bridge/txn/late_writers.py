@@ -23,6 +23,7 @@ from typing import Any
 
 from sqlalchemy import Select, and_, delete, or_, select, update
 
+from changemanager.location import spellings
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.connection import Connection
@@ -118,7 +119,7 @@ def take_over(work: Work, table: Table, *, is_of_load: bool) -> WriteId | None:
             _L.LW_TXN_ID, _L.LW_WRITE_ID, TXNS.c.TXN_TYPE.in_(COMPACTIONS).label("is_compaction")
         )
         .outerjoin_from(HMSB_LATE_WRITER, TXNS, TXNS.c.TXN_ID == _L.LW_TXN_ID)
-        .where(_L.LW_PLACE == table.storage.location)
+        .where(_L.LW_PLACE.in_(spellings(table.storage.location or "")))
     )
     rows = connection.execute(here).all()
     if not rows:

@@ -77,4 +77,12 @@ OF_LATE_COMPACTIONS = (
         new="            else False\n",
         test=_TESTS + "test_a_table_is_made_of_what_was_written_for_it",
     ),
+    Mutation(
+        name="a late writer's place is known by one of its names only",
+        file=_WRITERS,
+        old='_L.LW_PLACE.in_(spellings(table.storage.location or ""))',
+        new="_L.LW_PLACE == table.storage.location",
+        test="tests/service/test_writers_of_dropped_tables.py::"
+        "test_a_place_is_the_same_however_it_is_spelled",
+    ),
 )
