@@ -97,7 +97,7 @@ class WarehouseFiles:
 
     def acid_directories(self, location: str) -> list[DirectoryName]:
         """Bases and deltas below a place, each name once, but for hidden ones; none where
-        :meth:`count` tells nothing."""
+        :meth:`count` does not look."""
         try:
             if not self._directories.is_below_any(location, self.roots.known):
                 return []
