@@ -170,7 +170,6 @@ class Drops:
         seen = self._still(unit, looked, stored, wanted, wanted)
         partitions.delete_partitions(unit.connection, stored_partitions)
         if table.is_in_txn_tables:
-            late_compactions.widen_to_table(unit.connection, table, frozenset(names))
             resources.forget_partitions(unit.connection, table.database_name, table.name, names)
         tasks: Sequence[FileTask] = ()
         if seen is not None and has_own_files(table):

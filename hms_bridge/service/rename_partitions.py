@@ -133,7 +133,6 @@ class RenamePartitionVerbs(VerbFamily):
                 raise _changed(table, old, "its directory was moved")
         if table.is_in_txn_tables:
             log_abort(unit, late_compactions.end_compactions(unit, table, {old.name}))
-            late_compactions.widen_to_table(unit.connection, table, {old.name})
             resources.rename_partition(
                 unit.connection, table.database_name, table.name, old.name, name
             )

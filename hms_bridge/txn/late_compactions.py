@@ -12,7 +12,7 @@ would be back, and the first five writes of the new table hidden. So
   (:mod:`hms_bridge.txn.late_writers`), and stays aborted as long as they;
 * a table that is made at the place is the one that such a compaction is of from then on, so that
   the cleaner looks there before the abort is forgotten. One of a partition becomes one of the
-  whole table, where the cleaner looks into every directory.
+  whole table, as what else was aborted there (:mod:`hms_bridge.txn.resources`).
 
 Hive forgets all of it (AcidEventListener, CleanupRecordsFunction; docs/hive/transactions.md §19).
 """
@@ -22,9 +22,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, insert, select
 
-from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, TXN_COMPONENTS, TXNS
 from hms_bridge.backend.work import Work
 from hms_bridge.model.catalog import Table
@@ -65,15 +64,6 @@ def compactions_of(
     for row in rows:
         highest[row.txn_id] = max(highest.get(row.txn_id, WriteId(0)), row.highest)
     return list(highest.items())
-
-
-def widen_to_table(connection: Connection, table: Table, partitions: Collection[str]) -> None:
-    """Aborted compactions of partitions that go from their places are of the table from now on."""
-    rows = connection.execute(_compacting(table).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value))
-    ids = [row.txn_id for row in rows if row.partition is not None and row.partition in partitions]
-    for batch in batches(ids):
-        mine = and_(_is_compaction_of(table), _C.TC_TXNID.in_(batch))
-        connection.execute(update(TXN_COMPONENTS).where(mine).values(TC_PARTITION=None))
 
 
 def give_to(

@@ -153,7 +153,7 @@ MUTATIONS = (
     Mutation(
         name="a dropped partition takes the record of its aborts along",
         file="hms_bridge/txn/resources.py",
-        old="                gone = and_(gone, ~is_aborted)\n",
+        old="                _widen_aborted(connection, gone)\n",
         new="                pass\n",
         test="tests/cleaner/test_late_writers.py::test_a_partition_that_is_made_again_shows_nothing_late",
     ),

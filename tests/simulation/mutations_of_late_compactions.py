@@ -47,13 +47,10 @@ OF_LATE_COMPACTIONS = (
         test=_TABLE,
     ),
     Mutation(
-        name="an aborted compaction is forgotten with its partition's name",
-        file=_LATE,
-        old=(
-            "    ids = [row.txn_id for row in rows if row.partition is not None "
-            "and row.partition in partitions]\n"
-        ),
-        new="    ids = []\n",
+        name="what was aborted in a partition goes by its new name",
+        file="hms_bridge/txn/resources.py",
+        old="                _widen_aborted(connection, here)\n",
+        new="                pass\n",
         test=_PARTITION,
     ),
     Mutation(
