@@ -49,7 +49,8 @@ class ServerSettings:
         "2147483648",
         "The most memory that messages of all clients may take together while they arrive and are "
         "worked on, in bytes; a message of up to 64 KiB does not count. What would take more is "
-        "refused, and its connection closed.", low=1024)
+        "refused, and its connection closed, unless others are idle for long "
+        "(hms.bridge.server.idle.timeout) and make room.", low=1024)
     connections_max: int = setting(Given.number, "metastore.server.max.threads", "1000",
         "The most connections that are open at the same time.",
         "hive.metastore.server.max.threads", low=1)
@@ -59,7 +60,8 @@ class ServerSettings:
     idle_timeout_ms: int = setting(Given.duration_ms, "hms.bridge.server.idle.timeout", "60s",
         "When all connections are in use, the one whose client sends nothing, or half a message, "
         "or does not take its answer for longest, and for this long at least, is closed for a new "
-        "one. Clients of Hive connect again by themselves.", unit="s")
+        "one; when all memory of messages is, those whose messages take it so. Clients of Hive "
+        "connect again by themselves.", unit="s")
     message_timeout_ms: int = 600_000  # no setting: how long one message may take
 
 

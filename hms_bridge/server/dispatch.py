@@ -22,6 +22,7 @@ from hms_bridge.server.crowd import Answering, Crowd, Guest
 from hms_bridge.server.door import address_text
 from hms_bridge.server.gate import Gate
 from hms_bridge.server.identity import CallerIdentity, identity_of
+from hms_bridge.server.places import wake
 from hms_bridge.server.turns import Turns
 from hms_bridge.server.verb_classes import VerbClass, class_of
 from hms_bridge.wire.exceptions import exception_for
@@ -90,6 +91,7 @@ class Dispatcher:
             container_length=self._limits.container_length_max,
             element_count=self._limits.message_elements_max,
             memory=self._memory,
+            end_if_idle=partial(self._end_if_idle, client, turns),
         )
         guest = Guest(client, stream, turns, self._identify(client))
         name = _client_name(client)
@@ -139,6 +141,17 @@ class Dispatcher:
             self._send(guest.stream, guest.turns, (guest.unsent,))
             guest.unsent = b""
             guest.stream.limit_time(None)
+
+    def _end_if_idle(self, client: socket.socket, turns: Turns) -> bool:
+        """Give a connection up whose message takes memory that another one's needs."""
+        if not turns.end_if_idle(self._limits.idle_timeout_ms):
+            return False
+        _log.warning(
+            "connection closed: %s: its message did not move on, and made room for another one",
+            _client_name(client),
+        )
+        wake(client)
+        return True
 
     def _serve_one(self, guest: Guest) -> bool:
         stream, turns = guest.stream, guest.turns

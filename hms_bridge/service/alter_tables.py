@@ -27,10 +27,11 @@ from hms_bridge.model.properties import is_true
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import altered_statistics, file_statistics, moves
+from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.foundation import VerbFamily, changed_meanwhile, normal_table, with_ddl_time
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import late_writers, resources, write_ids
+from hms_bridge.txn import late_compactions, late_writers, resources, write_ids
 
 CASCADE = "CASCADE"
 """Environment key: change the columns of all partitions too."""
@@ -270,6 +271,7 @@ class AlterTableVerbs(VerbFamily):
         if stored.table.storage.location != task.location or not self._file_work.finish(unit, task):
             raise changed_meanwhile(stored.table.full_name, "its directory was moved")
         if stored.table.is_in_txn_tables:
+            log_abort(unit, late_compactions.end_compactions(unit, stored.table))
             late_writers.note_writers(unit, stored.table)
         places.move_partitions(connection, stored.id, task.location, after.storage.location or "")
 

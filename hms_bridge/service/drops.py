@@ -27,7 +27,7 @@ from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.locations import parent
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 from hms_bridge.service.warehouse_files import WarehouseFiles
-from hms_bridge.txn import late_writers, resources, write_ids
+from hms_bridge.txn import late_compactions, late_writers, resources, write_ids
 from hms_bridge.txn.write_ids import Writers
 
 _LOG = logging.getLogger(__name__)
@@ -93,6 +93,8 @@ class Drops:
             unit.connection, database.name, name, database.catalog_name, RowLock.EXCLUSIVE
         )
         table = view_creation.with_creation(unit.connection, stored).table
+        if table.is_in_txn_tables:
+            log_abort(unit, late_compactions.end_compactions(unit, table))
         places_of_partitions = partitions.delete_all_of(unit.connection, stored)
         wanted = _directories_of(table, places_of_partitions)
         seen = self._still(unit, looked, stored, wanted, places_of_partitions.values())
@@ -161,16 +163,14 @@ class Drops:
         if not stored_partitions:
             return ()
         table = stored.table
+        names = [p.name for p in stored_partitions]
+        if table.is_in_txn_tables:
+            log_abort(unit, late_compactions.end_compactions(unit, table, frozenset(names)))
         wanted = _places(stored_partitions)
         seen = self._still(unit, looked, stored, wanted, wanted)
         partitions.delete_partitions(unit.connection, stored_partitions)
         if table.is_in_txn_tables:
-            resources.forget_partitions(
-                unit.connection,
-                table.database_name,
-                table.name,
-                [p.name for p in stored_partitions],
-            )
+            resources.forget_partitions(unit.connection, table.database_name, table.name, names)
         tasks: Sequence[FileTask] = ()
         if seen is not None and has_own_files(table):
             database = databases.require_database(
@@ -179,7 +179,7 @@ class Drops:
             tasks = self._deletions(
                 unit,
                 database.database,
-                Owner(table=table, partitions=frozenset(p.name for p in stored_partitions)),
+                Owner(table=table, partitions=frozenset(names)),
                 wanted,
                 seen,
                 cause=ArchiveCause.DROP_PARTITION,

@@ -21,6 +21,7 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
 from hms_bridge.service import file_statistics, moves
+from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.file_statistics import FileCount
 from hms_bridge.service.foundation import (
     VerbFamily,
@@ -31,7 +32,7 @@ from hms_bridge.service.foundation import (
 from hms_bridge.service.locations import partition_location
 from hms_bridge.service.replica_gate import require_definitions_open
 from hms_bridge.service.unit_of_work import UnitOfWork
-from hms_bridge.txn import resources, write_ids
+from hms_bridge.txn import late_compactions, resources, write_ids
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,6 +132,7 @@ class RenamePartitionVerbs(VerbFamily):
             if not is_same or not self._file_work.finish(unit, move):
                 raise _changed(table, old, "its directory was moved")
         if table.is_in_txn_tables:
+            log_abort(unit, late_compactions.end_compactions(unit, table, {old.name}))
             resources.rename_partition(
                 unit.connection, table.database_name, table.name, old.name, name
             )

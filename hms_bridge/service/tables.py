@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from hms_bridge.acid.names import DirectoryName
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import sql
@@ -76,6 +77,7 @@ class TableVerbs(VerbFamily):
         wanted = self._with_location(wanted, database)
         location = wanted.storage.location
         is_made, files = False, []
+        there: Sequence[DirectoryName] = ()
         if location is not None and not wanted.is_view:
             if is_kept:
                 self._file_work.keep(location)
@@ -88,9 +90,11 @@ class TableVerbs(VerbFamily):
             if not is_made and not wanted.is_external and not wanted.is_transactional:
                 is_source = database.is_replication_source
                 files = self._files.references(location, is_source=is_source)
+            if not is_made and not is_kept and wanted.is_in_txn_tables:
+                there = self._files.acid_directories(location)
 
         def work(unit: UnitOfWork) -> None:
-            self._insert_table(unit, wanted, files, is_kept=is_kept)
+            self._insert_table(unit, wanted, files, there, is_kept=is_kept)
             constraints_of.add_with_table(unit, wanted, constraints)
             privileges_of.add_with_table(unit, wanted, grants)
 
@@ -125,7 +129,13 @@ class TableVerbs(VerbFamily):
         return replace(table, storage=replace(table.storage, location=location))
 
     def _insert_table(
-        self, unit: UnitOfWork, table: Table, files: Sequence[str], *, is_kept: bool
+        self,
+        unit: UnitOfWork,
+        table: Table,
+        files: Sequence[str],
+        there: Sequence[DirectoryName],
+        *,
+        is_kept: bool,
     ) -> None:
         stored = databases.require_database(
             unit.connection, table.database_name, table.catalog_name, RowLock.SHARED
@@ -153,8 +163,11 @@ class TableVerbs(VerbFamily):
             )
         # Its event shows dumps that rows came with it, and with which write id it does not begin.
         shown = {KEEP_FILES: "true"} if is_kept else {}
-        if complete.is_in_txn_tables and not is_kept_by_loads(stored.database.parameters):
-            late = late_writers.take_over(unit, complete)
+        if complete.is_in_txn_tables:
+            is_of_load = is_kept_by_loads(stored.database.parameters)
+            late = late_writers.take_over(unit, complete, is_of_load=is_of_load)
+            if not is_of_load:
+                late_writers.require_own(unit.connection, complete, there)
             shown |= {} if late is None else {WRITE_IDS_ABOVE: str(late)}
         created = replace(complete, id=key, parameters={**complete.parameters, **shown})
         unit.events.append(events.table_created(created, unit.now_seconds, files))

@@ -10,13 +10,14 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 
 from changemanager.archive import ChangeManager
 from changemanager.errors import ChangeManagerError
 from changemanager.location import ListedFile
 from changemanager.uri import EncodedUri, encode_uri
 from hms_bridge.acid.markers import METADATA_FILE, DataFormat, format_metadata
-from hms_bridge.acid.names import DirectoryName
+from hms_bridge.acid.names import DirectoryName, is_hidden
 from hms_bridge.catalog import places
 from hms_bridge.config.settings import LOCATION_ROOTS
 from hms_bridge.errors import BackendError, InvalidOperationError, MetaError
@@ -96,6 +97,20 @@ class WarehouseFiles:
             _LOG.warning("the files at %s could not be counted: %s", location, error)
             return None
         return FileCount(file_count=len(sizes_bytes), size_bytes=sum(sizes_bytes))
+
+    def acid_directories(self, location: str) -> list[DirectoryName]:
+        """Bases and deltas below a place, each name once, but for hidden ones; none where
+        :meth:`count` does not look."""
+        try:
+            if not self._directories.is_below_any(location, self.roots.known):
+                return []
+            listed = self._directories.listing(location, is_limited=True)
+        except (OSError, ChangeManagerError, ValueError) as error:
+            _LOG.warning("what lies at %s is not known: %s", location, error)
+            return []
+        paths = (takewhile(_is_shown, file.path.split("/")) for file in listed)
+        names = map(DirectoryName.parse, sorted({level for path in paths for level in path}))
+        return [name for name in names if name is not None]
 
     def references(self, location: str, *, is_source: bool) -> list[str]:
         """The files at a place, as events name them, for a replica: none below no known root.
@@ -188,6 +203,10 @@ class WarehouseFiles:
                 "they are deleted, but the ChangeManager is off: set hive.repl.cm.enabled=true, "
                 "or remove the database's property repl.source.for"
             )
+
+
+def _is_shown(name: str) -> bool:
+    return not is_hidden(name)
 
 
 def _truncated_base(write_id: WriteId) -> str:

@@ -29,6 +29,7 @@ from hms_bridge.backend.batches import batches
 from hms_bridge.backend.schema.txn_tables import (
     COMPACTION_QUEUE,
     HIVE_LOCKS,
+    HMSB_LATE_WRITER,
     MATERIALIZATION_REBUILD_LOCKS,
     MIN_HISTORY_LEVEL,
     MIN_HISTORY_WRITE_ID,
@@ -48,6 +49,7 @@ from hms_bridge.txn.abort import AbortOutcome, abort_open
 from hms_bridge.txn.compaction_history import fail_queued
 from hms_bridge.txn.compaction_rows import from_queue, is_readable
 from hms_bridge.txn.components import forget_aborted_without_table
+from hms_bridge.txn.late_compactions import COMPACTIONS
 from hms_bridge.txn.low_boundary import low_boundary
 from hms_bridge.txn.open_txns import min_open_txn_watermark
 from hms_bridge.txn.txn_state import high_watermark, kind_of, state_of
@@ -173,7 +175,8 @@ def forget_txns(work: Work) -> int:
     """Drop transactions that ended and left nothing behind; how many rows were dropped or marked.
 
     Strictly below the boundary, so that the row there stays: gaps above it count, below it not.
-    Aborted ones stay while TXN_COMPONENTS says that their files may exist. Of committed ones the
+    Aborted ones stay while TXN_COMPONENTS says that their files may exist, and aborted compactions
+    of what was dropped while they may come late. Of committed ones the
     last below each row that stays does too, with the time 0, which is old for ever: else all that
     was dropped would count as open when the clock is set back, and its rows be unseen.
     """
@@ -184,6 +187,7 @@ def forget_txns(work: Work) -> int:
     is_bare = and_(
         ~exists().where(TXN_COMPONENTS.c.TC_TXNID == _T.TXN_ID),
         ~exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == _T.TXN_ID),
+        ~_is_late_compaction(_T.TXN_ID, _T.TXN_TYPE),
     )
     has_gone = and_(is_bare, or_(is_aborted, and_(is_committed, _T.TXN_STARTED != 0)))
     boundary = _boundary_of_next(connection, has_gone, low_boundary(work))
@@ -226,7 +230,7 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
     is_committed = and_(_T.TXN_STATE == TxnState.COMMITTED.value, _T.TXN_ID > 0)
     before = func.max(case((is_committed, _T.TXN_ID))).over(order_by=_T.TXN_ID, rows=(None, -1))
     rows = (
-        select(_T.TXN_ID, _T.TXN_STATE, before.label("below"))
+        select(_T.TXN_ID, _T.TXN_STATE, _T.TXN_TYPE, before.label("below"))
         .where(_T.TXN_ID <= boundary)
         .subquery()
         .c
@@ -235,10 +239,19 @@ def _lasting(connection: Connection, boundary: TxnId) -> set[int]:
         rows.TXN_STATE == TxnState.OPEN.value,
         exists().where(TXN_COMPONENTS.c.TC_TXNID == rows.TXN_ID),
         exists().where(MIN_HISTORY_WRITE_ID.c.MH_TXNID == rows.TXN_ID),
+        _is_late_compaction(rows.TXN_ID, rows.TXN_TYPE),
     )
     txn_ids = connection.scalars(select(rows.below).where(stays).distinct()).all()
     last = connection.scalar(select(func.max(_T.TXN_ID)).where(is_committed, _T.TXN_ID <= boundary))
     return {txn_id for txn_id in (*txn_ids, last) if txn_id is not None}
+
+
+def _is_late_compaction(
+    txn_id: ColumnElement[int], kind: ColumnElement[int]
+) -> ColumnElement[bool]:
+    """It may still bring a directory, which is seen once nobody remembers that it was aborted."""
+    is_noted = exists().where(txn_id == HMSB_LATE_WRITER.c.LW_TXN_ID)
+    return and_(kind.in_(COMPACTIONS), is_noted)
 
 
 def settle_compactions(work: Work) -> tuple[Compaction, ...]:

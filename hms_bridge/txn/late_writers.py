@@ -10,6 +10,9 @@ the fourth write of the new table would make visible. So
 * a table that is made at that place has these write ids, aborted, and counts on above them. So
   readers, the cleaner and its retention treat the files as those of any aborted write.
 
+Compactions write without a write id of their own (:mod:`hms_bridge.txn.late_compactions`); what is
+remembered of them is up to where they reach.
+
 Hive forgets all of it (AcidEventListener, CleanupRecordsFunction; docs/hive/transactions.md §19).
 """
 
@@ -20,6 +23,8 @@ from typing import Any
 
 from sqlalchemy import Select, and_, delete, or_, select, update
 
+from changemanager.location import spellings
+from hms_bridge.acid.names import DirectoryName
 from hms_bridge.backend.batches import batches
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.dialect import insert_or_update
@@ -36,6 +41,7 @@ from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.txn import AbortReason, OpenTxnsRequest, TxnState, TxnToWriteId, TxnType
 from hms_bridge.txn.abort import AbortOutcome, abort_txns
 from hms_bridge.txn.aborted_writes import aborts_end_ms
+from hms_bridge.txn.late_compactions import COMPACTIONS, compactions_of, give_to
 from hms_bridge.txn.open_txns import open_txns
 from hms_bridge.txn.txn_state import ended_error
 from hms_bridge.txn.write_ids import (
@@ -59,10 +65,9 @@ def end_writers(work: Work, table: Table) -> AbortOutcome | None:
 
     The counter of write ids is held from here on, so nobody takes one meanwhile.
     """
-    connection = work.connection
-    if not get_max_allocated_write_id(connection, table.database_name, table.name, is_locked=True):
-        return None
-    outcome = abort_txns(work, _open_writers(connection, table))
+    connection, outcome = work.connection, None
+    if get_max_allocated_write_id(connection, table.database_name, table.name, is_locked=True):
+        outcome = abort_txns(work, _open_writers(connection, table))
     note_writers(work, table)
     return outcome
 
@@ -80,7 +85,10 @@ def note_writers(work: Work, table: Table) -> None:
             TXNS.c.TXN_LAST_HEARTBEAT >= aborts_end_ms(work, now_ms),
         ),
     )
-    rows = work.connection.execute(_written(table).where(is_late)).all()
+    rows = [
+        *work.connection.execute(_written(table).where(is_late)).all(),
+        *compactions_of(work.connection, table, is_late),
+    ]
     late = [
         {
             "LW_TXN_ID": txn_id,
@@ -97,20 +105,33 @@ def note_writers(work: Work, table: Table) -> None:
         insert_or_update(work.connection, HMSB_LATE_WRITER, keys, batch)
 
 
-def take_over(work: Work, table: Table) -> WriteId | None:
-    """Give a new table the write ids of what may come late to its place, aborted; the highest. No
-    event is due: nobody has seen the transactions open.
+def take_over(work: Work, table: Table, *, is_of_load: bool) -> WriteId | None:
+    """Give a new table the write ids of what may come late to its place, aborted, and the aborted
+    compactions; the highest. No event is due: nobody has seen the transactions open. What a load
+    makes has its source's write ids.
 
     Raises MetaError if writes of its own have them already: they were asked for by its name before
     it was made.
     """
     connection = work.connection
-    here = select(_L.LW_WRITE_ID).where(_L.LW_PLACE == table.storage.location).distinct()
-    write_ids = sorted(WriteId(write_id) for write_id in connection.scalars(here))
-    if not write_ids:
+    here = (
+        select(
+            _L.LW_TXN_ID, _L.LW_WRITE_ID, TXNS.c.TXN_TYPE.in_(COMPACTIONS).label("is_compaction")
+        )
+        .outerjoin_from(HMSB_LATE_WRITER, TXNS, TXNS.c.TXN_ID == _L.LW_TXN_ID)
+        .where(_L.LW_PLACE.in_(spellings(table.storage.location or "")))
+    )
+    rows = connection.execute(here).all()
+    if not rows:
         return None
-    _raise_counter(connection, table, write_ids)
-    new = _without_aborted(connection, table, write_ids)
+    compactions = [(row.LW_TXN_ID, row.LW_WRITE_ID) for row in rows if row.is_compaction]
+    give_to(connection, table, compactions)
+    if is_of_load:
+        return None
+    highest = WriteId(max(row.LW_WRITE_ID for row in rows))
+    _raise_counter(connection, table, highest)
+    write_ids = {WriteId(row.LW_WRITE_ID) for row in rows if not row.is_compaction}
+    new = _without_aborted(connection, table, sorted(write_ids))
     for batch in batches(new, work.settings.txn.open_batch_max):
         request = OpenTxnsRequest(count=len(batch), user="hms-bridge", host="late writers")
         ids = open_txns(work, request).ids
@@ -120,7 +141,31 @@ def take_over(work: Work, table: Table) -> WriteId | None:
         ]
         put_write_ids(connection, table.database_name, table.name, pairs)
         abort_txns(work, ids, AbortReason.NONE)
-    return write_ids[-1]
+    return highest
+
+
+def require_own(connection: Connection, table: Table, there: Sequence[DirectoryName]) -> None:
+    """Raises MetaError if a directory at the place of a new table is not of writes or compactions
+    that the table has: its rows would be the table's once that has as many writes. The table has
+    what CREATE TABLE AS SELECT wrote before it is made, and what :func:`take_over` gave it."""
+    if not there:
+        return
+    compactions = {txn_id for txn_id, _ in compactions_of(connection, table, TXNS.c.TXN_ID > 0)}
+    here = select(_W.T2W_WRITEID).where(of_table(table.database_name, table.name))
+    written = set(connection.scalars(here))
+    for name in there:
+        is_own = (
+            name.visibility_txn_id in compactions
+            if name.visibility_txn_id
+            else name.min_write_id in written and name.max_write_id in written
+        )
+        if not is_own:
+            raise MetaError(
+                f"{table.full_name} cannot be made at {table.storage.location}: {name.format()} "
+                "lies there, of a table that was there before, and its rows would come back. Move "
+                "it away or delete it, make the table at another place, or register what is there "
+                "with 'hms-bridge table adopt'"
+            )
 
 
 def ended_writer_error(
@@ -166,10 +211,10 @@ def _written(table: Table) -> Select[Any]:
     )
 
 
-def _raise_counter(connection: Connection, table: Table, write_ids: Sequence[WriteId]) -> None:
-    """The next write id is above these; the counter's row is held."""
+def _raise_counter(connection: Connection, table: Table, highest: WriteId) -> None:
+    """The next write id is above this one; the counter's row is held."""
     database, name = table.database_name, table.name
-    after = write_ids[-1] + 1
+    after = highest + 1
     get_max_allocated_write_id(connection, database, name, is_locked=True)
     if not has_write_ids(connection, database, name):
         start_counter(connection, database, name, after)

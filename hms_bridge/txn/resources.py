@@ -91,22 +91,25 @@ def forget_partitions(
 ) -> None:
     """Partitions were dropped.
 
-    What aborted transactions wrote there stays on record, for the cleaner: a late writer may still
-    bring files, and the partition be made again. Hive forgets it (CleanupRecords).
+    What aborted transactions wrote there stays on record, of the whole table: a late writer may
+    still bring files, and the partition be made again. Hive forgets it (CleanupRecords).
     """
-    t = TXN_COMPONENTS.c
-    is_aborted = t.TC_TXNID.in_(
-        select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
-    )
-    for named in _FORGOTTEN:
-        for batch in batches(names):
-            gone = and_(
-                _is_of(named, TableName.lower(database, table)),
-                named.table.c[f"{named.prefix}_PARTITION"].in_(batch),
-            )
+    of_table = TableName.lower(database, table)
+    for batch in batches(names):
+        for named in _FORGOTTEN:
+            partition = named.table.c[f"{named.prefix}_PARTITION"]
+            gone = and_(_is_of(named, of_table), partition.in_(batch))
             if named.table is TXN_COMPONENTS:
-                gone = and_(gone, ~is_aborted)
+                _widen_aborted(connection, gone)
             connection.execute(delete(named.table).where(gone))
+
+
+def _widen_aborted(connection: Connection, here: ColumnElement[bool]) -> None:
+    """What was aborted in partitions that go from their places is of the whole table: there a
+    cleaner looks into every directory, before it is forgotten, whatever partitions there are."""
+    aborted = select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
+    written = and_(here, TXN_COMPONENTS.c.TC_TXNID.in_(aborted))
+    connection.execute(update(TXN_COMPONENTS).where(written).values(TC_PARTITION=None))
 
 
 def rename_table(connection: Connection, old: TableName, new: TableName) -> None:
@@ -157,7 +160,7 @@ def rename_partition(connection: Connection, database: str, table: str, old: str
     for named in _RENAMED:
         partition = named.partition
         if partition is not None:
-            here = _is_of(named, TableName.lower(database, table))
-            connection.execute(
-                update(named.table).where(here, partition == old).values({partition: new})
-            )
+            here = and_(_is_of(named, TableName.lower(database, table)), partition == old)
+            if named.table is TXN_COMPONENTS:
+                _widen_aborted(connection, here)
+            connection.execute(update(named.table).where(here).values({partition: new}))

@@ -19,7 +19,9 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    null,
     select,
+    union_all,
     update,
 )
 
@@ -27,6 +29,8 @@ from hms_bridge.backend.batches import batches, is_among_few
 from hms_bridge.backend.dialect import advance_generated_txn_id
 from hms_bridge.backend.fixed_sql import FixedInsert, FixedSql, KeyedSql
 from hms_bridge.backend.schema.txn_tables import (
+    COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
     HMSB_LATE_WRITER,
     NEXT_WRITE_ID,
     TXN_TO_WRITE_ID,
@@ -35,7 +39,7 @@ from hms_bridge.backend.schema.txn_tables import (
 from hms_bridge.backend.sequences import Counter
 from hms_bridge.backend.txn_lock import lock_txns
 from hms_bridge.errors import MetaError
-from hms_bridge.model.ids import MAX_ID, SEED_MAX, TxnId, WriteId
+from hms_bridge.model.ids import MAX_ID, SEED_MAX, CompactionId, TxnId, WriteId
 from hms_bridge.model.target import Target
 from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnState, TxnToWriteId
 from hms_bridge.txn.asked_write_ids import (
@@ -71,11 +75,12 @@ _COUNTER = Counter(NEXT_WRITE_ID, _N.NWI_NEXT, database=_N.NWI_DATABASE, table=_
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Writers:
-    """The highest write id of a table, and which transactions with one are open: while both stay,
-    nobody commits anything to it."""
+    """The highest write id of a table, which transactions with one are open, and how far its
+    compactions are: while all stay, nobody commits anything to it."""
 
     highest: WriteId
     open: frozenset[TxnId]
+    compactions: frozenset[tuple[CompactionId, str | None, TxnId | None]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -254,8 +259,19 @@ def writers_of(connection: Connection, database: str, table: str) -> Writers:
     is_writer = and_(of_table(database, table), TXNS.c.TXN_STATE == TxnState.OPEN.value)
     owner = TXN_TO_WRITE_ID.join(TXNS, TXNS.c.TXN_ID == _W.T2W_TXNID)
     opened = connection.scalars(select(_W.T2W_TXNID).select_from(owner).where(is_writer))
+    q, h = COMPACTION_QUEUE.c, COMPLETED_COMPACTIONS.c
+    queued = select(q.CQ_ID, q.CQ_STATE, q.CQ_NEXT_TXN_ID)
+    ended = select(h.CC_ID, null(), null())
+    compactions = connection.execute(
+        union_all(
+            queued.where(q.CQ_DATABASE == database, q.CQ_TABLE == table),
+            ended.where(h.CC_DATABASE == database, h.CC_TABLE == table),
+        )
+    )
     return Writers(
-        highest=get_max_allocated_write_id(connection, database, table), open=frozenset(opened)
+        highest=get_max_allocated_write_id(connection, database, table),
+        open=frozenset(opened),
+        compactions=frozenset(tuple(row) for row in compactions),
     )
 
 

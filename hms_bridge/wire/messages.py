@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from io import BytesIO
 from itertools import chain
@@ -24,7 +24,7 @@ from thrift.transport.TTransport import (
 )
 
 from hms_bridge.wire.element_count import ElementCounter
-from hms_bridge.wire.message_memory import ELEMENT_BYTES, FREE_BYTES, MessageMemory
+from hms_bridge.wire.message_memory import ELEMENT_BYTES, FREE_BYTES, MessageMemory, never
 from hms_bridge.wire.struct_bytes import is_plain, plain_bytes, struct_pieces
 from hms_bridge.wire.structs import Struct, set_spec
 
@@ -73,7 +73,8 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
     is no message or exceeds a limit, OSError as the socket does. After each of them the stream is
     of no use, unless its message has arrived (:meth:`arrive`) and is rewound. ``element_count``:
     the most fields and entries of a message that is read; None: any. ``memory``: what this stream's
-    message takes of what all may take, until it is released.
+    message takes of what all may take, until it is released, or ``end_if_idle`` gives the
+    connection up for another one's message.
     """
 
     def __init__(
@@ -84,9 +85,11 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         container_length: int,
         element_count: int | None = None,
         memory: MessageMemory | None = None,
+        end_if_idle: Callable[[], bool] = never,
     ) -> None:
         self._socket = stream
         self._memory = memory
+        self._end_if_idle = end_if_idle
         self._message_size_bytes = message_size_bytes
         self._element_count = element_count
         self._elements: ElementCounter | None = None
@@ -246,7 +249,8 @@ class MessageStream(TTransportBase, CReadableTransport):  # type: ignore[misc]
         if self._memory is not None and self._received_bytes > FREE_BYTES:
             self._holds_memory = True
             count = 0 if self._elements is None else self._elements.count
-            self._memory.hold(self, self._received_bytes + ELEMENT_BYTES * count)
+            size_bytes = self._received_bytes + ELEMENT_BYTES * count
+            self._memory.hold(self, size_bytes, self._end_if_idle)
         return chunk
 
     def _send_at_once(self, part: bytes) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -116,3 +118,29 @@ def test_a_dropped_table_leaves_nothing_to_wait_for(world: CleaningWorld) -> Non
     world.metastore.drop_table("db", "t")
     keep_house(world)
     assert world.metastore.get_open_txns().snapshot().aborted_ids == ()
+
+
+def drop(world: CleaningWorld) -> None:
+    world.metastore.drop_partitions("db", "t", ["p=1"])
+
+
+def rename(world: CleaningWorld) -> None:
+    old = world.metastore.get_partition("db", "t", ["1"])
+    new = replace(old, values=("2",), storage=replace(old.storage, location=None))
+    world.metastore.rename_partition("db", "t", ["1"], new)
+
+
+@pytest.mark.parametrize("leave", [drop, rename])
+def test_what_comes_late_to_where_a_partition_was_goes_before_it_is_forgotten(
+    tmp_path: Path, leave: Callable[[CleaningWorld], None]
+) -> None:
+    """I7: a partition may be made there again when the abort is forgotten."""
+    world = CleaningWorld(tmp_path, is_partitioned=True, abort_retention_ms=RETENTION_MS)
+    world.add_partition("t", "1")
+    late = lose_writer(world, "p=1")
+    leave(world)
+    world.write_directory(delta(late), partition="p=1")
+    world.clock.advance_ms(RETENTION_MS)
+    keep_house(world)
+    assert aborted_ids(world) == ()
+    assert delta(late) not in world.names("t", "p=1")

@@ -305,6 +305,28 @@ def test_messages_of_all_clients_have_a_limit_together(long: bytes, limit_bytes:
             assert next_one.answer()[2].success.name == "db"
 
 
+def test_half_a_message_makes_room_for_a_whole_one() -> None:
+    """Whose client stands still would keep the memory of others for ten minutes."""
+    message = header("get_database") + string_field(1, b"d" * 600_000) + STOP
+    fake, clock = FakeMetastore(get_database=DATABASE), SimulatedClock()
+    limits = ServerSettings(messages_memory_bytes_max=1_000_000, idle_timeout_ms=60_000)
+    with (
+        MetastoreServer(0, fake, limits=limits, clock=clock) as server,  # type: ignore[arg-type]
+        RawClient(server.port) as standing,
+        RawClient(server.port) as early,
+        RawClient(server.port) as late,
+    ):
+        standing.send(message[:-10])
+        sleep(0.3)  # until the server has it
+        clock.advance_ms(59_000)
+        early.send(message)
+        assert "more than 1000000 bytes" in early.answer()[2].message
+        clock.advance_ms(1_000)
+        late.send(message)
+        assert late.answer()[2].success.name == "db"
+        assert standing.is_closed()
+
+
 def test_a_message_that_trickles_is_given_up(server: MetastoreServer) -> None:
     """The limit is of the whole message, not of each byte."""
     began = monotonic()

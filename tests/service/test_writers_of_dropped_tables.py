@@ -19,6 +19,7 @@ from hms_bridge.errors import MetaError, TxnAbortedError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.event import EventType
 from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.txn import late_writers
 from tests.conformance import objects
 from tests.support.world import World
 
@@ -297,3 +298,21 @@ def _race(world: World, verb: str) -> None:
     late = {row["LW_WRITE_ID"] for row in world.records(HMSB_LATE_WRITER)}
     assert not visible & late
     world.metastore.drop_table("db", "t")
+
+
+@pytest.mark.parametrize(
+    ("place", "other"), [("hdfs://nn/w/t", "hdfs://nn:8020/w/t"), ("s3://b/w/t", "s3a://b/w/t")]
+)
+def test_a_place_is_the_same_however_it_is_spelled(world: World, place: str, other: str) -> None:
+    """No file system is asked: the verb would want to make a directory there."""
+    world.create_table()
+    made = world.describe()
+    world.txns.allocate(world.txns.open_one())
+    dropped, next_one = (
+        replace(made, name=name, storage=replace(made.storage, location=location))
+        for name, location in (("t", place), ("u", other))
+    )
+    world.do(lambda work: late_writers.end_writers(work, dropped))
+    late = world.do(lambda work: late_writers.take_over(work, next_one, is_of_load=False))
+    assert late == 1
+    assert world.txns.allocate(world.txns.open_one(), table="u") == [2]

@@ -20,9 +20,11 @@ from tests.simulation.mutations_of_first_dumps import OF_FIRST_DUMPS
 from tests.simulation.mutations_of_foreign_texts import OF_FOREIGN_TEXTS
 from tests.simulation.mutations_of_hive_sources import OF_HIVE_SOURCES
 from tests.simulation.mutations_of_hooks import OF_HOOKS
+from tests.simulation.mutations_of_late_compactions import OF_LATE_COMPACTIONS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_locations import OF_LOCATIONS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
+from tests.simulation.mutations_of_message_memory import OF_MESSAGE_MEMORY
 from tests.simulation.mutations_of_origins import OF_ORIGINS
 from tests.simulation.mutations_of_permissions import OF_PERMISSIONS
 from tests.simulation.mutations_of_places import OF_PLACES
@@ -75,9 +77,11 @@ MUTATIONS = (
     *OF_TIME,
     *OF_WRONG_CLOCKS,
     *OF_TURNS,
+    *OF_LATE_COMPACTIONS,
     *OF_LOADS,
     *OF_LOCATIONS,
     *OF_MEANWHILE,
+    *OF_MESSAGE_MEMORY,
     *OF_PLACES,
     *OF_PERMISSIONS,
     *OF_ORIGINS,
@@ -155,7 +159,7 @@ MUTATIONS = (
     Mutation(
         name="a dropped partition takes the record of its aborts along",
         file="hms_bridge/txn/resources.py",
-        old="                gone = and_(gone, ~is_aborted)\n",
+        old="                _widen_aborted(connection, gone)\n",
         new="                pass\n",
         test="tests/cleaner/test_late_writers.py::test_a_partition_that_is_made_again_shows_nothing_late",
     ),

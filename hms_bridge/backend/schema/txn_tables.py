@@ -270,8 +270,8 @@ HMSB_LATE_WRITER = table(
     Column("LW_PLACE", UTF8_TEXT, nullable=False),
     Column("LW_NOTED_MS", ID, nullable=False),
 )
-"""Who had a write id of a table that was dropped or moved, and may still bring files to its place;
-for as long as an abort is remembered."""
+"""Who had a write id of a table that was dropped or moved, or compacted it up to there, and may
+still bring files to its place; for as long as an abort is remembered."""
 
 SEEDS: tuple[tuple[Table, dict[str, Any]], ...] = (
     # MAX(TXN_ID) is never NULL, and the first id is 1.

@@ -1,0 +1,85 @@
+"""Mutations of what keeps compactions of a dropped or renamed table from the next one there."""
+
+from __future__ import annotations
+
+from tests.simulation.mutation import Mutation
+
+_TESTS = "tests/service/test_compactions_of_dropped_tables.py::"
+_LATE = "hms_bridge/txn/late_compactions.py"
+_WRITERS = "hms_bridge/txn/late_writers.py"
+_TABLE = _TESTS + "test_it_shows_nothing_in_the_next_table"
+_PARTITION = _TESTS + "test_it_shows_nothing_in_the_next_partition"
+
+OF_LATE_COMPACTIONS = (
+    Mutation(
+        name="a compaction of a dropped table goes on",
+        file=_LATE,
+        old="    return abort_txns(work, ids, AbortReason.COMPACTION)\n",
+        new="    return abort_txns(work, [], AbortReason.COMPACTION)\n",
+        test=_PARTITION,
+    ),
+    Mutation(
+        name="dropping a partition ends the compactions of all others",
+        file=_LATE,
+        old="if partitions is None or row.partition in partitions]\n",
+        new="if True]\n",
+        test=_TESTS + "test_compactions_of_other_partitions_go_on",
+    ),
+    Mutation(
+        name="nobody remembers who compacted a dropped table",
+        file=_WRITERS,
+        old="        *compactions_of(work.connection, table, is_late),\n",
+        new="",
+        test=_TABLE,
+    ),
+    Mutation(
+        name="the abort of a late compaction is forgotten at once",
+        file="hms_bridge/txn/housekeeping.py",
+        old="        ~_is_late_compaction(_T.TXN_ID, _T.TXN_TYPE),\n",
+        new="",
+        test=_TABLE,
+    ),
+    Mutation(
+        name="no cleaner looks for what a late compaction brought to a new table",
+        file=_WRITERS,
+        old="    give_to(connection, table, compactions)\n",
+        new="",
+        test=_TABLE,
+    ),
+    Mutation(
+        name="what was aborted in a partition goes by its new name",
+        file="hms_bridge/txn/resources.py",
+        old="                _widen_aborted(connection, here)\n",
+        new="                pass\n",
+        test=_PARTITION,
+    ),
+    Mutation(
+        name="a drop deletes what it saw before a compaction ended",
+        file="hms_bridge/txn/write_ids.py",
+        old="        compactions=frozenset(tuple(row) for row in compactions),\n",
+        new="        compactions=frozenset(),\n",
+        test=_TESTS + "test_one_that_ends_while_its_table_is_dropped_goes_too",
+    ),
+    Mutation(
+        name="a table is made of what another one left there",
+        file=_WRITERS,
+        old="        if not is_own:\n",
+        new="        if False:\n",
+        test=_TESTS + "test_a_table_is_not_made_of_what_another_one_left",
+    ),
+    Mutation(
+        name="a table is not made of what was written for it",
+        file=_WRITERS,
+        old="            else name.min_write_id in written and name.max_write_id in written\n",
+        new="            else False\n",
+        test=_TESTS + "test_a_table_is_made_of_what_was_written_for_it",
+    ),
+    Mutation(
+        name="a late writer's place is known by one of its names only",
+        file=_WRITERS,
+        old='_L.LW_PLACE.in_(spellings(table.storage.location or ""))',
+        new="_L.LW_PLACE == table.storage.location",
+        test="tests/service/test_writers_of_dropped_tables.py::"
+        "test_a_place_is_the_same_however_it_is_spelled",
+    ),
+)
