@@ -27,7 +27,7 @@ from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.model.target import Target
 from hms_bridge.notification import events
 from hms_bridge.service.foundation import VerbFamily
-from hms_bridge.service.replica_gate import write_refusal
+from hms_bridge.service.replica_gate import compaction_refusal, write_refusal
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, writes
 from hms_bridge.txn import (
     cleaning,
@@ -171,6 +171,8 @@ def _replica_refusal(connection: Connection, request: CompactionRequest) -> str 
     """The initiator compacts a replica without changing row ids; others are not let in."""
     if request.is_automatic and request.type in DONE_HERE:
         return None
+    if request.type in DONE_HERE:
+        return compaction_refusal(connection, request.target.database)
     return write_refusal(connection, request.target.database)
 
 

@@ -89,14 +89,32 @@ def expect_writable(connection: Connection, database_name: str) -> None:
 
 def write_refusal(connection: Connection, database_name: str) -> str | None:
     """Why nobody but a load may write to a database; None if others may."""
+    return _refusal(
+        connection, database_name, "only repl load writes there. Write at its source", "write"
+    )
+
+
+def compaction_refusal(connection: Connection, database_name: str) -> str | None:
+    """Why nobody but the initiator may ask for a compaction that keeps row ids; None if others
+    may."""
+    return _refusal(
+        connection,
+        database_name,
+        "its initiator alone asks for compactions there. Type 'hms-bridge initiator run', or let "
+        "'hms-bridge serve --initiator --worker' do it",
+        "ask",
+    )
+
+
+def _refusal(connection: Connection, database_name: str, why: str, what: str) -> str | None:
     database = _find(connection, database_name)
     if database is None or _opened(database) in ("", "true"):
         return None
     if is_fenced(database):
         return _fenced_text(database)
     return (
-        f"database {database.name} is a replica: only repl load writes there. Write at its "
-        f"source; to let others write here: {open_to_writers(database.name)}"
+        f"database {database.name} is a replica: {why}; to let others {what} here: "
+        f"{open_to_writers(database.name)}"
     )
 
 

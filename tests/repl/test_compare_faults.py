@@ -92,7 +92,7 @@ def test_a_row_that_one_side_alone_shows_is_found(
         )
         assert changed.rowcount == 1
     found = different(compare(loaded, rows=False))
-    assert ("t", None, "write ids 2") in found
+    assert ("t", None, "file delta_0000002_0000002_0000/bucket_00000_0") in found
     assert ("t", None, "rows") in different(compare(loaded))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 
-from hms_bridge.backend.schema.txn_tables import TXN_TO_WRITE_ID
+from hms_bridge.backend.schema.txn_tables import TXN_COMPONENTS, TXN_TO_WRITE_ID, TXNS
 from hms_bridge.repl.compare.described import CompareReport, Verdict
 from hms_bridge.repl.handover.own_part import Access, set_access
 from tests.support.passing import Interrupted
@@ -202,3 +202,33 @@ def test_write_ids_whose_end_one_side_forgot(busy_world: ReplWorld) -> None:
     assert (quickly.exit_code, different(quickly)) == (3, set())
     (found,) = quickly.of(Verdict.UNDECIDED)
     assert found.what == "write ids 2"
+
+
+@pytest.mark.parametrize("is_at_source", [True, False])
+def test_an_aborted_write_that_one_side_forgot_before_its_id(
+    busy_world: ReplWorld, is_at_source: bool
+) -> None:
+    """A Hive forgets txn 20, aborted without components, after minutes; its write id stays while
+    txn 19 is open, and is listed as committed meanwhile."""
+    world = busy_world
+    world.replicate()
+    aborted = world.begin()
+    aborted.write_id("t")
+    aborted.abort()
+    world.insert("t", (4, "d"))
+    world.replicate()
+    side = world if is_at_source else world.replica
+    w = TXN_TO_WRITE_ID.c
+    owner = select(w.T2W_TXNID).where(w.T2W_TABLE == "t", w.T2W_WRITEID == 2)
+    with side.engine.transaction(write=True) as connection:
+        connection.execute(delete(TXN_COMPONENTS).where(TXN_COMPONENTS.c.TC_TXNID.in_(owner)))
+        gone = connection.execute(delete(TXNS).where(TXNS.c.TXN_ID.in_(owner)))
+        assert gone.rowcount == 1
+    assert told(compare(world)) == []
+    assert told(compare(world, rows=False)) == []
+    if is_at_source:  # else the source's cleaner forgets the transaction, too
+        world.compact("t")
+        world.clean()
+        quickly = compare(world, "t", rows=False)
+        assert [one.what for one in quickly.of(Verdict.UNDECIDED)] == ["write ids 2"]
+        assert told(compare(world)) == []

@@ -85,6 +85,8 @@ def test_only_the_initiator_queues_compactions_and_none_that_changes_row_ids(wor
         refused = compact(world, kind)
         assert (refused.is_accepted, refused.state) == (False, "refused")
         assert "database dst is a replica" in str(refused.error_message)
+        is_named = "hms-bridge initiator run" in str(refused.error_message)
+        assert is_named is (kind is not CompactionType.REBALANCE)
     refused = compact(world, CompactionType.REBALANCE, is_automatic=True)
     assert not refused.is_accepted
     assert compact(world, CompactionType.MAJOR, is_automatic=True).is_accepted

@@ -112,7 +112,7 @@ class DescribedTable:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Circumstances:
     """What else decides. ``changed_partitions``: what the source did after the common event to
-    partitions, by name. ``forgotten``: write ids of which the side that shows them does not know
+    partitions, by name. ``forgotten``: write ids of which the side that shows them may not know
     any more whether they were committed. ``excused``: constraints that may differ, by name, what
     that makes of them, and why. ``changed_statistics``: what the source did since to those of the
     table's columns."""

@@ -210,8 +210,8 @@ def _write_ids(
     circumstances: Circumstances,
     findings: list[Finding],
 ) -> Iterator[Finding]:
-    """An id whose end nobody remembers says nothing by itself: what was aborted and cleaned up is
-    listed nowhere. Files or rows show whether there is something under it."""
+    """An id whose end a side may have forgotten says nothing by itself: what was aborted and
+    cleaned up is listed nowhere. Files or rows show whether there is something under it."""
     ours, theirs = source.write_ids, replica.write_ids
     if ours is None or theirs is None:
         return

@@ -354,13 +354,19 @@ def _with_statistics(
 
 
 def _forgotten(source: _Side, replica: _Side) -> frozenset[WriteId]:
-    """Of the write ids that one side alone shows, those that no transaction there has any more."""
+    """Of the write ids that one side alone shows, those of which nobody knows that they were
+    committed: the other side has them as aborted, or no transaction has them any more.
+
+    A metastore lists what it has forgotten as committed. Hive forgets txn 20, aborted without
+    components, after minutes; write id 8 of txn 20 stays while txn 19 is open.
+    """
     ours, theirs = source.snapshot.write_ids, replica.snapshot.write_ids
     if ours is None or theirs is None:
         return frozenset()
     return frozenset(
         write_id
         for write_id in seen_on_one_side(ours, theirs)
-        for side in [source if ours.is_valid(write_id) else replica]
-        if has_no_owner(side.metastore, side.table.full_name, write_id)
+        for side, hidden in [(source, theirs) if ours.is_valid(write_id) else (replica, ours)]
+        if hidden.is_aborted(write_id)
+        or has_no_owner(side.metastore, side.table.full_name, write_id)
     )
