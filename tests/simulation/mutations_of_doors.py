@@ -47,7 +47,7 @@ OF_DOORS = (
         test=f"{_FUNCTIONS}test_what_is_no_plain_file_stops_a_dump_by_name_and_no_drop",
     ),
     Mutation(
-        name="a function whose file is a device is never dropped",
+        name="a drop archives a directory as a function's file",
         file="hms_bridge/service/file_work.py",
         old="            if status is None or status.kind is not FileKind.FILE:\n",
         new="            if status is None:\n",
