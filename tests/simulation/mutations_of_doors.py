@@ -102,4 +102,11 @@ OF_DOORS = (
         new="open_metastore(metastore_url, None, is_created=False)",
         test=f"{_PROTECTIONS}test_sparks_format_goes_by_the_same_files",
     ),
+    Mutation(
+        name="a secret of Spark's stands in a command line",
+        file="hms_bridge/spark/request.py",
+        old="        if not is_secret_name(key)\n",
+        new="        if key\n",
+        test="tests/spark/test_request.py::test_no_secret_stands_in_the_launchers_command_line",
+    ),
 )
