@@ -109,4 +109,11 @@ OF_DOORS = (
         new="        if key\n",
         test="tests/spark/test_request.py::test_no_secret_stands_in_the_launchers_command_line",
     ),
+    Mutation(
+        name="a policy keeps a password in a URL of its settings",
+        file="hms_bridge/repl/cycles/policy_text.py",
+        old="        _require_no_password(key, value)\n",
+        new="",
+        test="tests/repl/test_policy_text.py::test_what_is_wrong_is_named",
+    ),
 )
