@@ -40,8 +40,8 @@ def is_secret_name(name: str) -> bool:
 
 
 def masked_url(url: str) -> str:
-    """A URL, or what was meant as a URL, without password: of the user before the host, which may be
-    forgotten, and in its parameters. The user's name stays."""
+    """A URL, or what was meant as a URL, without password: of the user before the host, if there is
+    one, and in its parameters. The user's name stays."""
     sign_in = _SIGN_IN if "://" in url else _SIGN_IN_WITHOUT_SCHEME
     shown = _SIGN_IN_WITHOUT_HOST.sub(rf"\1:{MASK}", sign_in.sub(rf"\1:{MASK}@", url))
     return _PARAMETER.sub(rf"\1{MASK}", shown)
