@@ -40,7 +40,8 @@ class DeletionRule:
         return {
             place: root
             for place in wanted
-            if (root := next((one for one in allowed if is_inside(place, one)), None)) is not None
+            if (root := next((above for above in allowed if is_inside(place, above)), None))
+            is not None
         }
 
     def require_movable(self, source: str, target: str) -> str:
