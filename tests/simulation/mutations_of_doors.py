@@ -116,4 +116,12 @@ OF_DOORS = (
         new="",
         test="tests/repl/test_policy_text.py::test_what_is_wrong_is_named",
     ),
+    Mutation(
+        name="a location of a client stops all dumps",
+        file=_RULE,
+        old="        return any(is_below(tenant.place, root) for root in self.roots.known)\n",
+        new="        return bool(tenant)\n",
+        test="tests/repl/test_dump_place.py::"
+        "test_a_directory_that_only_a_client_names_stops_no_dump",
+    ),
 )
