@@ -13,17 +13,20 @@ from typing import Any
 MASK = "***"
 
 _NAME = re.compile(
-    r"passw|passphrase|[._-]pwd\b|secret|token|credential|(?:access|private|api)[._-]?key",
+    r"passw|passphrase|[._-]pwd\b|secret|token|credential|(?:access|private|api)[._-]?key"
+    r"|^(?:proxy-)?authorization$",
     re.IGNORECASE,
 )
 _SIGN_IN = re.compile(r"(?<=://)([^:/@]*):(?!PASSWORD@).*@", re.DOTALL)
-_SIGN_IN_WITHOUT_SCHEME = re.compile(r"^([^:/@]*):.*@", re.DOTALL)
+_SIGN_IN_WITHOUT_SCHEME = re.compile(r"^([^:@]*):.*@", re.DOTALL)
+_SIGN_IN_WITHOUT_HOST = re.compile(r"(?<=://)([^:/@\[]+):(?!\d*(?:[/?,;]|$)|\*)[^/@?]*(?=[/?]|$)")
 _PARAMETER = re.compile(r"(?i)((?:pass|pwd|secret|token|credential)\w*=)[^&;)]*")
 # Of texts that clients may send: every repetition has an end, or a long one would take for ever.
 _SIGN_IN_OF_TEXT = re.compile(r"(?<=://)([^:/@\s]{0,256}):(?!PASSWORD@|\d+(?:/|,|$))\S{0,512}@")
 _PARAMETER_OF_TEXT = re.compile(
     r"(?i)([?&;(,][\w.-]{0,128}(?:pass|pwd|secret|token)\w{0,64}=)[^\s&;,)'\"]*"
 )
+_BEARER_OF_TEXT = re.compile(r"(?i)(\bbearer\s{1,8})[\w.~+/=-]{6,4096}")
 _PAIR_OF_TEXT = re.compile(
     r'(?i)(\\{0,64}"[^"\\]{0,256}(?:passw|secret|token|credential|access[._-]?key)[^"\\]{0,256}'
     r'\\{0,64}"\s{0,8}:\s{0,8}\\{0,64}")[^"\\]*'
@@ -37,10 +40,11 @@ def is_secret_name(name: str) -> bool:
 
 
 def masked_url(url: str) -> str:
-    """A URL, or what was meant as a URL, without password: of the user before the host, and in its
-    parameters. The user's name stays."""
+    """A URL, or what was meant as a URL, without password: of the user before the host, if there is
+    one, and in its parameters. The user's name stays."""
     sign_in = _SIGN_IN if "://" in url else _SIGN_IN_WITHOUT_SCHEME
-    return _PARAMETER.sub(rf"\1{MASK}", sign_in.sub(rf"\1:{MASK}@", url))
+    shown = _SIGN_IN_WITHOUT_HOST.sub(rf"\1:{MASK}", sign_in.sub(rf"\1:{MASK}@", url))
+    return _PARAMETER.sub(rf"\1{MASK}", shown)
 
 
 def typable_url(url: str) -> str:
@@ -52,7 +56,8 @@ def typable_url(url: str) -> str:
 
 def masked_text(text: str) -> str:
     """A sentence, or a log's line, in which URLs may stand."""
-    return _PARAMETER_OF_TEXT.sub(rf"\1{MASK}", _SIGN_IN_OF_TEXT.sub(rf"\1:{MASK}@", text))
+    shown = _PARAMETER_OF_TEXT.sub(rf"\1{MASK}", _SIGN_IN_OF_TEXT.sub(rf"\1:{MASK}@", text))
+    return _BEARER_OF_TEXT.sub(rf"\1{MASK}", shown)
 
 
 def masked_message(value: Any) -> Any:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +290,7 @@ def open_database(
     else:
         _ask_idle_connections(engine)
     if engine.dialect.driver == "pymysql":
+        _require_known_parameters(engine, parsed)
         _give_up_silent_hosts(engine)
     if engine.dialect.driver == "psycopg":
         _pipeline(engine)
@@ -324,6 +326,16 @@ def _parse(url: str) -> URL:
     if "+" not in parsed.drivername:
         parsed = parsed.set(drivername=f"{backend}+{_DRIVERS[backend]}")
     return parsed
+
+
+def _require_known_parameters(engine: Engine, url: URL) -> None:
+    """PyMySQL would raise a TypeError, and only once it connects."""
+    known = signature(engine.dialect.loaded_dbapi.connections.Connection.__init__).parameters
+    for name in engine.dialect.create_connect_args(url)[1]:
+        if name not in known:
+            raise ConfigError(
+                f"database URL {_shown(url)}: PyMySQL knows no parameter {name}; leave it out"
+            )
 
 
 def _shown(url: URL) -> str:

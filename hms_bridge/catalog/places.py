@@ -171,16 +171,15 @@ def _stranger_at(place: str, tenants: Sequence[Tenant], owner: Owner | None) -> 
     return None
 
 
-def holder(connection: Connection, wanted: Sequence[str]) -> Tenant | None:
-    """The table or partition in whose directory one of the places lies, or whose it is."""
+def holders(connection: Connection, wanted: Sequence[str]) -> list[Tenant]:
+    """The tables and partitions in whose directories one of the places lies, or whose it is."""
     tenants = _above(connection, [f"{place.rstrip('/')}/within" for place in wanted])
-    return next((tenant for tenant in tenants if tenant.table_id is not None), None)
+    return [tenant for tenant in tenants if tenant.table_id is not None]
 
 
 def innermost(connection: Connection, place: str) -> Tenant | None:
-    """As :func:`holder`: of a table and its partition the partition."""
-    tenants = _above(connection, [f"{place.rstrip('/')}/within"])
-    owners = [tenant for tenant in tenants if tenant.table_id is not None]
+    """Of :func:`holders` the innermost: of a table and its partition the partition."""
+    owners = holders(connection, [place])
     return max(owners, key=lambda tenant: len(tenant.place.rstrip("/")), default=None)
 
 

@@ -122,7 +122,7 @@ def _account(url: SplitResult) -> tuple[str | None, ...]:
 def asks_for_tls(url: str) -> bool:
     """Whether a database URL of ours says by a parameter that the connection is encrypted, whatever
     its server offers."""
-    query = dict(parse_qsl(urlsplit(url).query))
+    query = dict(parse_qsl(url.partition("?")[2]))
     if query.get("sslmode", "") in ("require", "verify-ca", "verify-full"):
         return True
     return bool(query.keys() & {"ssl_ca", "ssl_capath", "ssl_verify_cert", "ssl_check_hostname"})

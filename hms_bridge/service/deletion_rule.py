@@ -10,18 +10,21 @@ of the roots: people have external tables anywhere; what lies there only stays a
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from changemanager.location import is_below, is_inside, parse_uri
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import places
-from hms_bridge.catalog.places import Owner
+from hms_bridge.catalog.places import Owner, Tenant
 from hms_bridge.config.settings import DELETION_ROOTS
 from hms_bridge.errors import InvalidObjectError, InvalidOperationError
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.deletion import DeletionVerdict
 from hms_bridge.service.locations import WarehouseRoots
+
+_LOG = logging.getLogger(__name__)
 
 OUTSIDE = "outside of the warehouse, wherever its database lies"
 """What is said of a place below no allowed root."""
@@ -40,7 +43,8 @@ class DeletionRule:
         return {
             place: root
             for place in wanted
-            if (root := next((one for one in allowed if is_inside(place, one)), None)) is not None
+            if (root := next((above for above in allowed if is_inside(place, above)), None))
+            is not None
         }
 
     def require_movable(self, source: str, target: str) -> str:
@@ -89,15 +93,25 @@ class DeletionRule:
 
     def holder(self, connection: Connection, place: str) -> str | None:
         """The table or partition with which a place may be deleted, because it lies in its
-        directory; links on the way to either are followed."""
+        directory; links on the way to either are followed. A directory below no known root only a
+        client names, which would hold up whoever needs the place: it is logged."""
         real = self._real_place(place)
-        owner = places.holder(connection, [place, real])
+        above = places.holders(connection, [place, real])
+        owner = next(filter(self._is_known, above), None)
         if owner is None and parse_uri(real).file_system[0] == "file":
-            local = places.on_local_disks(connection)
+            local = filter(self._is_known, places.on_local_disks(connection))
             owner = next(
                 (tenant for tenant in local if is_below(real, self._real_place(tenant.place))), None
             )
+        if owner is None and above:
+            _LOG.warning(
+                "%s lies in the directory of %s: who writes there may remove it",
+                place, places.shown(connection, above[0]),
+            )  # fmt: skip
         return None if owner is None else places.shown(connection, owner)
+
+    def _is_known(self, tenant: Tenant) -> bool:
+        return any(is_below(tenant.place, root) for root in self.roots.known)
 
     def _real_place(self, place: str) -> str:
         return self.real_places([place])[place]

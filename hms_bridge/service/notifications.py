@@ -94,19 +94,21 @@ class NotificationVerbs(VerbFamily):
             stored.table, partition, files, unit.now_seconds, is_replace=given.is_replace
         )
 
-    def _own_files(self, told: _Files, table: Table, partition: Partition | None) -> _Files:
+    def _own_files(self, notification: _Files, table: Table, partition: Partition | None) -> _Files:
         """The same of files below the directory of the table or partition.
 
         Hive (Hive.loadDynamicPartitions) names with p=1 the files of p=10, too: their paths begin
         alike. Those are of p=10's own notification. Raises InvalidObjectError for any other file: a
         dump would name it, and a load would bring its rows to the replica.
         """
-        write_log.require_equal_lengths(told.files, told.checksums, told.subdirectories)
+        write_log.require_equal_lengths(
+            notification.files, notification.checksums, notification.subdirectories
+        )
         place = table.storage.location
         if partition is not None:
             place = partition.storage.location or place
         others: set[int] = set()
-        for index, text in enumerate(told.files):
+        for index, text in enumerate(notification.files):
             file = parse_uri(self._roots.uri(text, f"a file written to {table.full_name}"))
             own = None if place is None else parse_uri(self._roots.uri(place, table.full_name))
             if own is not None and self._is_of(file, own) and is_within(file.path, own.path):
@@ -118,9 +120,11 @@ class NotificationVerbs(VerbFamily):
             others.add(index)
         files, checksums, subdirectories = (
             tuple(text for index, text in enumerate(texts) if index not in others)
-            for texts in (told.files, told.checksums, told.subdirectories)
+            for texts in (notification.files, notification.checksums, notification.subdirectories)
         )
-        return replace(told, files=files, checksums=checksums, subdirectories=subdirectories)
+        return replace(
+            notification, files=files, checksums=checksums, subdirectories=subdirectories
+        )
 
     def _is_of(self, file: ParsedUri, place: ParsedUri) -> bool:
         """Whether they are on one file system, which may have several names: of hosts that whoever

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from changemanager.masking import is_secret_name
 from hms_bridge.errors import ConfigError
 
 SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
@@ -84,14 +85,20 @@ def is_local(master: str) -> bool:
 def submit_arguments(request: SparkRequest, environment: Mapping[str, str], home: Path) -> str:
     """PYSPARK_SUBMIT_ARGS: ours before what stands there already, the request behind it.
 
-    Ours are what the launcher would choose itself where nobody says anything.
+    Ours are what the launcher would choose itself where nobody says anything. Secrets of the
+    request are for the session alone: everybody on the machine sees the launcher's command line.
     """
     words = shlex.split(environment.get(SUBMIT_ARGUMENTS) or "pyspark-shell")
     settings = _effective_options(words, environment, home)
     ours = ["--master", expected_master(request, environment, home)]
     if _PROGRESS not in settings:
         ours += ["--conf", f"{_PROGRESS}=false"]
-    own = [word for key, value in request.settings.items() for word in ("--conf", f"{key}={value}")]
+    own = [
+        word
+        for key, value in request.settings.items()
+        if not is_secret_name(key)
+        for word in ("--conf", f"{key}={value}")
+    ]
     if request.master:
         own = ["--master", request.master, *own]
     return shlex.join([*ours, *words[:-1], *own, words[-1]])

@@ -77,6 +77,12 @@ def test_how_long_a_silent_host_is_waited_for_may_stand_in_the_url(
     assert own == [60_000, 20, 5, 3]
 
 
+def test_a_parameter_that_the_driver_does_not_know() -> None:
+    open_database("mysql+pymysql://u@h/x?ssl_ca=/ca.pem&connect_timeout=3&charset=utf8").close()
+    with pytest.raises(ConfigError, match="PyMySQL knows no parameter nonsense; leave it out"):
+        open_database("mysql+pymysql://u@h/x?nonsense=1")
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="folder .* is missing; create it"):
         open_database(f"sqlite:///{tmp_path}/no/where.db")

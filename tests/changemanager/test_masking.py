@@ -30,6 +30,11 @@ HINT = "write postgresql://USER:PASSWORD@HOST/DATABASE"
         ("thrift://u:s3cret@h:9083", "thrift://u:***@h:9083"),
         ("u:s3cret@h/db", "u:***@h/db"),
         ("http://h/hook?access_token=s3cret", "http://h/hook?access_token=***"),
+        ("mysql//u:s3cret@h/db", "mysql//u:***@h/db"),
+        ("postgresql://u:s3cret", "postgresql://u:***"),
+        ("postgresql://u:s3cret/db", "postgresql://u:***/db"),
+        ("jdbc:sqlserver://h:1433;databaseName=x", "jdbc:sqlserver://h:1433;databaseName=x"),
+        ("mysql://h1:3306,h2:3306/db", "mysql://h1:3306,h2:3306/db"),
         ("sqlite:///a:b@c.db", "sqlite:///a:b@c.db"),
         ("postgresql://hive@h:5432/m", "postgresql://hive@h:5432/m"),
     ],
@@ -44,6 +49,7 @@ def test_a_url_is_shown_without_its_secrets(url: str, shown: str) -> None:
         ("no thrift://u:s3@cret@h:1, but", "no thrift://u:***@h:1, but"),
         ("'foo://h?password=s3cret' is", "'foo://h?password=***' is"),
         (HINT, HINT),
+        ("Authorization: Bearer s3cret.jwt-x, h", "Authorization: Bearer ***, h"),
         ("hdfs://nn:8020/user/a@b is gone", "hdfs://nn:8020/user/a@b is gone"),
         ("thrift://a:1,thrift://b:2 of x@y", "thrift://a:1,thrift://b:2 of x@y"),
     ],
@@ -54,9 +60,11 @@ def test_a_sentence_keeps_all_else(text: str, shown: str) -> None:
 
 def test_names_of_secrets() -> None:
     secret = "fs.s3a.secret.key fs.s3a.access.key api_key fs.s3.awsAccessKeyId MYSQL_PWD PGPASSWORD"
-    for name in (*secret.split(), "hive.sql.dbcp.password", "AWS_SESSION_TOKEN"):
+    secret += " Authorization hive.sql.dbcp.password AWS_SESSION_TOKEN"
+    for name in secret.split():
         assert is_secret_name(name), name
-    for name in ("PWD", "OLDPWD", "hive.sql.dbcp.username", "transactional", "bucketing_version"):
+    plain = "PWD OLDPWD hive.sql.dbcp.username transactional hadoop.security.authorization"
+    for name in plain.split():
         assert not is_secret_name(name), name
 
 

@@ -212,6 +212,13 @@ def test_places_that_an_unset_variable_gives(program: Program, name: str) -> Non
     refused(program.run("cleaner", "run", "--set", assignment), FAILED, text)
 
 
+def test_an_address_without_its_end(program: Program) -> None:
+    answer = program.run("txns", "--database", "postgresql://u:secret@[::1/x")
+    assert answer.exit_code == 1
+    assert "is no database URL" in answer.err
+    assert "unexpected" not in answer.err and "secret" not in answer.err
+
+
 def test_a_root_of_dumps_that_an_unset_variable_gives(program: Program) -> None:
     program.ok("schema", "init")
     for verb in (("dump", "s"), ("load", "s"), ("dump", "s", "--discard")):

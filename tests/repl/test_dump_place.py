@@ -54,6 +54,17 @@ def test_an_external_table(world):
     refuse(world, place / "dumps", r"table src\.ext")
 
 
+def test_a_directory_that_only_a_client_names_stops_no_dump(world, caplog):
+    """Anybody who reaches the port would stop all dumps by one external table above them."""
+    place = world.folder / "lake"
+    external_table(world, "ext", place)
+    world.close()
+    world.start(location_roots=())
+    world.dump(root=str(place / "dumps"))
+    assert f"{place}/dumps lies in the directory of table src.ext" in caplog.text
+    refuse(world, Path(world.root("t").path) / "dumps", r"table src\.t")
+
+
 def test_a_partition_that_lies_elsewhere(world):
     world.create_table("part", is_partitioned=True)
     world.add_partition("part", "1")

@@ -242,8 +242,9 @@ def test_a_drop_archives_no_file_that_only_a_client_names(world, caplog):
 def test_what_is_no_plain_file_stops_a_dump_by_name_and_no_drop(world):
     """A pipe or a device could be read for ever."""
     os.mkfifo(world.folder / "pipe")
-    for place in ("/dev/zero", f"{world.folder}/pipe", str(world.folder)):
+    for place in ("/dev/zero", f"{world.folder}/pipe", str(jar(world).parent)):
         world.source.create_function(function("f", f"file:{place}"))
         with pytest.raises(ReplError, match=rf"{place}, which function src\.f needs, is no plain"):
             world.dump()
         world.source.drop_function("src", "f")
+    assert not list(world.cmroot.glob("udf.jar*"))

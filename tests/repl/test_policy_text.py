@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import string
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from changemanager.masking import is_secret_name
 from hms_bridge.errors import ConfigError, ReplError
 from hms_bridge.model.replication import PolicySide, ReplicationPolicy
 from hms_bridge.repl.cycles.policy_text import (
@@ -19,14 +19,12 @@ from hms_bridge.repl.cycles.policy_text import (
 )
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
-# A setting with one of these in its name is refused with a value in clear text.
-SECRET_WORD = re.compile("password|secret", re.IGNORECASE)
 NAMES = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=20)
 SIDES = st.builds(
     PolicySide,
     database=NAMES,
     metastore=st.none() | NAMES.map(lambda name: f"thrift://{name}:9083"),
-    settings=st.dictionaries(TEXT.filter(lambda key: not SECRET_WORD.search(key)), TEXT),
+    settings=st.dictionaries(TEXT.filter(lambda key: not is_secret_name(key)), TEXT),
 )
 POLICIES = st.lists(
     st.builds(
@@ -99,6 +97,9 @@ def test_a_policy_looks_like_this() -> None:
         (WRITTEN, WRITTEN + WRITTEN, "two policies are called sales"),
         ("thrift://source:9083", "postgresql://hive:secret@host/db", "password in clear text"),
         ("thrift://source:9083", "mysql://host/db?password=secret", "password in clear text"),
+        ("hdfs://dr/dumps", "s3a://key:secret@bucket/dumps", "the directory of dumps has a pass"),
+        ("hdfs://source/cm", "jdbc:mysql://h/x?user=u&password=p", "cmrootdir has a password in"),
+        ("hive.repl.cmrootdir", "fs.s3a.session.token", "session.token has a password in clear"),
         ("hive.repl.cmrootdir", "javax.jdo.option.ConnectionPassword", "ConnectionPassword has a"),
         ("thrift://source:9083", "thrift://[source:9083", "is no URL"),
     ],
@@ -116,6 +117,7 @@ def test_what_is_no_name_of_a_database() -> None:
 
 def test_a_password_comes_from_the_environment() -> None:
     url = "postgresql://hive:${SECRET}@host/db"
+    jdbc = "jdbc:postgresql://host/db?user=hive&password=${SECRET}&ssl=true"
     policy = checked(
         ReplicationPolicy(
             name="sales",
@@ -123,7 +125,10 @@ def test_a_password_comes_from_the_environment() -> None:
             source=PolicySide(
                 metastore=url,
                 database="SALES",
-                settings={"javax.jdo.option.ConnectionPassword": "${SECRET}"},
+                settings={
+                    "javax.jdo.option.ConnectionPassword": "${SECRET}",
+                    "javax.jdo.option.ConnectionURL": jdbc,
+                },
             ),
             target=PolicySide(database="sales"),
         )

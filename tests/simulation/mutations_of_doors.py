@@ -47,7 +47,7 @@ OF_DOORS = (
         test=f"{_FUNCTIONS}test_what_is_no_plain_file_stops_a_dump_by_name_and_no_drop",
     ),
     Mutation(
-        name="a function whose file is a device is never dropped",
+        name="a drop archives a directory as a function's file",
         file="hms_bridge/service/file_work.py",
         old="            if status is None or status.kind is not FileKind.FILE:\n",
         new="            if status is None:\n",
@@ -101,5 +101,27 @@ OF_DOORS = (
         old="open_metastore(metastore_url, settings, is_created=False)",
         new="open_metastore(metastore_url, None, is_created=False)",
         test=f"{_PROTECTIONS}test_sparks_format_goes_by_the_same_files",
+    ),
+    Mutation(
+        name="a secret of Spark's stands in a command line",
+        file="hms_bridge/spark/request.py",
+        old="        if not is_secret_name(key)\n",
+        new="        if key\n",
+        test="tests/spark/test_request.py::test_no_secret_stands_in_the_launchers_command_line",
+    ),
+    Mutation(
+        name="a policy keeps a password in a URL of its settings",
+        file="hms_bridge/repl/cycles/policy_text.py",
+        old="        _require_no_password(key, value)\n",
+        new="",
+        test="tests/repl/test_policy_text.py::test_what_is_wrong_is_named",
+    ),
+    Mutation(
+        name="a location of a client stops all dumps",
+        file=_RULE,
+        old="        return any(is_below(tenant.place, root) for root in self.roots.known)\n",
+        new="        return bool(tenant)\n",
+        test="tests/repl/test_dump_place.py::"
+        "test_a_directory_that_only_a_client_names_stops_no_dump",
     ),
 )

@@ -65,6 +65,13 @@ def test_the_launcher_hears_the_request_last(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_no_secret_stands_in_the_launchers_command_line(tmp_path: Path) -> None:
+    """Everybody on the machine sees it; the session gets what it does not have there."""
+    settings = {"spark.hadoop.fs.s3a.secret.key": "k", "spark.authenticate.secret": "s"}
+    words = shlex.split(submit_arguments(SparkRequest(settings=settings), {}, tmp_path))
+    assert words[-2:] == ["spark.ui.showConsoleProgress=false", "pyspark-shell"]
+
+
 @pytest.mark.parametrize(
     ("environment", "master"),
     [

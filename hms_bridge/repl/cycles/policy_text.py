@@ -8,8 +8,9 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
+from changemanager.masking import MASK, is_secret_name, masked_url
 from hms_bridge.config.declare import keys_of
 from hms_bridge.config.repl import ReplSettings
 from hms_bridge.config.settings import LOAD_ROOTS
@@ -20,7 +21,6 @@ from hms_bridge.repl.format.untrusted import given_name
 
 _FROM_HIVE = keys_of(ReplSettings)["is_from_hive"].name
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECRET = re.compile(r"password|secret", re.IGNORECASE)
 _POLICY_KEYS = frozenset({"name", "root", "tables", "is_paused", "source", "target"})
 _SIDE_KEYS = frozenset({"metastore", "database", "settings"})
 _TARGET_KEYS = _SIDE_KEYS | {"files_from", "from_hive"}
@@ -53,6 +53,7 @@ def checked(policy: ReplicationPolicy) -> ReplicationPolicy:
     text, for settings that are empty and for patterns of tables that are none, ReplError for what
     is no name of a database."""
     policy = replace(policy, source=_checked(policy.source), target=_checked(policy.target))
+    _require_no_password("the directory of dumps", policy.root)
     ReplScope.parse(policy.scope.text)
     return policy
 
@@ -82,23 +83,27 @@ def missing_variable(side: PolicySide, environment: Mapping[str, str]) -> str | 
 
 def _checked(side: PolicySide) -> PolicySide:
     if side.metastore is not None:
-        _require_no_password(side.metastore)
+        _require_url(side.metastore)
+        _require_no_password("the URL of a metastore", side.metastore)
     for key, value in side.settings.items():
-        if _SECRET.search(key) and not _VARIABLE.fullmatch(value):
+        if is_secret_name(key) and not _VARIABLE.fullmatch(value):
             raise _clear_text(key)
+        _require_no_password(key, value)
     return replace(side, database=given_name(side.database, "database"))
 
 
-def _require_no_password(url: str) -> None:
+def _require_url(text: str) -> None:
     try:
-        parts = urlsplit(url)
-        password = parts.password
+        urlsplit(text)
     except ValueError as error:
-        raise ConfigError(f"'{url}' is no URL of a metastore: {error}") from error
-    secrets = [password] if password else []
-    secrets += [value for key, value in parse_qsl(parts.query) if _SECRET.search(key)]
-    if not all(_VARIABLE.fullmatch(secret) for secret in secrets):
-        raise _clear_text("the URL of a metastore")
+        raise ConfigError(f"'{masked_url(text)}' is no URL of a metastore: {error}") from error
+
+
+def _require_no_password(what: str, text: str) -> None:
+    """Raises ConfigError for a URL with a password that is no ``${NAME}``."""
+    shown = _VARIABLE.sub(MASK, text)
+    if "://" in shown and masked_url(shown) != shown:
+        raise _clear_text(what)
 
 
 def _clear_text(what: str) -> ConfigError:
