@@ -45,7 +45,7 @@ OF_TIME = (
     Mutation(
         name="events from before a gap are as old as the clock says",
         file=_JUDGE,
-        old="            if time_ms < gap.after_ms:\n",
+        old="            if time_ms <= gap.after_ms:\n",
         new="            if False:\n",
         test=f"{_JUMPS}after_a_jump_all_ages_go_on_from_before_it",
     ),
