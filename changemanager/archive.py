@@ -117,16 +117,15 @@ class ChangeManager:
             self._has_attributes = self.cmroot.volume.keeps_attributes(self.cmroot.path)
 
     def _unwritable(self, why: object) -> ArchiveUnwritableError:
-        advice = "Make the directory writable, or set hive.repl.cmrootdir to another one"
+        advice = "Let it be a directory that this user may write"
         if isinstance(why, OSError) and why.errno in _FULL:
-            # Another one would not have the files that dumps wait for.
             advice = (
-                "Make room on that storage (hms-bridge cm purge removes what nobody needs any "
-                "more), then clean again (hms-bridge cleaner run --now); hive.repl.cmrootdir stays"
+                "Make room on that storage (hms-bridge cm purge removes what nobody needs any more)"
             )
+        # Another directory would not have the files that dumps wait for.
         return ArchiveUnwritableError(
             f"cannot archive into {self.cmroot.uri}: {why}; the files stay in their places. "
-            f"{advice}",
+            f"{advice}, then clean again (hms-bridge cleaner run --now); hive.repl.cmrootdir stays",
             self.cmroot.uri,
         )
 

@@ -25,6 +25,7 @@ from hms_bridge.backend.batches import insert_rows
 from hms_bridge.backend.columns import Columns, flag, member
 from hms_bridge.backend.fixed_sql import FixedSql
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_FILE_TASK_SEEN, MOVE
+from hms_bridge.backend.work import Work
 
 _ROW = HMSB_FILE_TASK.c
 _SEEN = HMSB_FILE_TASK_SEEN.c
@@ -101,14 +102,16 @@ _TASK_COLUMNS = Columns(
 )
 
 
-def add(connection: Connection, tasks: Sequence[FileTask]) -> None:
+def add(work: Work, tasks: Sequence[FileTask]) -> None:
     """Write tasks down; one with an owner is claimed from the start."""
+    connection = work.connection
     if tasks:
+        now_ms = work.now_ms
         connection.execute(
             insert(HMSB_FILE_TASK),
             [
                 {
-                    "CLAIMED_AT_MS": task.created_at_ms if task.owner else None,
+                    "CLAIMED_AT_MS": now_ms if task.owner else None,
                     **_TASK_COLUMNS.values(task),
                 }
                 for task in tasks

@@ -41,6 +41,12 @@ _TROUBLES = frozenset({"08", "57", "58", "F0", "XX"})
 _FULL_STATES = frozenset({"53100"})
 _FULL_CODES = frozenset({1021, 1114})
 _FULL_WORDS = ("database or disk is full",)
+_SQLITE_ADVICE = {
+    sqlite3.SQLITE_CANTOPEN: "see that file and folder are there, and that this user may open both",
+    sqlite3.SQLITE_READONLY: "see that this user may write file and folder",
+    sqlite3.SQLITE_IOERR: "see that the disk where the file lies has room and works",
+}
+"""By SQLite's primary code, which is the lower byte of what it says."""
 _MYSQL_CODES = frozenset({1020, 1213})
 _SQLITE_WORDS = ("database is locked", "database table is locked", "database schema has changed")
 _SHORT_STATES = frozenset({"53300"})
@@ -121,7 +127,15 @@ def translate(
             f"{database}: {reason}; nothing was changed: make room where the database lies, then "
             "try again"
         )
-    return (CommitUnknownError if is_unknown else BackendError)(f"{database}: {reason}")
+    text = f"{database}: {reason}{_advice(cause)}"
+    return (CommitUnknownError if is_unknown else BackendError)(text)
+
+
+def _advice(cause: BaseException) -> str:
+    """What to look at in a file that SQLite cannot use; empty for any other cause."""
+    code = getattr(cause, "sqlite_errorcode", None)
+    advice = None if code is None else _SQLITE_ADVICE.get(code & 0xFF)
+    return "" if advice is None else f"; {advice}, then try again"
 
 
 def is_short_of_connections(error: OperationalError) -> bool:

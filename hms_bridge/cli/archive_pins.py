@@ -17,6 +17,7 @@ from hms_bridge.cli.options import (
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_database
+from hms_bridge.errors import ConfigError
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
@@ -150,7 +151,14 @@ def hold(
                     f"note: nothing is archived of {database}.{table}, and there is no such table; "
                     "correct the name, unless it is yet to come"
                 )
-        announce(archive.cmroot, store.database_id())
+        try:
+            announce(archive.cmroot, store.database_id())
+        except OSError as error:
+            raise ConfigError(
+                f"{pin.holder} holds nothing: the archive {archive.cmroot.uri} "
+                f"(hive.repl.cmrootdir) cannot be written ({error}); let it be a directory that "
+                "this user may write, then hold again"
+            ) from error
         store.manifest.put_pin(pin)
     say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
 

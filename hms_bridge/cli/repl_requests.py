@@ -122,11 +122,14 @@ def expiry_request(
     database: str, settings: Settings, *, root: str | None = None, ttl: str | None = None
 ) -> ExpiryRequest:
     """Dumps that are old. ``ttl``: a duration; a bare number means days, as in Hive. Raises
-    ConfigError for one that is none."""
+    ConfigError for one that is none, or below 0."""
+    ttl_ms = settings.repl.dump_ttl_ms if ttl is None else parse_duration_ms(ttl, "d")
+    if ttl_ms < 0:
+        raise ConfigError(f"--ttl is '{ttl}'; no dump is younger than 0d, so write at least that")
     return ExpiryRequest(
         root=repl_root(root, settings),
         database_name=given_name(database, "database"),
-        ttl_ms=settings.repl.dump_ttl_ms if ttl is None else parse_duration_ms(ttl, "d"),
+        ttl_ms=ttl_ms,
         lease=lease_rules(settings),
         user=getpass.getuser(),
         host=socket.gethostname(),

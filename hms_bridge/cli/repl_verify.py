@@ -206,7 +206,11 @@ def _dump(
             raise ReplError(f"there is no finished dump of {newest} below {root}; give its --root")
         return dump.paths.root
     location = absolute_location(str(directory), settings.hadoop)
-    if resolver(f"{location}/{HIVE_DIRECTORY}").status() is None:
+    try:
+        is_there = resolver(f"{location}/{HIVE_DIRECTORY}").status() is not None
+    except NotADirectoryError:
+        is_there = False
+    if not is_there:
         raise ReplError(f"there is no dump in {location}; give the dump_dir that repl dump told")
     return location
 

@@ -252,7 +252,7 @@ class Drops:
                     is_purge=purge,
                 )
             )
-        file_tasks.add(unit.connection, tasks)
+        file_tasks.add(unit, tasks)
         return tasks
 
     def _require_no_return(self, table: Table, place: str, refusal: str | None) -> None:

@@ -250,13 +250,13 @@ class FileWork:
             unit.connection,
             task.id,
             owner=self._new_id(),
-            now_ms=self._clock.now_ms(),
+            now_ms=unit.now_ms,
             lease_ms=CLAIM_MS,
         )
 
     def _renew(self, task: FileTask) -> bool:
         return self._transactions.write(
-            lambda unit: file_tasks.renew(unit.connection, task, self._clock.now_ms())
+            lambda unit: file_tasks.renew(unit.connection, task, unit.now_ms)
         )
 
     def _try(self, task: FileTask) -> bool:
@@ -384,7 +384,7 @@ class FileWork:
                 self.require_settled(connection, place)
             if places.user_of(connection, target) is not None:
                 raise _taken(target)
-            return moves.begin(connection, task)
+            return moves.begin(unit, task)
 
         waited_seconds = 0.0
         while not self._transactions.write(work):

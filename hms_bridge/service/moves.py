@@ -6,6 +6,7 @@ from __future__ import annotations
 from hms_bridge.archive import file_tasks, leases
 from hms_bridge.archive.file_tasks import FileTask
 from hms_bridge.backend.connection import Connection
+from hms_bridge.backend.work import Work
 from hms_bridge.cleaning_store import cleaning_lease
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import Table
@@ -13,25 +14,26 @@ from hms_bridge.model.ids import WriteId
 from hms_bridge.txn import compaction_queue, write_ids
 
 
-def begin(connection: Connection, task: FileTask) -> bool:
+def begin(work: Work, task: FileTask) -> bool:
     """Write a move down and send the table's workers away; False, and no change, if somebody cleans
     the table.
 
     No entry of the table is handed to a worker until the task is done
     (compaction_queue.find_next_compaction).
     """
-    database, table, owner = task.context.database, task.context.table, task.owner
+    connection, database, table = work.connection, task.context.database, task.context.table
+    owner = task.owner
     if database and table and owner:
         name = cleaning_lease(database, table)
         holder = leases.owner_of(connection, name)
         others = file_tasks.find_moves(connection, database, table)
         is_of_move = holder is not None and holder in {other.owner for other in others}
-        if not is_of_move and not leases.take(connection, name, owner, task.created_at_ms):
+        if not is_of_move and not leases.take(connection, name, owner, work.now_ms):
             return False
         compaction_queue.give_back_table(
             connection, database, table, f"{task.location} is moved by a rename"
         )
-    file_tasks.add(connection, [task])
+    file_tasks.add(work, [task])
     return True
 
 

@@ -56,6 +56,23 @@ class TestSqlManifest(ManifestBehaviour):
         assert (service.manifest.trust_time(now_ms + 40 * 86_400_000) == ()) is is_refused
         service.close()
 
+    def test_a_lease_goes_by_the_clock_of_a_database_that_has_one(self, tmp_path: Path) -> None:
+        """The host of who comes second is 20 minutes ahead: no lease of a living one is his."""
+        service = open_local_metastore(fresh_url(tmp_path), warehouse=str(tmp_path / "warehouse"))
+        manifest, now_ms = service.manifest, SystemClock().now_ms()
+        ahead_ms = now_ms + 1_200_000
+        is_living = SERVER_URL is not None
+        manifest.reserve("/cm", reserved(NAME), now_ms)
+        manifest.record_archived("/cm", archived(NAME), now_ms)
+        file = {"seen_archived_at_ms": now_ms, "overridden_holders": ()}
+        assert manifest.claim_purge("/cm", NAME, owner="one", now_ms=now_ms, **file)
+        assert (NAME in manifest.live_purges("/cm", ahead_ms)) is is_living
+        assert manifest.release_purge("/cm", NAME, owner=None, now_ms=ahead_ms) is not is_living
+        assert manifest.take_leases(["t"], "one", now_ms) == {"t"}
+        assert manifest.take_leases(["t"], "two", ahead_ms) == (set() if is_living else {"t"})
+        assert manifest.renew_lease("t", "one", now_ms) is is_living
+        service.close()
+
     @pytest.mark.parametrize(
         ("archived_as", "purged_as"),
         [

@@ -120,6 +120,25 @@ def test_a_full_disk_is_told_as_such() -> None:
     assert type(unsure) is CommitUnknownError, "MariaDB may have"
 
 
+@pytest.mark.parametrize(
+    ("word", "code", "advice"),
+    [
+        ("unable to open database file", sqlite3.SQLITE_CANTOPEN, "may open both"),
+        ("attempt to write a readonly database", sqlite3.SQLITE_READONLY_DIRECTORY, "may write"),
+        ("disk I/O error", sqlite3.SQLITE_IOERR_SHMSIZE, "has room"),
+    ],
+)
+def test_a_file_that_sqlite_cannot_use_is_told_with_what_to_do(
+    word: str, code: int, advice: str
+) -> None:
+    cause = sqlite3.OperationalError(word)
+    cause.sqlite_errorcode = code
+    told = str(translate(OperationalError("x", None, cause), "d", is_committing=False))
+    assert told.startswith(f"d: {word}; ")
+    assert advice in told
+    assert told.endswith("then try again")
+
+
 @sqlite_only
 def test_a_full_file_takes_nothing_and_goes_on_later(database: Database) -> None:
     with database.transaction(write=True) as connection:

@@ -247,6 +247,8 @@ def test_an_unwritable_cmroot_keeps_every_source(world: ArchiveWorld) -> None:
     with pytest.raises(ArchiveUnwritableError, match="hive.repl.cmrootdir") as caught:
         recycle(world, path.parent)
     assert caught.value.cmroot == world.archive.cmroot.uri
+    assert "another" not in str(caught.value)  # it would not have what dumps wait for
+    assert "cleaner run --now); hive.repl.cmrootdir stays" in str(caught.value)
     assert path.read_bytes() == b"rows"
     assert world.store.entries(world.archive.cmroot.uri) == {}
 

@@ -194,6 +194,19 @@ def test_a_hold_has_a_name_that_a_list_can_show(busy: BusyMetastore, label: str)
     assert len(listed(busy)) == 2
 
 
+def test_a_hold_in_an_archive_that_cannot_be_written_says_so(busy: BusyMetastore) -> None:
+    place = "/proc/cm"  # where nobody makes a directory
+    refused = busy.program.run(
+        "cm", "hold", "audit", "sales", "--set", f"hive.repl.cmrootdir={place}"
+    )
+    assert refused.exit_code == 1
+    assert (
+        "hold:audit holds nothing: the archive file:/proc/cm (hive.repl.cmrootdir)" in refused.err
+    )
+    assert "then hold again" in refused.err
+    assert len(listed(busy)) == 2
+
+
 def test_a_hold_by_a_host_that_is_behind_ends_no_sooner(busy: BusyMetastore) -> None:
     """Its clock says five days less than what is known to have happened."""
     known_ms = int((time.time() + 5 * 86_400) * 1000)

@@ -16,7 +16,7 @@ from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import OpenTxnsRequest
 from hms_bridge.repl.dump import repl_dump
 from tests.support.busy_metastore import copy_golden, opened
-from tests.support.program import Program
+from tests.support.program import Program, run_here
 
 BASE = "hive.repl.replica.external.table.base.dir"
 WITH_DATA = "hive.repl.dump.metadata.only.for.external.table=false"
@@ -377,6 +377,9 @@ def test_old_dumps_go_by_a_verb_that_shows_them_first(sides: Sides) -> None:
     sides.program.ok("sql", "-e", "DROP DATABASE s CASCADE", *sides.replica)
     sides.load()
     assert "0 dumps gone" in sides.program.ok("repl", "expire", "s").err
+    refused = sides.program.run("repl", "expire", "s", "--ttl", "-1s")
+    assert refused.exit_code == 1
+    assert "--ttl is '-1s'; no dump is younger than 0d" in refused.err
     expire = ("repl", "expire", "s", "--ttl", "0s", "--format", "jsonl")
     shown = sides.program.ok(*expire, "--dry-run")
     assert "1 dump would go" in shown.err
@@ -464,3 +467,11 @@ def test_what_would_be_ignored_is_refused(
 def test_a_short_wait_looks_often(wait: str, seconds: float) -> None:
     rules = wait_rules(Settings(), wait=wait, is_abort_allowed=False)
     assert rules.poll_seconds == seconds
+
+
+def test_a_file_is_no_dump(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    refused = run_here("repl", "verify", str(file))
+    assert refused.exit_code == 1
+    assert f"there is no dump in {file}; give the dump_dir" in refused.err

@@ -9,7 +9,6 @@ import pytest
 from changemanager.manifest import ArchiveCause, ArchiveContext
 from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
-from hms_bridge.backend.work import sql
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.properties import SOURCE_FOR
 from hms_bridge.model.target import Target
@@ -29,7 +28,7 @@ def world(tmp_path: Path) -> World:
     for value in "12":
         world.add_partition("p", value)
     objects.new_table(world.metastore, "other", "c")
-    world.do(sql(file_tasks.add), [_move("db", "b"), _move("other", "c")])
+    world.do(file_tasks.add, [_move("db", "b"), _move("other", "c")])
     return world
 
 

@@ -969,8 +969,8 @@ MUTATIONS = (
     Mutation(
         name="file work of the dead is free for nobody",
         file="hms_bridge/archive/file_tasks.py",
-        old="_ROW.CLAIMED_AT_MS < now_ms - lease_ms)",
-        new="_ROW.CLAIMED_AT_MS < 0)",
+        old="_ROW.CLAIMED_AT_MS.between(now_ms - lease_ms, now_ms + lease_ms)",
+        new="_ROW.CLAIMED_AT_MS.is_not(None)",
         test="tests/service/test_bound_deletions.py",
         is_simulated=True,
     ),
