@@ -51,7 +51,8 @@ OF_LATE_COMPACTIONS = (
         file="hms_bridge/txn/resources.py",
         old="                _widen_aborted(connection, here)\n",
         new="                pass\n",
-        test=_PARTITION,
+        test="tests/cleaner/test_late_writers.py::"
+        "test_what_comes_late_to_where_a_partition_was_goes_before_it_is_forgotten",
     ),
     Mutation(
         name="a drop deletes what it saw before a compaction ended",
