@@ -4,13 +4,16 @@ AbortedTxnCleaner; docs/hive/compaction.md §20)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from cleaner.entry_work import CleaningError
+from cleaner.errors import TargetChangedError
 from cleaner.handlers.acid_cleaning import AcidCleaning
 from cleaner.leftovers import Leftovers
-from cleaner.plan import CleaningOutcome
+from cleaner.plan import CleaningOutcome, CleaningState
 from hms_bridge.metastore import LocalMetastore
-from hms_bridge.model.compaction import Compaction
+from hms_bridge.model.compaction import NEVER_QUEUED, Compaction
+from hms_bridge.model.target import Target
 
 
 class AbortedHandler:
@@ -29,11 +32,24 @@ class AbortedHandler:
 
     def clean(self, entry: Compaction) -> CleaningOutcome:
         """Aborted directories go; a table without partition name: those of all its partitions; of
-        a table that was never made, those where it would be."""
-        return self._cleaning.clean(entry, self._leftovers.remove_where_expected)
+        a table that was never made, those where it would be; of a partition that is not there,
+        those of the whole table."""
+        return self._cleaning.clean(entry, self._clean_where_it_was)
 
     def clean_together(
         self, entries: Sequence[Compaction]
     ) -> list[CleaningOutcome | CleaningError | None]:
         """Several at once: see :meth:`AcidCleaning.clean_together`."""
-        return self._cleaning.clean_together(entries, self._leftovers.remove_where_expected)
+        return self._cleaning.clean_together(entries, self._clean_where_it_was)
+
+    def _clean_where_it_was(self, entry: Compaction) -> None:
+        """A writer may bring files to where a partition was that is dropped, and may be made there
+        again. Raises CleanerError, TargetChangedError and others, with which the record stays."""
+        target = entry.target
+        if target.partition is None:
+            self._leftovers.remove_where_expected(entry)
+            return
+        of_table = Target(target.database, target.table)
+        outcome = self._cleaning.clean(replace(entry, id=NEVER_QUEUED, target=of_table))
+        if outcome.state is CleaningState.WAITING:
+            raise TargetChangedError(outcome.message)

@@ -11,8 +11,8 @@ would be back, and the first five writes of the new table hidden. So
 * a transaction that compacted a table which went is remembered with the other late writers
   (:mod:`hms_bridge.txn.late_writers`), and stays aborted as long as they;
 * a table that is made at the place is the one that such a compaction is of from then on, so that
-  the cleaner looks there before the abort is forgotten. One of a partition becomes one of the
-  whole table, as what else was aborted there (:mod:`hms_bridge.txn.resources`).
+  the cleaner looks there before the abort is forgotten. Where the partition is not there that was
+  compacted, it looks into every directory of the table.
 
 Hive forgets all of it (AcidEventListener, CleanupRecordsFunction; docs/hive/transactions.md §19).
 """

@@ -91,25 +91,15 @@ def forget_partitions(
 ) -> None:
     """Partitions were dropped.
 
-    What aborted transactions wrote there stays on record, of the whole table: a late writer may
-    still bring files, and the partition be made again. Hive forgets it (CleanupRecords).
+    What transactions wrote there stays on record until they commit, or a cleaner has looked for it:
+    a late writer may still bring files, and the partition be made again. Hive forgets it
+    (CleanupRecords).
     """
     of_table = TableName.lower(database, table)
-    for batch in batches(names):
-        for named in _FORGOTTEN:
-            partition = named.table.c[f"{named.prefix}_PARTITION"]
-            gone = and_(_is_of(named, of_table), partition.in_(batch))
-            if named.table is TXN_COMPONENTS:
-                _widen_aborted(connection, gone)
-            connection.execute(delete(named.table).where(gone))
-
-
-def _widen_aborted(connection: Connection, here: ColumnElement[bool]) -> None:
-    """What was aborted in partitions that go from their places is of the whole table: there a
-    cleaner looks into every directory, before it is forgotten, whatever partitions there are."""
-    aborted = select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
-    written = and_(here, TXN_COMPONENTS.c.TC_TXNID.in_(aborted))
-    connection.execute(update(TXN_COMPONENTS).where(written).values(TC_PARTITION=None))
+    for named in _FORGOTTEN:
+        for batch in batches(names if named.table is not TXN_COMPONENTS else ()):
+            gone = named.table.c[f"{named.prefix}_PARTITION"].in_(batch)
+            connection.execute(delete(named.table).where(_is_of(named, of_table), gone))
 
 
 def rename_table(connection: Connection, old: TableName, new: TableName) -> None:
@@ -151,6 +141,14 @@ def _clear_name(connection: Connection, before: TableName, after: TableName) -> 
 
 def _is_of(named: _Named, table: TableName) -> ColumnElement[bool]:
     return and_(named.database == table.database, named.name == table.table)
+
+
+def _widen_aborted(connection: Connection, here: ColumnElement[bool]) -> None:
+    """What was aborted in a partition that goes from its place is of the whole table: there a
+    cleaner looks into every directory before it is forgotten."""
+    aborted = select(TXNS.c.TXN_ID).where(TXNS.c.TXN_STATE == TxnState.ABORTED.value)
+    written = and_(here, TXN_COMPONENTS.c.TC_TXNID.in_(aborted))
+    connection.execute(update(TXN_COMPONENTS).where(written).values(TC_PARTITION=None))
 
 
 def rename_partition(connection: Connection, database: str, table: str, old: str, new: str) -> None:

@@ -144,3 +144,24 @@ def test_what_comes_late_to_where_a_partition_was_goes_before_it_is_forgotten(
     keep_house(world)
     assert aborted_ids(world) == ()
     assert delta(late) not in world.names("t", "p=1")
+
+
+def test_what_an_open_writer_brings_to_a_dropped_partition_goes_too(tmp_path: Path) -> None:
+    """I7: what it wrote to another partition, too, is no reason to forget this one."""
+    world = CleaningWorld(tmp_path, is_partitioned=True, abort_retention_ms=RETENTION_MS)
+    for value in "12":
+        world.add_partition("t", value)
+    txn_id = world.open()
+    changes = [
+        objects.component("db", "t", LockType.SHARED_WRITE, DataOperation.INSERT, f"p={value}")
+        for value in "12"
+    ]
+    world.metastore.lock(objects.request(*changes, txn=txn_id))
+    late = objects.write_id(world.metastore, txn_id, "db")
+    drop(world)
+    world.write_directory(delta(late), partition="p=1")
+    world.abort(txn_id)
+    world.clock.advance_ms(RETENTION_MS)
+    keep_house(world)
+    assert aborted_ids(world) == ()
+    assert delta(late) not in world.names("t", "p=1")

@@ -47,11 +47,20 @@ OF_LATE_COMPACTIONS = (
         test=_TABLE,
     ),
     Mutation(
+        name="no cleaner looks where a partition was before its aborts are forgotten",
+        file="cleaner/handlers/aborted.py",
+        old="        if target.partition is None:\n",
+        new="        if True:\n",
+        test="tests/cleaner/test_late_writers.py::"
+        "test_what_an_open_writer_brings_to_a_dropped_partition_goes_too",
+    ),
+    Mutation(
         name="what was aborted in a partition goes by its new name",
         file="hms_bridge/txn/resources.py",
         old="                _widen_aborted(connection, here)\n",
         new="                pass\n",
-        test=_PARTITION,
+        test="tests/cleaner/test_late_writers.py::"
+        "test_what_comes_late_to_where_a_partition_was_goes_before_it_is_forgotten",
     ),
     Mutation(
         name="a drop deletes what it saw before a compaction ended",
