@@ -280,7 +280,9 @@ class AlterTableVerbs(VerbFamily):
         checked = with_altered_acid_properties(old, wanted)
         location = wanted.storage.location or old.storage.location
         if location is not None:
-            location = self._roots.uri(location, f"location of table '{wanted.full_name}'")
+            is_kept = location == old.storage.location
+            checked_location = self._roots.uri if is_kept else self._roots.directory
+            location = checked_location(location, f"location of table '{wanted.full_name}'")
         return replace(
             checked,
             id=old.id,

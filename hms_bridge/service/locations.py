@@ -54,6 +54,18 @@ class WarehouseRoots:
             )
         return parsed.uri if parsed.scheme else f"{self.default_fs}{parsed.path}"
 
+    def directory(self, text: str, what: str) -> str:
+        """:meth:`uri` of a table or partition. Raises InvalidObjectError, also for a place around a
+        warehouse: all tables would lie in it, and could be neither made, emptied, moved nor
+        cleaned."""
+        uri = self.uri(text, what)
+        for root in dict.fromkeys((self.managed, self.external)):
+            if is_below(root, uri):
+                raise InvalidObjectError(
+                    f"{what}: {uri} is around the warehouse {root}; name a directory of its own"
+                )
+        return uri
+
     def database_location(self, database: Database, catalog: str | None = None) -> str:
         """Where the external tables of a new database go: what DBS keeps as its location. Those of
         other catalogs lie in the directory of theirs (Warehouse.determineDatabasePath)."""

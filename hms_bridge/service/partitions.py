@@ -343,7 +343,7 @@ def _complete(
     if not location and is_new and not table.is_view:
         location = partition_location(table, name)
     if location:
-        location = roots.uri(location, f"location of partition {name}")
+        location = roots.directory(location, f"location of partition {name}")
     complete = replace(normal, storage=replace(normal.storage, location=location or None))
     check_partition(complete, name)
     return complete

@@ -125,7 +125,7 @@ class TableVerbs(VerbFamily):
         location = table.storage.location or self._roots.table_location(
             database, table.name, is_external=table.is_external
         )
-        location = self._roots.uri(location, f"location of table '{table.full_name}'")
+        location = self._roots.directory(location, f"location of table '{table.full_name}'")
         return replace(table, storage=replace(table.storage, location=location))
 
     def _insert_table(

@@ -251,12 +251,24 @@ def test_a_list_of_no_partitions_empties_a_plain_table(world: GuardedWorld) -> N
     assert list((world.home / "t").iterdir()) == []
 
 
-@pytest.mark.parametrize("above", ["warehouse", "warehouse/db.db"])
-def test_a_table_around_others_is_neither_emptied_nor_deleted(
-    world: GuardedWorld, above: str
-) -> None:
-    """In the directory of a database, too, and of the whole warehouse."""
-    world.table("around", world.folder / above)
+def test_nothing_is_put_around_a_warehouse(world: GuardedWorld) -> None:
+    """All tables would lie in it, and could be neither made, emptied, moved nor cleaned."""
+    for place in (world.folder / "warehouse", world.folder):
+        refused = pytest.raises(InvalidObjectError, match="is around the warehouse file:.*of its")
+        with refused:
+            world.external("around", place)
+        with refused:
+            world.move("t", place)
+        with refused:
+            world.partitioned(place)
+        world.metastore.drop_table("db", "q")
+    world.table("mine", parameters=ACID)
+    world.metastore.truncate_table("db", "t")
+
+
+def test_a_table_around_others_is_neither_emptied_nor_deleted(world: GuardedWorld) -> None:
+    """In the directory of a database, too."""
+    world.table("around", world.home)
     with pytest.raises(InvalidOperationError, match="lies in it too"):
         world.metastore.truncate_table("db", "around")
     world.metastore.drop_table("db", "around")
