@@ -21,6 +21,7 @@ from hms_bridge.errors import ConfigError
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
+    from changemanager.location import Location
     from changemanager.manifest import Pin
     from changemanager.pinned import PinUse
     from hms_bridge.connect import LocalStore
@@ -117,14 +118,9 @@ def hold(
     from changemanager.pinned import pin_uses
     from changemanager.plausible_time import stamp_ms
     from changemanager.retention import take_inventory
-    from changemanager.sharing import announce
     from hms_bridge.connect import connected_locally
 
-    if not label.strip() or not label.isprintable() or len(label) > _LABEL_MAX:
-        raise click.UsageError(
-            f"{label[:40]!r} names no hold: write a text of one line, {_LABEL_MAX} characters at "
-            "most; cm pins lists it, and cm release takes it"
-        )
+    _require_label(label)
     database, table = what.strip().lower(), None
     if "." in what:
         name = given_table(what)
@@ -151,16 +147,30 @@ def hold(
                     f"note: nothing is archived of {database}.{table}, and there is no such table; "
                     "correct the name, unless it is yet to come"
                 )
-        try:
-            announce(archive.cmroot, store.database_id())
-        except OSError as error:
-            raise ConfigError(
-                f"{pin.holder} holds nothing: the archive {archive.cmroot.uri} "
-                f"(hive.repl.cmrootdir) cannot be written ({error}); let it be a directory that "
-                "this user may write, then hold again"
-            ) from error
+        _announce(store, archive.cmroot, pin)
         store.manifest.put_pin(pin)
     say(f"{pin.holder} holds {counted(use.file_count, 'file')}, {size_text(use.size_bytes)}")
+
+
+def _require_label(label: str) -> None:
+    if not label.strip() or not label.isprintable() or len(label) > _LABEL_MAX:
+        raise click.UsageError(
+            f"{label[:40]!r} names no hold: write a text of one line, {_LABEL_MAX} characters at "
+            "most; cm pins lists it, and cm release takes it"
+        )
+
+
+def _announce(store: LocalStore, cmroot: Location, pin: Pin) -> None:
+    """Other metastores' purges see that this one holds files there. Raises ConfigError."""
+    from changemanager.sharing import announce
+
+    try:
+        announce(cmroot, store.database_id())
+    except OSError as error:
+        raise ConfigError(
+            f"{pin.holder} holds nothing: the archive {cmroot.uri} (hive.repl.cmrootdir) cannot be "
+            f"written ({error}); let it be a directory that this user may write, then hold again"
+        ) from error
 
 
 def _hold_ms(duration: str) -> int:

@@ -813,7 +813,7 @@ MUTATIONS = (
             Edit(
                 "hms_bridge/service/moves.py",
                 "        if not is_of_move and not leases.take("
-                "connection, name, owner, task.created_at_ms):\n",
+                "connection, name, owner, work.now_ms):\n",
                 "        if False:\n",
             ),
         ),
