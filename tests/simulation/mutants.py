@@ -18,16 +18,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.simulation.mutation import Edit, Mutation
+from tests.simulation.mutation import Mutation, StaleMutationError
 from tests.simulation.mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("hms_bridge", "cleaner", "changemanager", "tests")
 _FOUND = re.compile(r"^(\d+) schedules", re.MULTILINE)
-
-
-class StaleMutationError(Exception):
-    """The text that a mutation breaks is not there, or not once."""
 
 
 def copy_tree(folder: Path) -> None:
@@ -41,17 +37,6 @@ def copy_tree(folder: Path) -> None:
         (folder / name).symlink_to(ROOT / name)
 
 
-def mutated(edit: Edit, text: str) -> str:
-    """The file with the line broken. Raises StaleMutationError."""
-    count = text.count(edit.old)
-    if not edit.old or count != 1:
-        raise StaleMutationError(
-            f"{edit.old.strip()!r} is {count} times in {edit.file}; look at the line again, and "
-            "write the mutation anew"
-        )
-    return text.replace(edit.old, edit.new)
-
-
 @contextmanager
 def broken(mutation: Mutation, folder: Path) -> Iterator[None]:
     """A copy of the tree with all that a mutation breaks. Raises StaleMutationError."""
@@ -59,7 +44,7 @@ def broken(mutation: Mutation, folder: Path) -> Iterator[None]:
     try:
         for edit in mutation.edits:
             place = folder / edit.file
-            text = mutated(edit, place.read_text(encoding="utf-8"))
+            text = edit.applied(place.read_text(encoding="utf-8"))
             place.write_text(text, encoding="utf-8")
         yield
     finally:

@@ -11,22 +11,38 @@ OF_MESSAGE_MEMORY = (
     Mutation(
         name="half a message keeps the memory of others",
         file="hms_bridge/server/dispatch.py",
-        old="            end_if_idle=partial(self._end_if_idle, client, turns),\n",
-        new="",
+        within="Dispatcher.serve",
+        old=(
+            "MessageStream(client, "
+            "message_size_bytes=self._limits.message_size_bytes_max, "
+            "container_length=self._limits.container_length_max, "
+            "element_count=self._limits.message_elements_max, "
+            "memory=self._memory, end_if_idle=partial(self._end_if_idle, "
+            "client, turns))"
+        ),
+        new=(
+            "MessageStream(client, "
+            "message_size_bytes=self._limits.message_size_bytes_max, "
+            "container_length=self._limits.container_length_max, "
+            "element_count=self._limits.message_elements_max, "
+            "memory=self._memory)"
+        ),
         test="tests/server/test_malformed_input.py::test_half_a_message_makes_room_for_a_whole_one",
     ),
     Mutation(
         name="all who are idle make room for one message",
         file=_MEMORY,
-        old="                if self._sum + size_bytes <= self._limit_bytes:\n",
-        new="                if False:\n",
+        within="MessageMemory.hold",
+        old="self._sum + size_bytes <= self._limit_bytes",
+        new="False",
         test=_TEST,
     ),
     Mutation(
         name="who is busy makes room for a message",
         file=_MEMORY,
-        old="                if end_other():\n",
-        new="                if end_other() or True:\n",
+        within="MessageMemory.hold",
+        old="end_other()",
+        new="end_other() or True",
         test=_TEST,
     ),
 )
