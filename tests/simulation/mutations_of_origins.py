@@ -55,8 +55,8 @@ OF_ORIGINS = (
     Mutation(
         name="an archive is believed because the dump names it",
         file="hms_bridge/repl/load/source_roots.py",
-        old='        if is_archived and refused[file.cmroot or ""] is None:\n',
-        new="        if is_archived:\n",
+        old='        if is_cm_enough and is_archived and refused[file.cmroot or ""] is None:\n',
+        new="        if is_cm_enough and is_archived:\n",
         test=f"{_ROOTS}test_a_file_that_only_its_archive_may_give_is_not_looked_for_elsewhere",
     ),
     Mutation(

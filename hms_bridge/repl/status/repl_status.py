@@ -34,8 +34,10 @@ from hms_bridge.repl.format.directories import (
     newest_known,
 )
 from hms_bridge.repl.format.texts import is_there
-from hms_bridge.repl.format.verify import verify_dump
+from hms_bridge.repl.format.verify import VerifyReport, verify_dump
 from hms_bridge.repl.lease import LeaseKind, lease_seen
+from hms_bridge.repl.load.admission import RootsNote, SourcePlaces
+from hms_bridge.repl.load.known_places import KnownPlaces, asked_places, unlooked_files
 from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.pins import dump_holder, given_up_text, policy_pin
 from hms_bridge.repl.remedies import begin_anew, taken_over
@@ -45,8 +47,8 @@ from hms_bridge.repl.target_objects import has_taken_over, known_scope, last_eve
 
 
 class ReplStatus:
-    """Looks at both sides, as far as they are given; ``manifest`` is that of the source. Changes
-    nothing."""
+    """Looks at both sides, as far as they are given; ``manifest`` is that of the source. Files of
+    dumps are looked for where ``note``, the replica's, and ``places`` say, too. Changes nothing."""
 
     def __init__(
         self,
@@ -57,8 +59,12 @@ class ReplStatus:
         target: Metastore | None = None,
         manifest: ArchiveManifest | None = None,
         figures: FigureStore | None = None,
+        note: RootsNote | None = None,
+        places: SourcePlaces | None = None,
     ) -> None:
         self._figures = figures
+        self._note = note
+        self._places = places
         self._resolve = resolve
         self._clock = clock
         self._source = source
@@ -81,7 +87,8 @@ class ReplStatus:
         is_pinned = False if waiting is None else _is_pinned(pins, source, waiting)
         policy = policy_pin((pins or {}).values(), source, self._resolve(request.root).uri)
         own_pins = _own_pins(pins, policy, source, waiting)
-        expiry_ms, missing = self._archive_expiry(request, waiting)
+        files = None if waiting is None else self._verify(request, waiting)
+        expiry_ms, missing = (files.load_before_ms, len(files.missing)) if files else (None, 0)
         current = None if self._source is None else self._source.get_current_event_id()
         scope = known_scope(parameters or {}, source, dumps)
         is_promoted = has_taken_over(parameters or {})
@@ -110,6 +117,7 @@ class ReplStatus:
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
             budget_ends_in_seconds=self._seconds_until(self._budget_ends_ms(request, own_pins)),
             missing_files=missing,
+            unlooked=None if files is None else unlooked_files(files),
             is_pinned=is_pinned,
             unfinished_load=self._unfinished_load(request, parameters or {}, waiting),
             last_success_ms=request.last_success_ms,
@@ -271,20 +279,21 @@ class ReplStatus:
     def _seconds_until(self, time_ms: int | None) -> int | None:
         return None if time_ms is None else (time_ms - self._clock.now_ms()) // 1000
 
-    def _archive_expiry(
-        self, request: StatusRequest, waiting: DumpDirectory | None
-    ) -> tuple[int | None, int]:
-        if waiting is None:
-            return None, 0
-        report = verify_dump(
+    def _verify(self, request: StatusRequest, waiting: DumpDirectory) -> VerifyReport:
+        known = KnownPlaces(
+            resolve=self._resolve,
+            roots=request.roots,
+            asked=asked_places(self._note, self._places, request.target_database),
+        )
+        return verify_dump(
             self._resolve,
             waiting.paths.root,
             retain_ms=request.retain_ms,
             own_archive=request.own_archive,
             rules=request.rules,
+            sources_for=known.within,
             is_quick=True,
         )
-        return report.load_before_ms, len(report.missing)
 
     def _known_pins(self) -> Mapping[str, Pin] | None:
         """By holder; None where the source's own database is not looked at."""
