@@ -153,9 +153,9 @@ def _asked(
     from hms_bridge.repl.load.known_places import asked_places
 
     def asked(database: str, refused: Sequence[RefusedPlace]) -> Iterator[str]:
-        for given in dict.fromkeys((asked_url, target_url or asked_url)):
+        for named_url in dict.fromkeys((asked_url, target_url or asked_url)):
             try:
-                url = metastore_of_verb(given, settings)
+                url = metastore_of_verb(named_url, settings)
                 if not is_set_up(url):
                     continue
                 with connected(url, settings, is_created=False) as metastore:
