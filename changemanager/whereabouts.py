@@ -11,7 +11,7 @@ from enum import Enum
 
 from changemanager.checksum import is_checksum
 from changemanager.config import NAME_LENGTH_MAX
-from changemanager.errors import LocationError
+from changemanager.errors import LocationError, OutsideRootsError
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
 from changemanager.uri import EncodedUri, archive_name
@@ -23,6 +23,8 @@ class Whereabouts(Enum):
     AT_SOURCE = "at source"
     IN_CM = "in CM"
     MISSING = "missing"
+    NOT_LOOKED_FOR = "not looked for"
+    """Nowhere that may be looked at; `locate` itself calls such a file missing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +33,7 @@ class LocatedFile:
 
     `reason` says why it is not at its source, and why it is missing; empty if it is at its source.
     `is_unreadable`: it is missing, and a place where it may be could not be looked at.
+    `outside`: it is missing, and may be at these places, which may not be looked at.
     """
 
     file: EncodedUri
@@ -39,6 +42,7 @@ class LocatedFile:
     size_bytes: int | None
     reason: str = ""
     is_unreadable: bool = False
+    outside: tuple[str, ...] = ()
 
 
 def _why_not(place: Location, checksum: str | None) -> str | None:
@@ -53,10 +57,12 @@ def _why_not(place: Location, checksum: str | None) -> str | None:
     return None
 
 
-def _missing(file: EncodedUri, reason: str, *, is_unreadable: bool) -> LocatedFile:
+def _missing(
+    file: EncodedUri, reason: str, *, is_unreadable: bool, outside: tuple[str, ...]
+) -> LocatedFile:
     return LocatedFile(
         file=file, whereabouts=Whereabouts.MISSING, location=None, size_bytes=None, reason=reason,
-        is_unreadable=is_unreadable,
+        is_unreadable=is_unreadable, outside=outside,
     )  # fmt: skip
 
 
@@ -87,12 +93,14 @@ def locate(
         name = archive_name(file.base_name, checksum, name_length_max)
         places.append((Whereabouts.IN_CM, f"{file.cmroot.rstrip('/')}/{name}"))
     reasons: list[str] = []
+    outside: list[str] = []
     is_unreadable = False
     for whereabouts, text in places:
         try:
             place = resolve(text)
         except LocationError as error:
             reasons.append(str(error))
+            outside += [error.place] if isinstance(error, OutsideRootsError) else []
             continue
         try:
             why_not = _why_not(place, checksum if is_content_checked else None)
@@ -108,4 +116,4 @@ def locate(
                 reason="; ".join(reasons),
             )
         reasons.append(why_not or f"{place.uri} vanished")
-    return _missing(file, "; ".join(reasons), is_unreadable=is_unreadable)
+    return _missing(file, "; ".join(reasons), is_unreadable=is_unreadable, outside=tuple(outside))

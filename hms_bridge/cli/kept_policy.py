@@ -14,7 +14,7 @@ from hms_bridge.config.metastore_url import names_server
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.replication import PolicyTotals, ReplicationPolicy
+from hms_bridge.model.replication import PolicySide, PolicyTotals, ReplicationPolicy
 
 if TYPE_CHECKING:
     from hms_bridge.connect import LocalStore
@@ -110,8 +110,17 @@ def policy_of(
 def settings_of_source(policy: ReplicationPolicy, otherwise: Settings) -> Settings:
     """What the source keeps for how long, as the policy says; where that needs a password which
     this environment has not, as the verb's settings say."""
+    return _settings_of(policy, policy.source, otherwise)
+
+
+def settings_of_target(policy: ReplicationPolicy, otherwise: Settings) -> Settings:
+    """What its loads go by, in the same way."""
+    return _settings_of(policy, policy.target, otherwise)
+
+
+def _settings_of(policy: ReplicationPolicy, side: PolicySide, otherwise: Settings) -> Settings:
     try:
-        return side_settings(policy.source)
+        return side_settings(side)
     except ConfigError as error:
         say(f"note: settings of policy {policy.name} are left out: {error}")
         return otherwise

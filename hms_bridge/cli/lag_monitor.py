@@ -13,7 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from changemanager.masking import masked_url
-from hms_bridge.cli.kept_policy import KeptPolicies, kept_policies, policy_of, settings_of_source
+from hms_bridge.cli.kept_policy import (
+    KeptPolicies,
+    kept_policies,
+    policy_of,
+    settings_of_source,
+    settings_of_target,
+)
 from hms_bridge.cli.lag_verdict import LagLimits, State, Verdict, Watched
 from hms_bridge.cli.repl_options import Call
 from hms_bridge.cli.repl_status import both_sides, status_request
@@ -88,6 +94,7 @@ class PolicyMonitor:
                 given_root=policy.root,
                 target_database=target.database,
                 last_success_ms=kept.last_success_ms(policy),
+                target_settings=settings_of_target(policy, settings),
                 are_bytes_counted=self.looking.are_bytes_counted,
             )
             urls = side_url(target, store_url), side_url(policy.source, store_url)
@@ -136,10 +143,12 @@ class DatabaseMonitor:
     def _database(self, looker: ReplStatus, replica: Watched, kept: KeptPolicies) -> Verdict:
         try:
             name, settings = replica.database, self.looking.call.settings
+            target_settings = settings
             policy = policy_of(
                 kept.policies, name, self.looking.call.metastore_url, is_database=True
             )
             if policy is not None:
+                target_settings = settings_of_target(policy, settings)
                 settings = settings_of_source(policy, settings)
             request = status_request(
                 name,
@@ -147,6 +156,7 @@ class DatabaseMonitor:
                 given_root=self.given_root or (None if policy is None else policy.root),
                 target_database=None if policy is None else policy.target.database,
                 last_success_ms=None if policy is None else kept.last_success_ms(policy),
+                target_settings=target_settings,
                 are_bytes_counted=self.looking.are_bytes_counted,
             )
             return self.looking.limits.judge(replica, looker.look(request))

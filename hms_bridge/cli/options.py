@@ -153,6 +153,13 @@ def given_url(text: str, settings: Settings) -> str:
     return url_with_password(url, settings.metastore.connection)
 
 
+def metastore_of_verb(text: str | None, settings: Settings) -> str:
+    """What ``--metastore`` was given, else as :func:`metastore_option` has it: for a verb that
+    seldom needs it. Raises ConfigError."""
+    path, assignments = click.get_current_context().meta[_GIVEN]
+    return given_url(text or _metastore_of(settings, path, assignments), settings)
+
+
 def _url_of(text: str) -> str:
     """A URL, or that in ``@FILE``, as everybody on a machine sees command lines."""
     if not text.startswith("@"):

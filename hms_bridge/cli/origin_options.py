@@ -108,11 +108,33 @@ def asked_source(origin: OriginOptions, settings: Settings) -> Iterator[SourcePl
         yield places_of_source(source, at_source)
 
 
+def looked_at_option(command: Callable[..., object]) -> Callable[..., object]:
+    """``--files-from`` of a verb that copies nothing; the verb gets ``files_from``."""
+    return click.option(
+        _FILES_FROM,
+        "files_from",
+        multiple=True,
+        metavar="DIR",
+        help="Look for files that a dump names below this directory of the source, too. May be "
+        "repeated.",
+    )(command)
+
+
+def looked_at_too(roots: Sequence[str]) -> str:
+    """The command that was typed, with more places where it may look for files."""
+    typed = click.get_current_context().find_root().obj["words"]
+    return shlex.join(["hms-bridge", *map(typable_url, typed), *_naming(roots)])
+
+
+def _naming(roots: Sequence[str]) -> list[str]:
+    return [word for root in roots for word in (_FILES_FROM, root)]
+
+
 def typed_again(roots: Sequence[str]) -> str:
     """The command that was typed, with places that it may read files from."""
     typed = click.get_current_context().find_root().obj["words"]
     words = ["hms-bridge", *map(typable_url, _without_origin(typed))]
-    named = [word for root in roots for word in (_FILES_FROM, root)]
+    named = _naming(roots)
     return (
         f"type '{shlex.join([*words, *named])}', which names them for this load and the next ones; "
         f"or '{shlex.join([*words, _TRUST])}', which takes what this dump names"

@@ -12,7 +12,7 @@ from hms_bridge.cli.dump_options import DumpOptions
 from hms_bridge.cli.origin_options import OriginOptions
 from hms_bridge.cli.output import say
 from hms_bridge.config.durations import parse_duration_ms
-from hms_bridge.config.settings import LOAD_ROOTS, REPL_ROOT, Settings
+from hms_bridge.config.settings import LOAD_ROOTS, REPL_ROOT, WAREHOUSE, Settings
 from hms_bridge.config.sizes import parse_size
 from hms_bridge.connect import absolute_location, archive_root
 from hms_bridge.errors import ConfigError
@@ -184,6 +184,22 @@ def load_request(
 def load_roots(roots: Iterable[str], settings: Settings) -> tuple[str, ...]:
     """Places that files may come from; each means the same everywhere. Raises ConfigError."""
     return tuple(absolute_location(root, settings.hadoop, key=LOAD_ROOTS.name) for root in roots)
+
+
+def look_roots(
+    settings: Settings, *, files_from: Iterable[str] = (), target_settings: Settings | None = None
+) -> tuple[str, ...]:
+    """Places where a look at a dump finds its files: those that loads may read, as far as options
+    and settings name them, and the source's own. ``settings``: of the source, and of the replica
+    where ``target_settings`` are not given. Raises ConfigError."""
+    named = (*files_from, *(target_settings or settings).repl.load_roots)
+    external = settings.external_warehouse
+    return (
+        *load_roots(named, settings),
+        absolute_location(settings.warehouse, settings.hadoop, key=WAREHOUSE.name),
+        *([] if external is None else [absolute_location(external, settings.hadoop)]),
+        archive_root(settings),
+    )
 
 
 def _preflight(copying: CopyOptions, settings: Settings) -> Reading:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from changemanager.clock import span_text
+from hms_bridge.cli.origin_options import looked_at_option, looked_at_too, places_of_source
 from hms_bridge.cli.output import say, size_text, time_text
 from hms_bridge.cli.repl_options import Call, called, dumps_root_option, into_option
 from hms_bridge.cli.sides import side_url, source_with_figures
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Tell how much is to be copied: looks at every file that the replica lacks.",
 )
+@looked_at_option
 @called()
 def status(
     name: str,
@@ -49,6 +51,7 @@ def status(
     given_root: str | None,
     source_url: str | None,
     are_bytes_counted: bool,
+    files_from: tuple[str, ...],
     call: Call,
 ) -> None:
     """How far a replica is, and how long it can still follow.
@@ -58,7 +61,9 @@ def status(
     the source keeps what. A commit is behind until its rows are there; a change is anything else
     that a reader finds. Exit code 1 if the replica cannot follow as it is: events or files are gone
     or given up, a load or dump is marked as failed for good, another database took the source's
-    place. Why, and what ends it, is a line each on standard error.
+    place. Why, and what ends it, is a line each on standard error. Files of the waiting dump are
+    looked for where loads read (repl load --help), and in warehouse and archive of the settings; a
+    note counts what the dump names elsewhere.
 
     \b
     Examples:
@@ -74,6 +79,8 @@ def status(
         target_database=place.target_database,
         are_bytes_counted=are_bytes_counted,
         last_success_ms=place.last_success_ms,
+        target_settings=place.target_settings,
+        files_from=files_from,
     )
     with both_sides(place.metastore_url, place.source_url, place.settings) as looker:
         report = looker.look(request)
@@ -94,6 +101,7 @@ class _Place:
     target_database: str | None
     root: str | None
     settings: Settings
+    target_settings: Settings
     last_success_ms: int | None = None
 
 
@@ -105,6 +113,7 @@ def _place(name: str, source_url: str | None, target_database: str | None, call:
         kept_policies,
         policy_of,
         settings_of_source,
+        settings_of_target,
     )
 
     kept = kept_policies(call)
@@ -123,6 +132,7 @@ def _place(name: str, source_url: str | None, target_database: str | None, call:
             target_database=target_database,
             root=None,
             settings=call.settings,
+            target_settings=call.settings,
         )
     if policy.name in kept.ending:
         say(being_removed(policy.name))
@@ -134,6 +144,7 @@ def _place(name: str, source_url: str | None, target_database: str | None, call:
         target_database=policy.target.database,
         root=policy.root,
         settings=settings,
+        target_settings=settings_of_target(policy, call.settings),
         last_success_ms=kept.last_success_ms(policy),
     )
 
@@ -160,9 +171,12 @@ def status_request(
     target_database: str | None = None,
     are_bytes_counted: bool = False,
     last_success_ms: int | None = None,
+    target_settings: Settings | None = None,
+    files_from: tuple[str, ...] = (),
 ) -> StatusRequest:
-    """Whose status, with what the settings say of event log and archive."""
-    from hms_bridge.cli.repl_requests import dump_rules, repl_root
+    """Whose status, with what the settings, the source's, say of event log and archive.
+    ``target_settings``: the replica's, if they are others."""
+    from hms_bridge.cli.repl_requests import dump_rules, look_roots, repl_root
     from hms_bridge.connect import archive_root
     from hms_bridge.repl.status.report import StatusRequest
 
@@ -179,6 +193,7 @@ def status_request(
         are_bytes_counted=are_bytes_counted,
         last_success_ms=last_success_ms,
         rules=dump_rules(settings),
+        roots=look_roots(settings, files_from=files_from, target_settings=target_settings),
     )
 
 
@@ -188,7 +203,7 @@ def both_sides(
 ) -> Iterator[ReplStatus]:
     """What looks at a replica, and at its source, as far as they are given."""
     from hms_bridge.config.file_systems import file_systems
-    from hms_bridge.connect import connected
+    from hms_bridge.connect import connected, policies_of
     from hms_bridge.repl.status.repl_status import ReplStatus
 
     with ExitStack() as stack:
@@ -208,6 +223,8 @@ def both_sides(
             target=target,
             manifest=manifest,
             figures=figures,
+            note=None if target is None else policies_of(target),
+            places=None if source is None else places_of_source(source, settings),
         )
 
 
@@ -217,6 +234,8 @@ def _notes(report: StatusReport, root: str) -> Iterator[str]:
         yield f"note: {report.unfinished_load}"
     elif report.last_event_id is None and not report.troubles:
         yield "note: nothing was loaded yet"
+    if report.unlooked is not None:
+        yield f"note: {report.unlooked.text(looked_at_too(report.unlooked.roots))}"
     if report.time_doubt:
         yield f"note: {report.time_doubt_text}"
     if not report.dumps:
@@ -250,6 +269,7 @@ def _record(report: StatusReport) -> dict[str, object]:
         "archive_budget_ends_in_seconds": report.budget_ends_in_seconds,
         "is_waiting_dump_pinned": report.is_pinned,
         "missing_files": report.missing_files,
+        "unlooked_files": report.unlooked.count if report.unlooked else 0,
         "is_first_incremental_pending": report.is_first_incremental_pending,
         "is_incompatible": report.is_incompatible,
         "unfinished_load": report.unfinished_load,
@@ -277,6 +297,7 @@ def _shown(report: StatusReport) -> dict[str, object]:
         "archive's budget ends in": duration_text(report.budget_ends_in_seconds),
         "waiting dump pins its files": report.is_pinned,
         "missing files": report.missing_files,
+        "not looked for": report.unlooked.count if report.unlooked else None,
         "first incremental pending": report.is_first_incremental_pending,
         "incompatible": report.is_incompatible,
     }

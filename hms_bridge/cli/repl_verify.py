@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from hms_bridge.cli.options import format_option, settings_options
+from hms_bridge.cli.options import format_option, metastore_of_verb, settings_options
+from hms_bridge.cli.origin_options import looked_at_option, looked_at_too, places_of_source
 from hms_bridge.cli.output import print_rows, say, size_text, time_text
 from hms_bridge.cli.progress import working
 from hms_bridge.cli.repl_options import dumps_root_option, into_option
 from hms_bridge.config.settings import Settings
+from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.counted import counted
 
 if TYPE_CHECKING:
     from changemanager.location import Resolver
     from hms_bridge.repl.at_target import TargetFile, TargetReport
     from hms_bridge.repl.format.verify import VerifiedFile, VerifyReport
+    from hms_bridge.repl.load.known_places import AskedPlaces
+    from hms_bridge.repl.load.source_roots import RefusedPlace
 
 _COLUMNS = (
     "place", "table", "partition", "event", "file", "size", "archived", "expires", "reason",
@@ -38,6 +42,15 @@ _SHOWN = (
     "--target", "target_url", metavar="URL", help="Look there too: a replica's metastore."
 )
 @into_option
+@looked_at_option
+@click.option(
+    "--metastore",
+    "asked_url",
+    envvar="HMS_BRIDGE_METASTORE",
+    metavar="URL",
+    help="The source's metastore, or the replica's: asked where the files are, if the dump names "
+    "places that nobody has named.  [default: as of repl load]",
+)
 @click.option("--quick", "is_quick", is_flag=True, help="Look for names and sizes only.")
 @click.option("--all", "is_all", is_flag=True, help="List every file, not only those in trouble.")
 @format_option
@@ -48,6 +61,8 @@ def verify(
     given_root: str | None,
     target_url: str | None,
     target_database: str | None,
+    files_from: tuple[str, ...],
+    asked_url: str | None,
     is_quick: bool,
     is_all: bool,
     output_format: str,
@@ -56,8 +71,12 @@ def verify(
     """Look for every file that a dump names: at its source, in the archive, or missing.
 
     With --target also: whether the replica has it, something that was merged of it, or has still
-    to copy it. Exit code 1 if any file is lost, with --target 2 if the replica lacks one, 3 if that
-    is unclear, as a later change may have removed it. Nothing is touched.
+    to copy it. No dump is believed about places: files are looked for below the dump itself,
+    warehouse and archive of the settings, hms.bridge.repl.load.roots and --files-from, and where
+    --metastore (the source's or the replica's) and --target say. What a dump names elsewhere is
+    neither connected to nor looked at, but counted. Exit code 1 if any file is lost, with --target
+    2 if the replica lacks one, 3 if that is unclear, as a later change may have removed it, or if a
+    file was not looked for. Nothing is touched.
 
     \b
     Examples:
@@ -65,6 +84,7 @@ def verify(
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-…
       hms-bridge repl verify /dr/dumps/c2FsZXM=/7f3c0d8e-… --all --format jsonl
       hms-bridge repl verify --newest sales --root /dr/dumps
+      hms-bridge repl verify --newest sales --files-from hdfs://nn:8020/warehouse
     """
     from hms_bridge.config.file_systems import file_systems
 
@@ -72,7 +92,8 @@ def verify(
         raise click.UsageError("--into names a database of --target, which was not given")
     location = _dump(directory, newest, given_root, file_systems(settings), settings)
     with working("looking for files") as show:
-        report = _verified(location, settings, show, is_quick=is_quick)
+        asked = _asked(asked_url, target_url, target_database, settings)
+        report = _verified(location, settings, files_from, asked, show, is_quick=is_quick)
         there = None
         if target_url is not None:
             show("looking at the target")
@@ -89,14 +110,20 @@ def verify(
 
 
 def _verified(
-    location: str, settings: Settings, show: Callable[[str], None], *, is_quick: bool
+    location: str,
+    settings: Settings,
+    files_from: tuple[str, ...],
+    asked: AskedPlaces,
+    show: Callable[[str], None],
+    *,
+    is_quick: bool,
 ) -> VerifyReport:
     """A person is shown how many files were found where, as they are."""
-    from changemanager.containment import ResolverWithin
-    from hms_bridge.cli.repl_requests import dump_rules, load_roots
+    from hms_bridge.cli.repl_requests import dump_rules, look_roots
     from hms_bridge.config.file_systems import file_systems
     from hms_bridge.connect import archive_root
     from hms_bridge.repl.format.verify import verify_dump
+    from hms_bridge.repl.load.known_places import KnownPlaces
 
     counts: Counter[str] = Counter()
 
@@ -105,17 +132,40 @@ def _verified(
         show(", ".join(f"{count} {place}" for place, count in counts.items()))
 
     resolve = file_systems(settings)
-    roots = load_roots(settings.repl.load_roots, settings)
+    roots = look_roots(settings, files_from=files_from)
     return verify_dump(
         resolve,
         location,
         retain_ms=settings.archive.retain_ms,
         own_archive=archive_root(settings),
         rules=dump_rules(settings),
-        sources=ResolverWithin(resolve, roots) if roots else None,
+        sources_for=KnownPlaces(resolve=resolve, roots=roots, asked=asked).within,
         is_quick=is_quick,
         on_looked=looked,
     )
+
+
+def _asked(
+    asked_url: str | None, target_url: str | None, target_database: str | None, settings: Settings
+) -> AskedPlaces:
+    """What the metastores that are at hand say of places, as far as they answer."""
+    from hms_bridge.connect import connected, is_set_up, policies_of
+    from hms_bridge.repl.load.known_places import asked_places
+
+    def asked(database: str, refused: Sequence[RefusedPlace]) -> Iterator[str]:
+        for named_url in dict.fromkeys((asked_url, target_url or asked_url)):
+            try:
+                url = metastore_of_verb(named_url, settings)
+                if not is_set_up(url):
+                    continue
+                with connected(url, settings, is_created=False) as metastore:
+                    places = places_of_source(metastore, settings)
+                    ask = asked_places(policies_of(metastore), places, target_database)
+                    yield from ask(database, refused)
+            except HmsBridgeError as error:
+                say(f"note: not asked where files are: {error}")
+
+    return asked
 
 
 def _at_target(
@@ -149,8 +199,8 @@ def _rows(
 
     states = [None] * len(report.files) if there is None else there.files
     for file, state in zip(report.files, states, strict=True):
-        is_missing = file.place is Whereabouts.MISSING
-        if is_all or (is_missing if state is None else is_missing or state.state in TROUBLES):
+        is_unfound = file.place in (Whereabouts.MISSING, Whereabouts.NOT_LOOKED_FOR)
+        if is_all or (is_unfound if state is None else is_unfound or state.state in TROUBLES):
             yield _row(file, state)
 
 
@@ -168,12 +218,17 @@ def _say_target(report: TargetReport) -> None:
 
 def _say_whereabouts(report: VerifyReport) -> None:
     from changemanager.whereabouts import Whereabouts
+    from hms_bridge.repl.load.known_places import unlooked_files
 
     say(
         f"{counted(len(report.files), 'file')}, {size_text(report.size_bytes)}: "
         f"{report.count(Whereabouts.AT_SOURCE)} at source, "
         f"{report.count(Whereabouts.IN_CM)} in CM, {len(report.missing)} missing"
+        + (f", {len(report.unlooked)} not looked for" if report.unlooked else "")
     )
+    unlooked = unlooked_files(report)
+    if unlooked is not None:
+        say(unlooked.text(looked_at_too(unlooked.roots)))
     if report.load_before_ms:
         say(f"without pins the archive keeps them until {time_text(report.load_before_ms)}")
     for archive in report.foreign_archives:
@@ -216,8 +271,6 @@ def _dump(
 
 
 def _row(file: VerifiedFile, there: TargetFile | None) -> dict[str, object]:
-    from changemanager.whereabouts import Whereabouts
-
     named = file.named
     return {
         "place": file.place.value,
@@ -231,5 +284,5 @@ def _row(file: VerifiedFile, there: TargetFile | None) -> dict[str, object]:
         "reason": file.reason or None,
         "at_target": there.state.value if there else None,
         "at_target_reason": (there.reason or None) if there else None,
-        "lost because": file.reason if file.place is Whereabouts.MISSING else None,
+        "lost because": file.reason if file.size_bytes is None else None,
     }

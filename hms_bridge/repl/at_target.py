@@ -92,23 +92,29 @@ class TargetReport:
     @property
     def lost(self) -> tuple[VerifiedFile, ...]:
         """Files that neither the target has nor anybody else."""
+        return self._not_there(Whereabouts.MISSING)
+
+    @property
+    def unlooked(self) -> tuple[VerifiedFile, ...]:
+        """Files that the target has not, and that nobody may look for elsewhere."""
+        return self._not_there(Whereabouts.NOT_LOOKED_FOR)
+
+    def _not_there(self, place: Whereabouts) -> tuple[VerifiedFile, ...]:
         has = (AtTarget.THERE, AtTarget.MERGED)
         pairs = zip(self.verified.files, self.files, strict=True)
         return tuple(
-            file
-            for file, there in pairs
-            if file.place is Whereabouts.MISSING and there.state not in has
+            file for file, there in pairs if file.place is place and there.state not in has
         )
 
     @property
     def exit_code(self) -> int:
         """1: a file is lost; 2: the target lacks one, or has another in its place; 3: nothing of
-        that is sure; else 0."""
+        that is sure, or a file that the target has not was not looked for; else 0."""
         if self.lost:
             return 1
         if self.count(AtTarget.LACKING) or self.count(AtTarget.OTHER):
             return 2
-        return 3 if self.count(AtTarget.UNCLEAR) else 0
+        return 3 if self.count(AtTarget.UNCLEAR) or self.unlooked else 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

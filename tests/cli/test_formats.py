@@ -87,7 +87,7 @@ RECORDS = {
          "rpo_seconds", "bytes_to_copy", "newest_dump", "newest_dump_state", "finished", "loaded",
          "last_loaded", "headroom_seconds", "headroom_limit", "events_expire_in_seconds",
          "archive_expires_in_seconds", "archive_budget_ends_in_seconds",
-         "is_waiting_dump_pinned", "missing_files",
+         "is_waiting_dump_pinned", "missing_files", "unlooked_files",
          "is_first_incremental_pending", "is_incompatible", "unfinished_load", "troubles"],
     ),
     "repl dump": (

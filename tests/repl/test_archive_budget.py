@@ -13,6 +13,7 @@ from hms_bridge.errors import SourceFileMissingError
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.cycles.cycle import OpenCycle
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
+from hms_bridge.repl.load.admission import SourcePlaces
 from hms_bridge.repl.pins import given_up_of
 from hms_bridge.repl.status.repl_status import ReplStatus
 from hms_bridge.repl.status.report import StatusReport, StatusRequest
@@ -29,6 +30,7 @@ def look(world: ReplWorld) -> StatusReport:
         source=world.source,
         target=world.target,
         manifest=world.source.manifest,
+        places=SourcePlaces(metastore=world.source, cm_root=str(world.cmroot)),
     )
     request = StatusRequest(
         root=str(world.repl_root),

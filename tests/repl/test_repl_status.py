@@ -8,6 +8,7 @@ import pytest
 from hms_bridge.model.compaction import CompactionType
 from hms_bridge.repl.dump.backlog import Backlog
 from hms_bridge.repl.format.directories import DumpState
+from hms_bridge.repl.load.admission import SourcePlaces
 from hms_bridge.repl.status.repl_status import ReplStatus
 from hms_bridge.repl.status.report import Headroom, StatusRequest
 from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
@@ -21,6 +22,7 @@ def look(world, *, with_source=True, with_target=True, with_pins=True, **given):
         source=world.source if with_source else None,
         target=world.target if with_target else None,
         manifest=world.source.manifest if with_pins else None,
+        places=SourcePlaces(metastore=world.source, cm_root=str(world.cmroot)),
     )
     request = StatusRequest(
         root=str(world.repl_root), source_database="src", target_database="dst", **given

@@ -23,6 +23,7 @@ from tests.simulation.mutations_of_hooks import OF_HOOKS
 from tests.simulation.mutations_of_late_compactions import OF_LATE_COMPACTIONS
 from tests.simulation.mutations_of_loads import OF_LOADS
 from tests.simulation.mutations_of_locations import OF_LOCATIONS
+from tests.simulation.mutations_of_looks import OF_LOOKS
 from tests.simulation.mutations_of_meanwhile import OF_MEANWHILE
 from tests.simulation.mutations_of_message_memory import OF_MESSAGE_MEMORY
 from tests.simulation.mutations_of_origins import OF_ORIGINS
@@ -84,6 +85,7 @@ MUTATIONS = (
     *OF_MESSAGE_MEMORY,
     *OF_PLACES,
     *OF_PERMISSIONS,
+    *OF_LOOKS,
     *OF_ORIGINS,
     *OF_POLICIES,
     *OF_PROCESSES,

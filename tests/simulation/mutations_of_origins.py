@@ -62,8 +62,8 @@ OF_ORIGINS = (
         name="an archive is believed because the dump names it",
         file="hms_bridge/repl/load/source_roots.py",
         within="plan_roots",
-        old="is_archived and refused[file.cmroot or ''] is None",
-        new="is_archived",
+        old="is_cm_enough and is_archived and refused[file.cmroot or ''] is None",
+        new="is_cm_enough and is_archived",
         test=f"{_ROOTS}test_a_file_that_only_its_archive_may_give_is_not_looked_for_elsewhere",
     ),
     Mutation(

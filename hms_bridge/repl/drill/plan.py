@@ -101,9 +101,9 @@ def plan_drill(
     """The chain if it is whole and every file that it names can be had, else a new bootstrap.
     ``verified``: the verdict on each dump of the chain, none for a broken one."""
     reason = chain.broken
-    lost = [report for report in verified if report.missing]
+    lost = [report for report in verified if report.unfound]
     if lost:
-        missing = counted(len(lost[0].missing), "file")
+        missing = counted(len(lost[0].unfound), "file")
         reason = f"{missing} of {lost[0].directory} can be had no more (repl verify lists them)"
     is_chain = not reason
     return DrillPlan(

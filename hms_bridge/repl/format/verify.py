@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -53,11 +53,16 @@ class NamedFile:
     is_of_function: bool = False
 
 
+SourcesFor = Callable[[DumpReader, Sequence[NamedFile]], Resolver]
+"""What resolves the places that may be looked at, of a dump and the files that it names."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerifiedFile:
-    """The verdict on one file. ``size_bytes`` None: missing, and no list of a dump has sizes.
+    """The verdict on one file. ``size_bytes`` None: not found, and no list of a dump has sizes.
 
     ``expires_at_ms``: when a purge may take it from the archive, if its retention is known.
+    ``outside``: places where it may be, and nobody may look.
     """
 
     named: NamedFile
@@ -66,6 +71,7 @@ class VerifiedFile:
     archived_at_ms: int | None = None
     expires_at_ms: int | None = None
     reason: str = ""
+    outside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,8 +92,18 @@ class VerifyReport:
         return tuple(file for file in self.files if file.place is Whereabouts.MISSING)
 
     @property
+    def unlooked(self) -> tuple[VerifiedFile, ...]:
+        """Files that were found nowhere, and that may be where nobody may look."""
+        return tuple(file for file in self.files if file.place is Whereabouts.NOT_LOOKED_FOR)
+
+    @property
+    def unfound(self) -> tuple[VerifiedFile, ...]:
+        """Both: files that a load does not get."""
+        return self.missing + self.unlooked
+
+    @property
     def size_bytes(self) -> int:
-        """What a load has to copy, without what is missing."""
+        """What a load has to copy, without what was not found."""
         return sum(file.size_bytes or 0 for file in self.files)
 
     @property
@@ -110,11 +126,13 @@ class VerifyReport:
 
     @property
     def exit_code(self) -> int:
-        """1 if any file is missing."""
-        return 1 if self.missing else 0
+        """1 if any file is missing, 3 if any was not looked for."""
+        if self.missing:
+            return 1
+        return 3 if self.unlooked else 0
 
     def _way_out(self, target_database: str | None) -> str:
-        lost = [file.named for file in self.missing]
+        lost = [file.named for file in self.unfound]
         source = lost[0].target.database
         has_function = any(named.is_of_function for named in lost)
         if has_function or self.dump_type == DumpType.BOOTSTRAP.value:
@@ -122,19 +140,19 @@ class VerifyReport:
         return bring_anew(source, sorted({named.target.table for named in lost}), target_database)
 
     def require_complete(self, target_database: str | None = None) -> None:
-        """Raises SourceFileMissingError if any file is missing, with the commands that lead on."""
-        if not self.missing:
+        """Raises SourceFileMissingError unless each file was found, with the commands that lead
+        on."""
+        lost = self.unfound
+        if not lost:
             return
-        named = [
-            f"{file.named.file.uri} ({file.reason})" for file in self.missing[:_NAMED_IN_MESSAGE]
-        ]
-        more = len(self.missing) - len(named)
+        named = [f"{file.named.file.uri} ({file.reason})" for file in lost[:_NAMED_IN_MESSAGE]]
+        more = len(lost) - len(named)
         tail = f"; and {more} more" if more else ""
         raise SourceFileMissingError(
-            f"lost of {self.directory}: {len(self.missing)} of {counted(len(self.files), 'file')}: "
+            f"lost of {self.directory}: {len(lost)} of {counted(len(self.files), 'file')}: "
             f"{'; '.join(named)}{tail}. Nothing was changed on the target. Bring the files back "
             f"and load again, and raise hive.repl.cm.retain. {self._way_out(target_database)}",
-            missing=tuple(file.named.file.uri for file in self.missing),
+            missing=tuple(file.named.file.uri for file in lost),
         )
 
 
@@ -145,22 +163,22 @@ def verify_dump(
     retain_ms: int | None = None,
     own_archive: str | None = None,
     rules: DumpRules | None = None,
-    sources: Resolver | None = None,
+    sources_for: SourcesFor | None = None,
     is_quick: bool = False,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """Look for every file of a dump. ``directory`` is the dump's own, above ``hive/``.
 
     ``retain_ms`` is the retention of ``own_archive``; that of another one is not known. None: of
-    every archive. ``sources`` resolves what may be read; None: anything that the dump names.
-    ``on_looked`` is given each verdict. Changes nothing. Raises DumpIncompleteError for an
-    unfinished dump, ReplError for a damaged one.
+    every archive. ``sources_for`` gives what resolves the places that may be looked at; None: all
+    that the dump names. ``on_looked`` is given each verdict. Changes nothing. Raises
+    DumpIncompleteError for an unfinished dump, ReplError for a damaged one.
     """
     reader = DumpReader(resolve, DumpPaths(resolve(directory).uri), rules or DumpRules())
     return verify_reader(
         resolve,
         reader,
-        sources=sources,
+        sources_for=sources_for,
         retain_ms=retain_ms,
         own_archive=own_archive,
         reading=Reading.NONE if is_quick else Reading.ALL,
@@ -173,6 +191,7 @@ def verify_reader(
     reader: DumpReader,
     *,
     sources: Resolver | None = None,
+    sources_for: SourcesFor | None = None,
     after: EventId | None = None,
     retain_ms: int | None = None,
     own_archive: str | None = None,
@@ -180,10 +199,11 @@ def verify_reader(
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
     """The same for an open dump; events up to ``after`` are left out, as they are loaded.
-    ``sources`` resolves what may be read; None: anything that the dump names."""
+    ``sources`` resolves what may be read; None: as ``sources_for`` gives it, else all that the
+    dump names."""
     reader.check_texts()
-    sources = sources or resolve
     all_named = tuple(named_files(reader, after))
+    places = sources or (resolve if sources_for is None else sources_for(reader, all_named))
     own = None if own_archive is None else resolve(own_archive).uri
     first: dict[_Key, NamedFile] = {}
     for named in all_named:
@@ -191,8 +211,8 @@ def verify_reader(
 
     def look(named: NamedFile) -> VerifiedFile:
         cmroot = named.file.cmroot
-        is_known = own is None or cmroot is None or resolve(cmroot).uri == own
-        return _verdict(sources, named, retain_ms if is_known else None, reading)
+        is_known = own is None or cmroot is None or _uri(places, cmroot) == own
+        return _verdict(places, named, retain_ms if is_known else None, reading)
 
     seen: dict[_Key, VerifiedFile] = {}
     with FilePool() as pool:
@@ -203,6 +223,14 @@ def verify_reader(
     return VerifyReport(
         directory=reader.paths.root, dump_type=reader.metadata.type, files=tuple(files)
     )
+
+
+def _uri(sources: Resolver, cmroot: str) -> str | None:
+    """Of an archive that may be looked at; nothing connects to another one."""
+    try:
+        return sources(cmroot).uri
+    except OutsideRootsError:
+        return None
 
 
 _Key = tuple[str, str | None, str | None]
@@ -226,11 +254,12 @@ def _verdict(
     expires = None if archived_at_ms is None or retain_ms is None else archived_at_ms + retain_ms
     return VerifiedFile(
         named=named,
-        place=located.whereabouts,
+        place=Whereabouts.NOT_LOOKED_FOR if located.outside else located.whereabouts,
         size_bytes=located.size_bytes,
         archived_at_ms=archived_at_ms,
         expires_at_ms=expires,
         reason=located.reason,
+        outside=located.outside,
     )
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from changemanager.containment import ResolverWithin
-from changemanager.errors import OutsideRootsError
 from changemanager.location import Resolver
 from hms_bridge.errors import DumpIncompleteError, OriginNotTrustedError
 from hms_bridge.metastore import Metastore
@@ -20,7 +19,13 @@ from hms_bridge.model.ids import EventId
 from hms_bridge.repl.format.reader import DumpReader
 from hms_bridge.repl.format.verify import named_files
 from hms_bridge.repl.load.plan import LoadRequest
-from hms_bridge.repl.load.source_roots import RefusedPlace, RootsPlan, outermost, plan_roots
+from hms_bridge.repl.load.source_roots import (
+    RefusedPlace,
+    RootsPlan,
+    outermost,
+    outside_of,
+    plan_roots,
+)
 from hms_bridge.repl.lookup import find_partition, if_there
 
 _NAMED_IN_MESSAGE = 3
@@ -120,18 +125,9 @@ class Admission:
         return self.note.get_load_roots(request.names.target_database)
 
     def _plan(self, reader: DumpReader, roots: tuple[str, ...], after: EventId | None) -> RootsPlan:
-        within = ResolverWithin(self.resolve, roots)
-
-        def outside(place: str) -> OutsideRootsError | None:
-            try:
-                within(place)
-            except OutsideRootsError as error:
-                return error
-            return None
-
         return plan_roots(
             named_files(reader, after), reader.external_directories(), reader.source_database,
-            outside,
+            outside_of(ResolverWithin(self.resolve, roots)),
         )  # fmt: skip
 
     def _refusal(

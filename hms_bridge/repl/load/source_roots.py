@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from changemanager.containment import ResolverWithin
 from changemanager.errors import OutsideRootsError
 from changemanager.location import path_below
 from hms_bridge.model.target import Target
@@ -18,6 +19,19 @@ from hms_bridge.repl.format.verify import NamedFile
 
 Outside = Callable[[str], OutsideRootsError | None]
 """Why a place is outside of the roots, and where it leads; None if it is not."""
+
+
+def outside_of(within: ResolverWithin) -> Outside:
+    """What judges places by a resolver's roots."""
+
+    def outside(place: str) -> OutsideRootsError | None:
+        try:
+            within(place)
+        except OutsideRootsError as error:
+            return error
+        return None
+
+    return outside
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,11 +63,14 @@ def plan_roots(
     directories: Iterable[ExternalDirectory],
     source_database: str,
     outside: Outside,
+    *,
+    is_cm_enough: bool = True,
 ) -> RootsPlan:
     """Judge each directory that files are named in, each archive, each external directory.
 
     A file that is outside of the roots at its source may still come from an archive within: there
-    it is known by its checksum, and nobody looks at its source.
+    it is known by its checksum, and nobody looks at its source. Unless ``is_cm_enough``, both
+    are judged.
     """
     refused: dict[str, RefusedPlace | None] = {}
     for named in files:
@@ -61,7 +78,7 @@ def plan_roots(
         if file.cmroot is not None and file.cmroot not in refused:
             refused[file.cmroot] = _archive(file.cmroot, outside)
         is_archived = file.checksum is not None and file.cmroot is not None
-        if is_archived and refused[file.cmroot or ""] is None:
+        if is_cm_enough and is_archived and refused[file.cmroot or ""] is None:
             continue
         place = file.uri if named.is_of_function else file.uri.rpartition("/")[0]
         if place not in refused:
@@ -90,16 +107,16 @@ def _place(
         return None
     return RefusedPlace(
         place=place,
-        root=_root_of(why.place, named, source_database),
+        root=root_of(why.place, named, source_database),
         reason=str(why),
         target=named.target,
         is_of_function=named.is_of_function,
     )
 
 
-def _root_of(directory: str, named: NamedFile, source_database: str) -> str:
-    """Of a directory with files that of the table, or of the database if it is called as Hive
-    calls it."""
+def root_of(directory: str, named: NamedFile, source_database: str) -> str:
+    """What to name for a directory with files: that of the table, or of the database if it is
+    called as Hive calls it."""
     if named.is_of_function:
         return directory.rpartition("/")[0]
     levels = named.file.source_directory.split("/") if named.file.source_directory else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from changemanager.budget import budget_ends_ms
 from changemanager.location import Resolver
@@ -36,6 +36,13 @@ from hms_bridge.repl.format.directories import (
 from hms_bridge.repl.format.texts import is_there
 from hms_bridge.repl.format.verify import verify_dump
 from hms_bridge.repl.lease import LeaseKind, lease_seen
+from hms_bridge.repl.load.admission import RootsNote, SourcePlaces
+from hms_bridge.repl.load.known_places import (
+    KnownPlaces,
+    UnlookedFiles,
+    asked_places,
+    unlooked_files,
+)
 from hms_bridge.repl.lookup import if_there
 from hms_bridge.repl.pins import dump_holder, given_up_text, policy_pin
 from hms_bridge.repl.remedies import begin_anew, taken_over
@@ -45,8 +52,8 @@ from hms_bridge.repl.target_objects import has_taken_over, known_scope, last_eve
 
 
 class ReplStatus:
-    """Looks at both sides, as far as they are given; ``manifest`` is that of the source. Changes
-    nothing."""
+    """Looks at both sides, as far as they are given; ``manifest`` is that of the source. Files of
+    dumps are looked for where ``note``, the replica's, and ``places`` say, too. Changes nothing."""
 
     def __init__(
         self,
@@ -57,8 +64,12 @@ class ReplStatus:
         target: Metastore | None = None,
         manifest: ArchiveManifest | None = None,
         figures: FigureStore | None = None,
+        note: RootsNote | None = None,
+        places: SourcePlaces | None = None,
     ) -> None:
         self._figures = figures
+        self._note = note
+        self._places = places
         self._resolve = resolve
         self._clock = clock
         self._source = source
@@ -73,15 +84,14 @@ class ReplStatus:
         parameters = self._target_parameters(request)
         self._require_known(request, dumps)
         last = None if parameters is None else last_event_of(parameters)
-        loaded_dumps = (dump for dump in dumps if dump.state is DumpState.LOADED)
-        loaded = last if last is not None else _until(loaded_dumps)
+        loaded = last if last is not None else _until(_loaded(dumps))
         dumped = _until(dumps)
         waiting = next((dump for dump in dumps if dump.state is DumpState.FINISHED), None)
         pins = self._known_pins()
         is_pinned = False if waiting is None else _is_pinned(pins, source, waiting)
         policy = policy_pin((pins or {}).values(), source, self._resolve(request.root).uri)
         own_pins = _own_pins(pins, policy, source, waiting)
-        expiry_ms, missing = self._archive_expiry(request, waiting)
+        expiry_ms, missing, unlooked = self._archive_expiry(request, waiting)
         current = None if self._source is None else self._source.get_current_event_id()
         scope = known_scope(parameters or {}, source, dumps)
         is_promoted = has_taken_over(parameters or {})
@@ -110,6 +120,7 @@ class ReplStatus:
             archive_expires_in_seconds=None if is_pinned else self._seconds_until(expiry_ms),
             budget_ends_in_seconds=self._seconds_until(self._budget_ends_ms(request, own_pins)),
             missing_files=missing,
+            unlooked=unlooked,
             is_pinned=is_pinned,
             unfinished_load=self._unfinished_load(request, parameters or {}, waiting),
             last_success_ms=request.last_success_ms,
@@ -273,18 +284,24 @@ class ReplStatus:
 
     def _archive_expiry(
         self, request: StatusRequest, waiting: DumpDirectory | None
-    ) -> tuple[int | None, int]:
+    ) -> tuple[int | None, int, UnlookedFiles | None]:
         if waiting is None:
-            return None, 0
+            return None, 0, None
+        known = KnownPlaces(
+            resolve=self._resolve,
+            roots=request.roots,
+            asked=asked_places(self._note, self._places, request.target_database),
+        )
         report = verify_dump(
             self._resolve,
             waiting.paths.root,
             retain_ms=request.retain_ms,
             own_archive=request.own_archive,
             rules=request.rules,
+            sources_for=known.within,
             is_quick=True,
         )
-        return report.load_before_ms, len(report.missing)
+        return report.load_before_ms, len(report.missing), unlooked_files(report)
 
     def _known_pins(self) -> Mapping[str, Pin] | None:
         """By holder; None where the source's own database is not looked at."""
@@ -348,6 +365,10 @@ def _own_pins(
 
 def _is_pinned(pins: Mapping[str, Pin] | None, database: str, dump: DumpDirectory) -> bool | None:
     return None if pins is None else dump_holder(database, dump.paths.root) in pins
+
+
+def _loaded(dumps: Iterable[DumpDirectory]) -> Iterator[DumpDirectory]:
+    return (dump for dump in dumps if dump.state is DumpState.LOADED)
 
 
 def _until(dumps: Iterable[DumpDirectory]) -> EventId | None:

@@ -10,6 +10,7 @@ from hms_bridge.model.repl_scope import ReplScope
 from hms_bridge.repl.dump.backlog import Backlog
 from hms_bridge.repl.format.directories import DumpState
 from hms_bridge.repl.format.untrusted import DumpRules
+from hms_bridge.repl.load.known_places import UnlookedFiles
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +22,7 @@ class StatusRequest:
     every one. ``last_success_ms``: when a cycle last brought the replica to its source's state, as
     the history of a policy has it: dumps that were loaded go with later ones.
     ``are_bytes_counted``: look at each file that is still to be copied, which takes a call to the
-    storage each."""
+    storage each. ``roots``: where files of dumps are looked for, besides where metastores say."""
 
     root: str
     source_database: str
@@ -35,6 +36,7 @@ class StatusRequest:
     are_bytes_counted: bool = False
     rules: DumpRules = field(default_factory=DumpRules)
     last_success_ms: int | None = None
+    roots: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +68,8 @@ class StatusReport:
     until the log purges the first event that no dump has. ``archive_expires_in_seconds``: until
     the purge may take a file of the dump to load (None: none is archived, or all are pinned).
     ``budget_ends_in_seconds``: until the purge gives up what is pinned for this replica, as far as
-    what is archived now shows. ``missing_files`` of that dump are lost already. ``is_pinned`` is
+    what is archived now shows. ``missing_files`` of that dump are lost already; ``unlooked``: what
+    nobody looked for, which says nothing of the replica. ``is_pinned`` is
     None where the source's own database, which knows, is not looked at. ``troubles``: why the
     replica cannot follow as it is, with what to do, a line each. ``scope``: which tables of the
     source the replica has; only they count. ``unfinished_load``: what is known of a load that has
@@ -94,6 +97,7 @@ class StatusReport:
     unfinished_load: str | None = None
     last_success_ms: int | None = None
     is_promoted: bool = False
+    unlooked: UnlookedFiles | None = None
     time_doubt: str = ""
     """Why not all of the time counts at the source; empty if it does, or nobody looked there."""
 
