@@ -19,7 +19,9 @@ _NAME = re.compile(
 )
 _SIGN_IN = re.compile(r"(?<=://)([^:/@]*):(?!PASSWORD@).*@", re.DOTALL)
 _SIGN_IN_WITHOUT_SCHEME = re.compile(r"^([^:@]*):.*@", re.DOTALL)
-_SIGN_IN_WITHOUT_HOST = re.compile(r"(?<=://)([^:/@\[]+):(?!\d*(?:[/?,;]|$)|\*)[^/@?]*(?=[/?]|$)")
+_SIGN_IN_WITHOUT_HOST = re.compile(
+    r"(?<=://)(?<!thrift://)([^:/@\[]+):(?!\d*(?:[/?,;]|$)|\*)[^/@?]*(?=[/?]|$)"
+)
 _PARAMETER = re.compile(r"(?i)((?:pass|pwd|secret|token|credential)\w*=)[^&;)]*")
 # Of texts that clients may send: every repetition has an end, or a long one would take for ever.
 _SIGN_IN_OF_TEXT = re.compile(r"(?<=://)([^:/@\s]{0,256}):(?!PASSWORD@|\d+(?:/|,|$))\S{0,512}@")

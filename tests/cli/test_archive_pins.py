@@ -210,9 +210,8 @@ def test_a_hold_in_an_archive_that_cannot_be_written_says_so(busy: BusyMetastore
 def test_a_hold_by_a_host_that_is_behind_ends_no_sooner(busy: BusyMetastore) -> None:
     """Its clock says five days less than what is known to have happened."""
     known_ms = int((time.time() + 5 * 86_400) * 1000)
-    store = opened(busy.program)
-    store.manifest.note_time(known_ms)
-    store.metastore.close()
+    with opened(busy.program) as store:
+        store.manifest.note_time(known_ms)
     busy.program.ok("cm", "hold", "audit", "sales", "--for", "2d")
     row = listed(busy)["hold:audit"]
     assert datetime.fromisoformat(row["since"]).timestamp() * 1000 >= known_ms - 1000

@@ -140,7 +140,7 @@ def test_headroom_counts_down_to_it(world: ReplWorld) -> None:
         world.clock,
         source=world.source,
         target=world.target,
-        pins=world.source.manifest,
+        manifest=world.source.manifest,
         figures=world.source,
     )
     for budget, days in ((None, 30), (1 << 30, 30), (10, 10)):

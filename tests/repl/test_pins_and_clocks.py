@@ -52,7 +52,7 @@ def test_the_log_keeps_what_happened_since_a_dump_by_a_fast_clock(world: ReplWor
 
 def test_the_plan_of_a_purge_knows_it_before_anybody_has_noted_the_time(world: ReplWorld) -> None:
     dumped_by_a_fast_clock(world)
-    world.clock.watchers.clear()
+    world.clock.watch_no_more()
     world.clock.advance_ms(11 * DAY_MS)
     (pin,) = (pin for pin in world.source.manifest.pins() if pin.kind is PinKind.POLICY)
     future_ms = world.clock.now_ms() + DAY_MS

@@ -99,6 +99,8 @@ EXCUSES = (
     Excuse("HMSB_FILE_TASK", "FROM HMSB_FILE_TASK ORDER BY", "what is still to be done"),
     Excuse("HMSB_FILE_TASK", ".LOCATION, HMSB_FILE_TASK.TARGET FROM", "places of the same"),
     Excuse("HMSB_ARCHIVE_PIN", "ARCHIVED_SINCE_MS IS NOT NULL", "dumps that are not loaded yet"),
+    Excuse("HMSB_ARCHIVE_PIN", "ARCHIVED_SINCE_MS >", "dumps that are not loaded yet"),
+    Excuse("MATERIALIZATION_REBUILD_LOCKS", "MRL_LAST_HEARTBEAT >", "views that are rebuilt now"),
     Excuse("HMSB_LEASE", "DELETE FROM HMSB_LEASE", "what was claimed in the last days"),
     Excuse(
         "MATERIALIZATION_REBUILD_LOCKS", "DELETE FROM MATERIALIZATION_REBUILD_LOCKS",

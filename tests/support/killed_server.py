@@ -21,7 +21,7 @@ from hms_bridge.wire.structs import Struct
 from tests.support.faults import CrashError, FaultPlan, faulty
 from tests.support.golden_wire import RecordedCall, request_of
 from tests.support.installation import Installation
-from tests.support.recorded_places import RecordedPlaces
+from tests.support.recorded_places import RECORDED, RecordedPlaces
 
 
 @dataclass
@@ -95,7 +95,12 @@ class KilledServer:
         self._faults = FaultPlan()
         self._resolve = RecordedPlaces(folder / "site")
         beside = CompactorSettings(has_hive_workers=True)  # as the recorded metastores had
-        self._world = Installation(folder / "site", compactor=beside)
+        self._world = Installation(
+            folder / "site",
+            compactor=beside,
+            location_roots=(str(folder / "site"), RECORDED),
+            deletion_roots=(RECORDED,),
+        )
         self._saved = folder / "saved"
         self._world.close()
         self._answers = self._start()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from changemanager.location import FsspecResolver, Location
 
-_RECORDED = "file:/warehouse/"
+RECORDED = "file:/warehouse/"
 
 
 class RecordedPlaces:
@@ -17,5 +17,5 @@ class RecordedPlaces:
         self._resolve = FsspecResolver()
 
     def __call__(self, text: str) -> Location:
-        found = self._resolve(text.replace(_RECORDED, self._inside))
+        found = self._resolve(text.replace(RECORDED, self._inside))
         return Location(text, found.path, found.volume)

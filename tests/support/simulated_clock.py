@@ -36,6 +36,10 @@ class SimulatedClock:
         long as somebody else holds its object, which would keep its database open otherwise."""
         self._watchers.append(WeakMethod(look))
 
+    def watch_no_more(self) -> None:
+        """No server is up."""
+        self._watchers.clear()
+
     def advance_ms(self, milliseconds: int) -> None:
         self._steady_ms += milliseconds
         while self._watchers and self._now_ms + milliseconds > self._watched_ms + DAY_MS:
