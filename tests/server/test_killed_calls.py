@@ -30,6 +30,7 @@ _FILES = "what is removed is archived first, each step of which is a row of HMSB
 GOES_ON = {
     "drop_database": _FILES,
     "drop_partition": _FILES,
+    "drop_partitions_req": _FILES,
     "drop_table": _FILES,
 }
 """Methods with more than one transaction, and why: all that Hive's tables say is in the first."""

@@ -21,7 +21,7 @@ from hms_bridge.wire.structs import Struct
 from tests.support.faults import CrashError, FaultPlan, faulty
 from tests.support.golden_wire import RecordedCall, request_of
 from tests.support.installation import Installation
-from tests.support.recorded_places import RECORDED, RecordedPlaces
+from tests.support.recorded_places import RECORDED_ROOTS, RecordedPlaces
 
 
 @dataclass
@@ -98,8 +98,8 @@ class KilledServer:
         self._world = Installation(
             folder / "site",
             compactor=beside,
-            location_roots=(str(folder / "site"), RECORDED),
-            deletion_roots=(RECORDED,),
+            location_roots=(str(folder / "site"), *RECORDED_ROOTS),
+            deletion_roots=RECORDED_ROOTS,
         )
         self._saved = folder / "saved"
         self._world.close()

@@ -7,6 +7,8 @@ from pathlib import Path
 from changemanager.location import FsspecResolver, Location
 
 RECORDED = "file:/warehouse/"
+RECORDED_ROOTS = (f"{RECORDED}golden", f"{RECORDED}golden-ext")
+"""Its warehouses."""
 
 
 class RecordedPlaces:

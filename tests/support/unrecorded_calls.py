@@ -107,12 +107,15 @@ def _compaction(ask: Ask) -> int:
     return number
 
 
+def _inserted(ask: Ask) -> Struct:
+    place = ask("get_table", dbname=DATABASE, tbl_name=_A).sd.location
+    return hive.InsertEventRequestData(filesAdded=[f"{place}/f"], filesAddedChecksum=["1"])
+
+
 def _notification(ask: Ask) -> Struct:
     txn, write_id = _written(ask)
-    place = ask("get_table", dbname=DATABASE, tbl_name=_A).sd.location
-    data = hive.InsertEventRequestData(filesAdded=[f"{place}/f"], filesAddedChecksum=["1"])
     return hive.WriteNotificationLogRequest(
-        txnId=txn, writeId=write_id, db=DATABASE, table=_A, fileInfo=data
+        txnId=txn, writeId=write_id, db=DATABASE, table=_A, fileInfo=_inserted(ask)
     )
 
 
@@ -453,6 +456,10 @@ CASES: dict[str, Case] = {
     )},
     "drop_wm_trigger": lambda ask: {"request": hive.WMDropTriggerRequest(
         resourcePlanName="p", triggerName=_made_trigger(ask, "dropped")
+    )},
+    "fire_listener_event": lambda ask: {"rqst": hive.FireEventRequest(
+        successful=True, dbName=DATABASE, tableName=_A,
+        data=hive.FireEventRequestData(insertData=_inserted(ask)),
     )},
     "grant_revoke_role": _granted_role,
     "refresh_privileges": _refreshed,
