@@ -22,9 +22,11 @@ from sqlalchemy import (
 
 from changemanager.manifest import LEASE_MS
 from hms_bridge.archive.digest import digest
+from hms_bridge.backend.dialect import keeps_time
 from hms_bridge.backend.fixed_sql import FixedInsertIfMissing, FixedSql
 from hms_bridge.backend.schema.archive_tables import HMSB_LEASE
 from hms_bridge.backend.text_keyed_sql import TextKeyedSql
+from hms_bridge.backend.work import Work
 
 _ROW = HMSB_LEASE.c
 _NAMED = _ROW.LEASE_DIGEST == bindparam("lease", type_=String)
@@ -48,6 +50,12 @@ _KEPT = FixedSql(
 _ENDED = FixedSql(delete(HMSB_LEASE).where(_NAMED, _ROW.OWNER == bindparam("owner", type_=String)))
 
 _TAKEN = FixedInsertIfMissing(HMSB_LEASE, [_ROW.LEASE_DIGEST])
+
+
+def lease_time_ms(work: Work, given_ms: int) -> int:
+    """The time by which leases go: of a database that has a clock that one, as of two hosts one may
+    be ahead, and would take what the other one holds; else what the caller gives."""
+    return work.now_ms if keeps_time(work.connection, work.clock) else given_ms
 
 
 def take(connection: Connection, name: str, owner: str, now_ms: int) -> bool:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, select, update
 from changemanager.manifest import ArchiveEntry, EntryState
 from hms_bridge.archive import leases, pins
 from hms_bridge.archive.digest import digest
+from hms_bridge.archive.leases import lease_time_ms
 from hms_bridge.archive.lock import hold_archive
 from hms_bridge.archive.records import (
     NO_CLOCK,
@@ -20,12 +21,13 @@ from hms_bridge.archive.records import (
     purge_lease,
 )
 from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVED_FILE
+from hms_bridge.backend.work import Work
 
 _FILE = HMSB_ARCHIVED_FILE.c
 
 
 def claim_purge(
-    connection: Connection,
+    work: Work,
     cmroot: str,
     name: str,
     *,
@@ -35,6 +37,7 @@ def claim_purge(
     now_ms: int,
 ) -> bool:
     """See ArchiveRecords.claim_purge."""
+    connection, now_ms = work.connection, lease_time_ms(work, now_ms)
     cmroot = known_root(connection, cmroot)
     # Before anything is looked at: a pin that comes meanwhile waits, and then sees PURGING.
     hold_archive(connection)
@@ -68,18 +71,18 @@ def claim_purge(
     return True
 
 
-def holds_purge(connection: Connection, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
+def holds_purge(work: Work, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
     """See ArchiveRecords.holds_purge."""
+    connection, now_ms = work.connection, lease_time_ms(work, now_ms)
     cmroot = known_root(connection, cmroot)
     row = held_rows(connection, cmroot, [name]).get(name)
     is_purging = row is not None and row.STATE == EntryState.PURGING.value
     return is_purging and leases.renew(connection, purge_lease(cmroot, name), owner, now_ms)
 
 
-def release_purge(
-    connection: Connection, cmroot: str, name: str, *, owner: str | None, now_ms: int
-) -> bool:
+def release_purge(work: Work, cmroot: str, name: str, *, owner: str | None, now_ms: int) -> bool:
     """See ArchiveRecords.release_purge."""
+    connection, now_ms = work.connection, lease_time_ms(work, now_ms)
     cmroot = known_root(connection, cmroot)
     row = held_rows(connection, cmroot, [name]).get(name)
     lease = purge_lease(cmroot, name)
@@ -120,8 +123,9 @@ def record_purged(
     return True
 
 
-def live_purges(connection: Connection, cmroot: str, now_ms: int) -> frozenset[str]:
+def live_purges(work: Work, cmroot: str, now_ms: int) -> frozenset[str]:
     """See ArchiveRecords.live_purges."""
+    connection, now_ms = work.connection, lease_time_ms(work, now_ms)
     cmroot = known_root(connection, cmroot)
     purging = connection.scalars(
         select(_FILE.NAME).where(

@@ -18,56 +18,20 @@ from hms_bridge.archive import (
     store_id,
     times,
 )
-from hms_bridge.backend.dialect import keeps_time
-from hms_bridge.backend.work import Work, sql
+from hms_bridge.backend.work import sql
 from hms_bridge.hooks import points
 from hms_bridge.service.unit_of_work import UnitOfWork, Verbs, heard, reads, writes
-
-
-def _lease_time(work: Work, given_ms: int) -> int:
-    """Leases go by the clock of a database that has one: of two hosts one may be ahead, and would
-    take what the other one holds."""
-    return work.now_ms if keeps_time(work.connection, work.clock) else given_ms
 
 
 def _take_leases(
     unit: UnitOfWork, names: Collection[str], owner: str, now_ms: int
 ) -> frozenset[str]:
-    return leases.take_all(unit.connection, names, owner, _lease_time(unit, now_ms))
+    time_ms = leases.lease_time_ms(unit, now_ms)
+    return leases.take_all(unit.connection, names, owner, time_ms)
 
 
 def _renew_lease(unit: UnitOfWork, name: str, owner: str, now_ms: int) -> bool:
-    return leases.renew(unit.connection, name, owner, _lease_time(unit, now_ms))
-
-
-def _claim_purge(
-    unit: UnitOfWork,
-    cmroot: str,
-    name: str,
-    *,
-    seen_archived_at_ms: int | None,
-    overridden_holders: Collection[str],
-    owner: str,
-    now_ms: int,
-) -> bool:
-    return purges.claim_purge(
-        unit.connection,
-        cmroot,
-        name,
-        seen_archived_at_ms=seen_archived_at_ms,
-        overridden_holders=overridden_holders,
-        owner=owner,
-        now_ms=_lease_time(unit, now_ms),
-    )
-
-
-def _holds_purge(unit: UnitOfWork, cmroot: str, name: str, *, owner: str, now_ms: int) -> bool:
-    time_ms = _lease_time(unit, now_ms)
-    return purges.holds_purge(unit.connection, cmroot, name, owner=owner, now_ms=time_ms)
-
-
-def _live_purges(work: Work, cmroot: str, now_ms: int) -> frozenset[str]:
-    return purges.live_purges(work.connection, cmroot, _lease_time(work, now_ms))
+    return leases.renew(unit.connection, name, owner, leases.lease_time_ms(unit, now_ms))
 
 
 def _record_archived(
@@ -87,8 +51,7 @@ def _record_purged(unit: UnitOfWork, cmroot: str, name: str, *, owner: str, now_
 def _release_purge(
     unit: UnitOfWork, cmroot: str, name: str, *, owner: str | None, now_ms: int
 ) -> bool:
-    time_ms = _lease_time(unit, now_ms)
-    is_released = purges.release_purge(unit.connection, cmroot, name, owner=owner, now_ms=time_ms)
+    is_released = purges.release_purge(unit, cmroot, name, owner=owner, now_ms=now_ms)
     if is_released and owner is None:
         unit.points.append(points.file_restored(cmroot, name))
     return is_released
@@ -115,11 +78,11 @@ class SqlArchiveManifest(Verbs):
     roots = reads(sql(records.roots))
     amend = writes(sql(records.amend))
 
-    claim_purge = writes(_claim_purge)
-    holds_purge = writes(_holds_purge)
+    claim_purge = writes(purges.claim_purge)
+    holds_purge = writes(purges.holds_purge)
     release_purge = writes(_release_purge)
     record_purged = writes(_record_purged)
-    live_purges = reads(_live_purges)
+    live_purges = reads(purges.live_purges)
     forget_purged = writes(sql(purges.forget_purged))
 
     renew_lease = writes(_renew_lease)
