@@ -44,16 +44,20 @@ def is_secret_name(name: str) -> bool:
 def masked_url(url: str) -> str:
     """A URL, or what was meant as a URL, without password: of the user before the host, if there is
     one, and in its parameters. The user's name stays."""
-    sign_in = _SIGN_IN if "://" in url else _SIGN_IN_WITHOUT_SCHEME
-    shown = _SIGN_IN_WITHOUT_HOST.sub(rf"\1:{MASK}", sign_in.sub(rf"\1:{MASK}@", url))
-    return _PARAMETER.sub(rf"\1{MASK}", shown)
+    return _without_password(url, rf"\1:{MASK}")
 
 
 def typable_url(url: str) -> str:
     """A URL for a command that somebody is to type: it signs in with the password of the settings,
     or as the database's own programs do. A mask in its place would be tried as the password."""
+    return _without_password(url, r"\1")
+
+
+def _without_password(url: str, user: str) -> str:
+    """``user``: what takes the place of the user, group 1, and the password."""
     sign_in = _SIGN_IN if "://" in url else _SIGN_IN_WITHOUT_SCHEME
-    return _PARAMETER.sub(rf"\1{MASK}", sign_in.sub(r"\1@", url))
+    shown = _SIGN_IN_WITHOUT_HOST.sub(user, sign_in.sub(f"{user}@", url))
+    return _PARAMETER.sub(rf"\1{MASK}", shown)
 
 
 def masked_text(text: str) -> str:

@@ -13,6 +13,7 @@ from changemanager.masking import (
     masked_raw,
     masked_text,
     masked_url,
+    typable_url,
 )
 
 HINT = "write postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -41,6 +42,21 @@ HINT = "write postgresql://USER:PASSWORD@HOST/DATABASE"
 )  # fmt: skip
 def test_a_url_is_shown_without_its_secrets(url: str, shown: str) -> None:
     assert masked_url(url) == shown
+    assert "s3" not in typable_url(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "typed"),
+    [
+        ("postgresql://u:s3cret@h/db", "postgresql://u@h/db"),
+        ("u:s3cret@h/db", "u@h/db"),
+        ("postgresql://u:s3cret", "postgresql://u"),
+        ("postgresql://u:s3cret/db", "postgresql://u/db"),
+        ("postgresql://hive@h:5432/m", "postgresql://hive@h:5432/m"),
+    ],
+)
+def test_a_url_that_is_to_be_typed_signs_in_without_a_mask(url: str, typed: str) -> None:
+    assert typable_url(url) == typed
 
 
 @pytest.mark.parametrize(
