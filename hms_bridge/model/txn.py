@@ -33,6 +33,11 @@ class TxnType(IntEnum):
     SOFT_DELETE = 5
     REBALANCE_COMPACTION = 6
 
+    @property
+    def is_compaction(self) -> bool:
+        """Whether its directories bear its id, and no write id of its own."""
+        return self in (TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION)
+
 
 class AbortReason(Enum):
     """Why a transaction was aborted: Hive's TxnErrorMsg code and the text in TXN_META_INFO."""

@@ -91,9 +91,8 @@ _L = HIVE_LOCKS.c
 _Q = COMPACTION_QUEUE.c
 _H = COMPLETED_COMPACTIONS.c
 _S = WRITE_SET.c
-_COMPACTIONS = frozenset({TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION})
 # A soft drop asks for its cleaning within its transaction (Hive: InsertCompactionRequestCommand).
-_QUEUED = _COMPACTIONS | {TxnType.SOFT_DELETE}
+_QUEUED = frozenset(kind for kind in TxnType if kind.is_compaction) | {TxnType.SOFT_DELETE}
 _HELD_FROM_OTHERS = (LockType.EXCL_WRITE.stored, LockType.EXCLUSIVE.stored)
 _SAME_RESOURCE = and_(
     _S.WS_DATABASE == _C.TC_DATABASE,
@@ -318,7 +317,7 @@ def _end(
     elif kind in _QUEUED:
         rows = _FINISHED.all(connection, txn_id=txn_id)
         compactions = tuple(from_queue(queue_fields(row)) for row in rows)
-    is_written = kind not in (TxnType.READ_ONLY, *_COMPACTIONS) and not is_replayed
+    is_written = kind is not TxnType.READ_ONLY and not (kind.is_compaction or is_replayed)
     written = tables_written_by(connection, txn_id) if traces.has_write_ids else ()
     _forget(connection, txn_id, traces, is_written=is_written)
     return CommitOutcome(
@@ -453,7 +452,7 @@ def _conflict(
 
 
 def _abort_instead(work: Work, txn_id: TxnId, kind: TxnType, refusal: str) -> CommitOutcome:
-    reason = AbortReason.COMPACTION if kind in _COMPACTIONS else AbortReason.WRITE_CONFLICT
+    reason = AbortReason.COMPACTION if kind.is_compaction else AbortReason.WRITE_CONFLICT
     abort = abort_open(work, {txn_id: kind}, reason=reason)
     return CommitOutcome(txn_id=txn_id, refusal=refusal, abort=abort)
 

@@ -49,7 +49,7 @@ from hms_bridge.txn.abort import AbortOutcome, abort_open
 from hms_bridge.txn.compaction_history import fail_queued
 from hms_bridge.txn.compaction_rows import from_queue, is_readable
 from hms_bridge.txn.components import forget_aborted_without_table
-from hms_bridge.txn.late_compactions import COMPACTIONS
+from hms_bridge.txn.late_compactions import is_compaction
 from hms_bridge.txn.low_boundary import low_boundary
 from hms_bridge.txn.open_txns import min_open_txn_watermark
 from hms_bridge.txn.txn_state import high_watermark, kind_of, state_of
@@ -251,7 +251,7 @@ def _is_late_compaction(
 ) -> ColumnElement[bool]:
     """It may still bring a directory, which is seen once nobody remembers that it was aborted."""
     is_noted = exists().where(txn_id == HMSB_LATE_WRITER.c.LW_TXN_ID)
-    return and_(kind.in_(COMPACTIONS), is_noted)
+    return and_(is_compaction(kind), is_noted)
 
 
 def settle_compactions(work: Work) -> tuple[Compaction, ...]:

@@ -36,8 +36,11 @@ from hms_bridge.txn.components import component_row
 
 _C = TXN_COMPONENTS.c
 _Q = COMPACTION_QUEUE.c
-COMPACTIONS = (int(TxnType.COMPACTION), int(TxnType.REBALANCE_COMPACTION))
-"""Kinds of transactions whose directories bear their id."""
+
+
+def is_compaction(number: ColumnElement[int]) -> ColumnElement[bool]:
+    """Of TXN_TYPE."""
+    return number.in_([int(kind) for kind in TxnType if kind.is_compaction])
 
 
 def end_compactions(
@@ -56,10 +59,12 @@ def end_compactions(
 
 
 def compactions_of(
-    connection: Connection, table: Table, is_wanted: ColumnElement[bool]
+    connection: Connection, table: Table, is_wanted: ColumnElement[bool] | None = None
 ) -> list[tuple[TxnId, WriteId]]:
-    """Transactions that compact a table, or parts of it, and up to where; those wanted (TXNS)."""
-    rows = connection.execute(_compacting(table).where(is_wanted))
+    """Transactions that compact a table, or parts of it, and up to where. ``is_wanted``: of TXNS;
+    None for all."""
+    compacting = _compacting(table)
+    rows = connection.execute(compacting if is_wanted is None else compacting.where(is_wanted))
     highest: dict[TxnId, WriteId] = {}
     for row in rows:
         highest[row.txn_id] = max(highest.get(row.txn_id, WriteId(0)), row.highest)
@@ -71,7 +76,7 @@ def give_to(
 ) -> None:
     """Aborted compactions are of this table from now on, whatever they were of."""
     target = Target(table.database_name, table.name)
-    known = {txn_id for txn_id, _ in compactions_of(connection, table, TXNS.c.TXN_ID > 0)}
+    known = {txn_id for txn_id, _ in compactions_of(connection, table)}
     rows = [
         component_row(txn_id, target, DataOperation.COMPACT, highest)
         for txn_id, highest in compactions

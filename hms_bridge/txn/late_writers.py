@@ -41,7 +41,7 @@ from hms_bridge.model.ids import TxnId, WriteId
 from hms_bridge.model.txn import AbortReason, OpenTxnsRequest, TxnState, TxnToWriteId, TxnType
 from hms_bridge.txn.abort import AbortOutcome, abort_txns
 from hms_bridge.txn.aborted_writes import aborts_end_ms
-from hms_bridge.txn.late_compactions import COMPACTIONS, compactions_of, give_to
+from hms_bridge.txn.late_compactions import compactions_of, give_to, is_compaction
 from hms_bridge.txn.open_txns import open_txns
 from hms_bridge.txn.txn_state import ended_error
 from hms_bridge.txn.write_ids import (
@@ -115,9 +115,7 @@ def take_over(work: Work, table: Table, *, is_of_load: bool) -> WriteId | None:
     """
     connection = work.connection
     here = (
-        select(
-            _L.LW_TXN_ID, _L.LW_WRITE_ID, TXNS.c.TXN_TYPE.in_(COMPACTIONS).label("is_compaction")
-        )
+        select(_L.LW_TXN_ID, _L.LW_WRITE_ID, is_compaction(TXNS.c.TXN_TYPE).label("is_compaction"))
         .outerjoin_from(HMSB_LATE_WRITER, TXNS, TXNS.c.TXN_ID == _L.LW_TXN_ID)
         .where(_L.LW_PLACE.in_(spellings(table.storage.location or "")))
     )
@@ -150,7 +148,7 @@ def require_own(connection: Connection, table: Table, there: Sequence[DirectoryN
     what CREATE TABLE AS SELECT wrote before it is made, and what :func:`take_over` gave it."""
     if not there:
         return
-    compactions = {txn_id for txn_id, _ in compactions_of(connection, table, TXNS.c.TXN_ID > 0)}
+    compactions = {txn_id for txn_id, _ in compactions_of(connection, table)}
     here = select(_W.T2W_WRITEID).where(of_table(table.database_name, table.name))
     written = set(connection.scalars(here))
     for name in there:

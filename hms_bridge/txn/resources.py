@@ -97,7 +97,9 @@ def forget_partitions(
     """
     of_table = TableName.lower(database, table)
     for named in _FORGOTTEN:
-        for batch in batches(names if named.table is not TXN_COMPONENTS else ()):
+        if named.table is TXN_COMPONENTS:
+            continue
+        for batch in batches(names):
             gone = named.table.c[f"{named.prefix}_PARTITION"].in_(batch)
             connection.execute(delete(named.table).where(_is_of(named, of_table), gone))
 

@@ -189,8 +189,8 @@ MUTATIONS = (
         name="a dropped partition takes the record of its aborts along",
         file="hms_bridge/txn/resources.py",
         within="forget_partitions",
-        old="names if named.table is not TXN_COMPONENTS else ()",
-        new="names",
+        old="named.table is TXN_COMPONENTS",
+        new="False",
         test="tests/cleaner/test_late_writers.py::test_a_partition_that_is_made_again_shows_nothing_late",
     ),
     Mutation(
