@@ -194,13 +194,12 @@ def _rows(
     report: VerifyReport, there: TargetReport | None, *, is_all: bool
 ) -> Iterator[dict[str, object]]:
     """All files, or those in trouble: missing, or not as they should be at the target."""
-    from changemanager.whereabouts import Whereabouts
     from hms_bridge.repl.at_target import TROUBLES
 
     states = [None] * len(report.files) if there is None else there.files
     for file, state in zip(report.files, states, strict=True):
-        is_unfound = file.place in (Whereabouts.MISSING, Whereabouts.NOT_LOOKED_FOR)
-        if is_all or (is_unfound if state is None else is_unfound or state.state in TROUBLES):
+        is_in_trouble = state is not None and state.state in TROUBLES
+        if is_all or is_in_trouble or not file.is_found:
             yield _row(file, state)
 
 
@@ -284,5 +283,5 @@ def _row(file: VerifiedFile, there: TargetFile | None) -> dict[str, object]:
         "reason": file.reason or None,
         "at_target": there.state.value if there else None,
         "at_target_reason": (there.reason or None) if there else None,
-        "lost because": file.reason if file.size_bytes is None else None,
+        "lost because": None if file.is_found else file.reason,
     }

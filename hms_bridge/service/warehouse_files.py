@@ -102,7 +102,7 @@ class WarehouseFiles:
         """Bases and deltas below a place, each name once, but for hidden ones; none where
         :meth:`count` does not look."""
         try:
-            if not self._directories.is_below_any(location, self.roots.known):
+            if not self._is_below_a_root(location):
                 return []
             listed = self._directories.listing(location, is_limited=True)
         except (OSError, ChangeManagerError, ValueError) as error:

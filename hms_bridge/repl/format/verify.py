@@ -73,6 +73,11 @@ class VerifiedFile:
     reason: str = ""
     outside: tuple[str, ...] = ()
 
+    @property
+    def is_found(self) -> bool:
+        """Whether a load gets it."""
+        return self.place not in (Whereabouts.MISSING, Whereabouts.NOT_LOOKED_FOR)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VerifyReport:
@@ -190,7 +195,6 @@ def verify_reader(
     resolve: Resolver,
     reader: DumpReader,
     *,
-    sources: Resolver | None = None,
     sources_for: SourcesFor | None = None,
     after: EventId | None = None,
     retain_ms: int | None = None,
@@ -198,12 +202,10 @@ def verify_reader(
     reading: Reading = Reading.ALL,
     on_looked: Callable[[VerifiedFile], None] = lambda _: None,
 ) -> VerifyReport:
-    """The same for an open dump; events up to ``after`` are left out, as they are loaded.
-    ``sources`` resolves what may be read; None: as ``sources_for`` gives it, else all that the
-    dump names."""
+    """The same for an open dump; events up to ``after`` are left out, as they are loaded."""
     reader.check_texts()
     all_named = tuple(named_files(reader, after))
-    places = sources or (resolve if sources_for is None else sources_for(reader, all_named))
+    places = resolve if sources_for is None else sources_for(reader, all_named)
     own = None if own_archive is None else resolve(own_archive).uri
     first: dict[_Key, NamedFile] = {}
     for named in all_named:

@@ -100,6 +100,5 @@ def _roots_of(file: VerifiedFile) -> Iterator[str]:
     """What would have to be named, of the file's source and of its archive."""
     named = file.named
     for place in file.outside:
-        directory = place.rpartition("/")[0]
-        is_root = named.is_of_function
-        yield directory if is_root else root_of(directory, named, named.target.database)
+        directory = place if named.is_of_function else place.rpartition("/")[0]
+        yield root_of(directory, named, named.target.database)

@@ -144,7 +144,7 @@ class LoadPlanner:
         report = verify_reader(
             self.resolve,
             reader,
-            sources=sources,
+            sources_for=lambda *_: sources,
             after=after,
             retain_ms=request.retain_ms,
             reading=request.preflight,

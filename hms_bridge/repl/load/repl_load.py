@@ -83,7 +83,9 @@ class ReplLoad:
         """Look for the files of any dump, by their names, where this load may read. Raises
         OriginNotTrustedError."""
         sources = ResolverWithin(self._resolve, self._admission.roots(request, reader))
-        return verify_reader(self._resolve, reader, sources=sources, reading=Reading.NONE)
+        return verify_reader(
+            self._resolve, reader, sources_for=lambda *_: sources, reading=Reading.NONE
+        )
 
     def run(self, plan: LoadPlan) -> LoadReport:
         """Carry a plan out. Raises ReplError if the dumps or the target have changed since, or if
