@@ -102,7 +102,7 @@ def test_there_and_back(hive: Hive42, postgresql: PostgreSql, workplace: Workpla
     }  # fmt: skip
     looks, compares, plans, cleans = _blocks("sh")
     (first,) = _blocks("sh first")
-    assert "run 'hms-bridge schema init'" in admin.types(first, code=1)
+    assert "run 'hms-bridge schema init --database " in admin.types(first, code=1)
     told = admin.types(looks)
     assert re.search(r"next step +none", told)
     server = admin.serves(*_blocks("sh server"))

@@ -221,7 +221,7 @@ def test_a_database_that_hive_filled_is_dropped_without_a_trace(
 
 def test_single_things_that_hive_made_are_dropped(hive42_beside: Beside, made: str) -> None:
     ours = hive42_beside.on_ours
-    with connected(hive42_beside.store.sqlalchemy_url) as metastore:
+    with connected(hive42_beside.store.sqlalchemy_url, hive42_beside.settings) as metastore:
         metastore.drop_partitions(made, "p", ["d=x"])
     assert hive42_beside.hive.main.sql(f"show partitions {made}.p") == [("d=y",)]
     with pytest.raises(
@@ -241,7 +241,7 @@ def test_single_things_that_hive_made_are_dropped(hive42_beside: Beside, made: s
 def test_constraints_follow_their_table(hive42_beside: Beside, made: str) -> None:
     """Hive still tells them of a table that was renamed and got other columns through us."""
     hive = hive42_beside.hive.main
-    with connected(hive42_beside.store.sqlalchemy_url) as metastore:
+    with connected(hive42_beside.store.sqlalchemy_url, hive42_beside.settings) as metastore:
         table = metastore.get_table(made, "t")
         columns = table.storage.columns
         others = (Column(name="other", type="string"), columns[2], Column(name="n", type="int"))

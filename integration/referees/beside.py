@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hms_bridge.config.settings import Settings
 from integration.referees import java_metastore
 from integration.referees.hive42 import Hive42
 from integration.referees.java_metastore import JavaMetastore
@@ -31,6 +32,14 @@ class Beside:
             settings={"hive.repl.cmrootdir": f"file://{self.hive.change_manager_root}"},
         )
         self.on_ours = self.hive.session_at(self.ours.uri)
+
+    @property
+    def settings(self) -> Settings:
+        """What hms-bridge as a library is told of this warehouse."""
+        return Settings(
+            warehouse=f"file://{self.hive.warehouse}",
+            external_warehouse=f"file://{self.hive.external_warehouse}",
+        )
 
     def metastore_server(self) -> JavaMetastore:
         """Hive's metastore server on the same database and warehouse; the caller stops it."""

@@ -54,7 +54,8 @@ class OurServer:
             self.warehouse.mkdir(exist_ok=True)
             place = f"file://{place}"
             # Sessions of Hive say where their external tables are: each in a folder of its own.
-            settings = {"hms.bridge.location.roots": str(workplace.data_folder), **(settings or {})}
+            roots = ("hms.bridge.location.roots", "hms.bridge.deletion.roots")
+            settings = {**dict.fromkeys(roots, str(workplace.data_folder)), **(settings or {})}
         self.port = free_port()
         chosen = [
             word for key, value in (settings or {}).items() for word in ("--set", f"{key}={value}")
