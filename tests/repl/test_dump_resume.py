@@ -207,6 +207,7 @@ def test_what_was_archived_since_it_began_is_kept_for_the_next(world: ReplWorld)
     """I5: what came after its end, and was replaced before it was gone on with."""
     began_at_ms = world.clock.now_ms()
     killed_late(world)
+    world.clock.advance_ms(3_600_000)
     world.insert("t", (8, "later"))
     world.compact("t")
     world.clean()

@@ -226,6 +226,22 @@ def work_of_a_day(metastore: MetastoreService) -> None:
     assert metastore.find_next_compaction("worker", None) is not None
 
 
+def test_who_is_asked_but_hears_of_nothing_leaves_no_points(tmp_path: Path) -> None:
+    url = fresh_url(tmp_path)
+    settings = Settings(
+        warehouse=str(tmp_path / "w"), events=EventSettings(pre_listeners=(f"{HERE}:Guard",))
+    )
+    metastore = open_local_metastore(url, settings=settings)
+    work_of_a_day(metastore)
+    metastore.close()
+    assert any(asked.startswith("REQUEST_COMPACTION") for asked in Guard.asked), Guard.asked
+    database = open_database(url)
+    with database.transaction(write=False) as connection:
+        points = connection.execute(select(HMSB_HOOK_POINT)).all()
+    database.close()
+    assert points == []
+
+
 def test_a_server_without_hooks_does_nothing_for_them(tmp_path: Path) -> None:
     """Not one statement of a verb, or of the housekeeping, is for a hook."""
     metastore = open_local_metastore(

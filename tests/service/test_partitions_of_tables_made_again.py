@@ -140,6 +140,16 @@ def test_a_partition_of_a_dropped_table_is_not_renamed_in_another_one(
     assert pair.one.get_partition_names(pair.database, "p") == ("ds=x",)
 
 
+def test_nor_is_one_renamed_whose_directory_stays(pair: Pair, tmp_path: Path) -> None:
+    old = plain(pair)
+    pair.meanwhile("FROM PARTITION_PARAMS", with_rows_again(pair))
+    elsewhere = replace(old.storage, location=f"file:{tmp_path}/warehouse/elsewhere")
+    wanted = replace(old, values=("y",), storage=elsewhere)
+    with pytest.raises(MetaError, match=r"ds=x of .*\.p was changed .* try again"):
+        pair.one.rename_partition(pair.database, "p", ["x"], wanted)
+    assert pair.one.get_partition_names(pair.database, "p") == ("ds=x",)
+
+
 def test_a_table_made_again_is_not_noted_as_empty(pair: Pair) -> None:
     """A query would be answered from its statistics: no rows."""
     plain(pair)

@@ -7,7 +7,10 @@ tests, and says after how many schedules it found each.
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
+import py_compile
+import queue
 import re
 import shutil
 import subprocess
@@ -15,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,6 +36,9 @@ def copy_tree(folder: Path) -> None:
         shutil.copytree(
             ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "golden")
         )
+        # Nothing is compiled again but what is broken, by its text: a second is too long for times.
+        mode = py_compile.PycInvalidationMode.CHECKED_HASH
+        compileall.compile_dir(folder / name, quiet=2, invalidation_mode=mode)
     (folder / "tests/golden").symlink_to(ROOT / "tests/golden")
     for name in ("pyproject.toml", "conf", "docs", "README.md"):
         (folder / name).symlink_to(ROOT / name)
@@ -97,10 +104,25 @@ def try_mutation(mutation: Mutation, folder: Path, seeds: int | None) -> str | N
         return _by_test(folder, mutation.test or "")
 
 
+def _is_noticed(mutation: Mutation, folder: Path, seeds: int | None) -> bool:
+    """Tries one and says what came of it; a stale one counts as not noticed."""
+    started = time.monotonic()
+    try:
+        noticed = try_mutation(mutation, folder, seeds)
+    except StaleMutationError as error:
+        noticed = None
+        sys.stdout.write(f"  {error}\n")
+    seconds = time.monotonic() - started
+    sys.stdout.write(f"{mutation.name}: {noticed or 'SURVIVED'} ({seconds:.0f} s)\n")
+    sys.stdout.flush()
+    return noticed is not None
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try all mutations, or those whose names hold a text; 1 if one survived or is stale."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--simulated", type=int, metavar="SEEDS", help="ask the simulated cluster")
+    parser.add_argument("--processes", type=int, default=2, metavar="N", help="N at a time")
     parser.add_argument("names", nargs="*", help="parts of names")
     options = parser.parse_args(arguments)
     wanted = [
@@ -109,20 +131,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (one.is_simulated if options.simulated else one.test)
         and (not options.names or any(name in one.name for name in options.names))
     ]
-    survivors = 0
     with tempfile.TemporaryDirectory(prefix="mutants") as name:
-        copy_tree(Path(name))
-        for mutation in wanted:
-            started = time.monotonic()
+        folders: queue.SimpleQueue[Path] = queue.SimpleQueue()
+        for number in range(options.processes):
+            copy_tree(Path(name, str(number)))
+            folders.put(Path(name, str(number)))
+
+        def is_noticed(mutation: Mutation) -> bool:
+            folder = folders.get()
             try:
-                noticed = try_mutation(mutation, Path(name), options.simulated)
-            except StaleMutationError as error:
-                noticed = None
-                sys.stdout.write(f"  {error}\n")
-            survivors += noticed is None
-            seconds = time.monotonic() - started
-            sys.stdout.write(f"{mutation.name}: {noticed or 'SURVIVED'} ({seconds:.0f} s)\n")
-            sys.stdout.flush()
+                return _is_noticed(mutation, folder, options.simulated)
+            finally:
+                folders.put(folder)
+
+        with ThreadPoolExecutor(options.processes) as pool:
+            survivors = list(pool.map(is_noticed, wanted)).count(False)
     sys.stdout.write(f"{len(wanted)} mutations, {survivors} survived\n")
     return 1 if survivors else 0
 

@@ -114,7 +114,7 @@ OF_HOOKS = (
             "[draft for write in telling for draft in write.unit.points] if self._is_heard else ()"
         ),
         new="[draft for write in telling for draft in write.unit.points]",
-        test=f"{_INSIDE}test_a_server_without_hooks_does_nothing_for_them",
+        test=f"{_INSIDE}test_who_is_asked_but_hears_of_nothing_leaves_no_points",
     ),
     Mutation(
         name="a hook is told of points that came after events it has yet to hear",

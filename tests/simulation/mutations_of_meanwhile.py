@@ -42,7 +42,7 @@ OF_MEANWHILE = (
         within="RenamePartitionVerbs._rename",
         old="not is_same_place(renaming.old, old)",
         new="False",
-        test=f"{_REMADE}test_a_partition_of_a_dropped_table_is_not_renamed_in_another_one",
+        test=f"{_REMADE}test_nor_is_one_renamed_whose_directory_stays",
     ),
     Mutation(
         name="a table made again is noted as empty",
