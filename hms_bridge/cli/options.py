@@ -179,7 +179,7 @@ def _from_environment() -> Path | None:
     """Hive's own configuration, where its environment is set; a person reads which."""
     path = site_of_environment(os.environ)
     if path is not None:
-        _say_once(f"settings of {path} (HIVE_CONF_DIR)")
+        _say_once(f"settings of {path} (found by the environment)")
     return path
 
 

@@ -12,6 +12,9 @@ from hms_bridge.errors import ConfigError
 HIVE_SITES = ("hive-site.xml", "hivemetastore-site.xml", "metastore-site.xml")
 """What Hive's metastore reads from its folder, in this order (MetastoreConf.newMetastoreConf)."""
 
+_SITE_FOLDERS = ("HIVE_CONF_DIR", "METASTORE_CONF_DIR")
+"""Variables, the first before the second (MetastoreConf.findConfigFile)."""
+
 _REFERENCE = re.compile(r"\$\{([^}${]+)\}")
 _WITH_DEFAULT = re.compile(r"env\.([^:-]+)(:?-)(.*)", re.DOTALL)
 _INCLUDES = ("include", "{http://www.w3.org/2001/XInclude}include")
@@ -26,9 +29,9 @@ def hive_sites(path: Path) -> tuple[Path, ...]:
 
 
 def site_of_environment(environment: Mapping[str, str]) -> Path | None:
-    """Hive's own configuration, the first file of it, where ``HIVE_CONF_DIR`` names its folder."""
-    folder = environment.get("HIVE_CONF_DIR", "")
-    paths = (Path(folder) / name for name in HIVE_SITES) if folder else ()
+    """Hive's own configuration, the first file of it, where a variable names its folder."""
+    folders = [folder for name in _SITE_FOLDERS if (folder := environment.get(name))]
+    paths = (Path(folder) / name for folder in folders for name in HIVE_SITES)
     return next((path for path in paths if path.is_file()), None)
 
 
@@ -87,15 +90,17 @@ def _root(path: Path) -> ElementTree.Element:
 
 
 def read_hadoop_site(environment: Mapping[str, str]) -> dict[str, str]:
-    """Properties of core-site.xml and hdfs-site.xml in ``HADOOP_CONF_DIR``; none if it is not set.
+    """Properties of core-site.xml and hdfs-site.xml in ``HADOOP_CONF_DIR``, or if that is not set
+    in ``HIVE_CONF_DIR``, which Hive's programs have on their class path, too.
 
     Raises ConfigError for a directory that is not there, and for a file that cannot be read.
     """
     folder = environment.get("HADOOP_CONF_DIR", "")
+    if folder and not Path(folder).is_dir():
+        raise ConfigError(f"HADOOP_CONF_DIR is {folder}, which is no directory; mend or unset it")
+    folder = folder or environment.get("HIVE_CONF_DIR", "")
     if not folder:
         return {}
-    if not Path(folder).is_dir():
-        raise ConfigError(f"HADOOP_CONF_DIR is {folder}, which is no directory; mend or unset it")
     values: dict[str, str] = {}
     final: set[str] = set()
     # In Hadoop's order: what core-site.xml calls final, hdfs-site.xml cannot change.

@@ -233,7 +233,7 @@ def asked_protections(
     demands = []
     for protection in PROTECTIONS:
         for name in protection.names:
-            where = source if name in given else "Hadoop's configuration (HADOOP_CONF_DIR)"
+            where = source if name in given else "core-site.xml or hdfs-site.xml"
             value = values.resolved(name)
             if value is not None and protection.is_asked_by(value):
                 demand = AskedProtection(

@@ -86,8 +86,11 @@ def _site(path: Path, *properties: str) -> None:
     path.write_text(f"<configuration>{''.join(properties)}</configuration>")
 
 
+@pytest.mark.parametrize("variable", ["HIVE_CONF_DIR", "METASTORE_CONF_DIR"])
 @pytest.mark.parametrize("name", ["hivemetastore-site.xml", "metastore-site.xml"])
-def test_files_of_hives_metastore_count(name: str, used_port: str, tmp_path: Path) -> None:
+def test_files_of_hives_metastore_count(
+    name: str, variable: str, used_port: str, tmp_path: Path
+) -> None:
     """Hive's metastore reads them after hive-site.xml, from the same folder."""
     program = Program(tmp_path, {SASL: "false"})
     words = ("serve", "--port", used_port)
@@ -96,29 +99,30 @@ def test_files_of_hives_metastore_count(name: str, used_port: str, tmp_path: Pat
     _refused(program.run(*words), str(tmp_path / name), SASL, "true")
     alone = run_here(
         *words, "--database", program.url,
-        environment={"HIVE_CONF_DIR": str(tmp_path)},
+        environment={variable: str(tmp_path)},
     )  # fmt: skip
     _refused(alone, str(tmp_path / name), SASL)
     (tmp_path / "hive-site.xml").unlink()
     alone = run_here(
         *words, "--database", program.url,
-        environment={"HIVE_CONF_DIR": str(tmp_path)},
+        environment={variable: str(tmp_path)},
     )  # fmt: skip
     _refused(alone, str(tmp_path / name), SASL)
 
 
+@pytest.mark.parametrize("variable", ["HADOOP_CONF_DIR", "HIVE_CONF_DIR"])
 def test_hadoops_own_files_count(
-    used_port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    variable: str, used_port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path / "core-site.xml"
     site.write_text(
         "<configuration><property><name>hadoop.security.authentication</name>"
         "<value>kerberos</value></property></configuration>"
     )
-    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    monkeypatch.setenv(variable, str(tmp_path))
     words = ("serve", "--port", used_port)
     answer = Program(tmp_path).run(*words)
-    _refused(answer, "HADOOP_CONF_DIR", "hadoop.security.authentication", "--insecure")
+    _refused(answer, "core-site.xml", "hadoop.security.authentication", "--insecure")
     _refused(Program(tmp_path).run(*words, "--insecure"), "in use by another program")
 
 
