@@ -18,6 +18,7 @@ from changemanager.archive_directory import hindrance, make_archive, warn_if_ope
 from changemanager.clock import Clock
 from changemanager.config import ChangeManagerConfig
 from changemanager.containment import require_contained, require_outside
+from changemanager.directories_above import DirectoriesAbove
 from changemanager.durable import settle_names
 from changemanager.errors import (
     ArchiveCollisionError,
@@ -233,11 +234,12 @@ class ChangeManager:
             at_ms,
         )
         kept: list[KeptFile] = []
+        above = DirectoriesAbove()
         try:
             for file in files:
                 require_lease()
                 placement = self._keep_one(
-                    source.child(file.path), file, kind, is_remaining_in_trash, at_ms
+                    source.child(file.path), file, kind, is_remaining_in_trash, at_ms, above
                 )
                 kept.append(KeptFile(file=file, placement=placement))
         except LeaseLostError:  # the rest is reserved for who took over, too
@@ -301,6 +303,7 @@ class ChangeManager:
         kind: RecycleKind,
         is_remaining_in_trash: bool,
         at_ms: int,
+        above: DirectoriesAbove,
     ) -> Placement | None:
         _, name, checksum = _named(file)
         target = self.cmroot.child(name)
@@ -310,7 +313,7 @@ class ChangeManager:
                 self._require_size(source, file)
                 # Somebody may archive the same content at this moment; then it is compared below.
                 with suppress(FileExistsError):
-                    placement = self._bring(source, target, checksum, kind, at_ms)
+                    placement = self._bring(source, target, checksum, kind, at_ms, above)
             if placement is None:
                 self._require_same(source, target, file, checksum)
                 self._touch(target, at_ms)
@@ -326,17 +329,24 @@ class ChangeManager:
         return placement
 
     def _bring(
-        self, source: Location, target: Location, checksum: str, kind: RecycleKind, at_ms: int
+        self,
+        source: Location,
+        target: Location,
+        checksum: str,
+        kind: RecycleKind,
+        at_ms: int,
+        above: DirectoriesAbove,
     ) -> Placement:
         """Give a file its name in the archive. FileExistsError if the name came into being."""
+        directories = above.of(source)
         # A copy inside an object store has bytes of its own, so it serves COPY as well.
         if kind is RecycleKind.COPY and source.volume.capabilities.has_atomic_rename:
-            copy_verified(source, target, checksum, self.new_token)
+            copy_verified(source, target, checksum, self.new_token, directories)
             self._touch(target, at_ms)
             return Placement.COPIED
         # Before it is there: a purge by Hive goes by the modification time alone.
         self._touch(source, at_ms)
-        placement = give_new_name(source, target, checksum, self.new_token)
+        placement = give_new_name(source, target, checksum, self.new_token, directories)
         if placement is Placement.COPIED:
             self._touch(target, at_ms)
         return placement

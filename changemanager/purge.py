@@ -16,6 +16,7 @@ from changemanager.aside import ASIDE_PREFIX, aside_name, put_back, settle_aside
 from changemanager.attribution import holders_of_strays, original_location
 from changemanager.budget import outlived
 from changemanager.clock import Clock
+from changemanager.directories_above import DirectoriesAbove
 from changemanager.errors import ChangeManagerError, ClockDoubtError
 from changemanager.filesystem.volume import FileKind
 from changemanager.given_up import GivenUp
@@ -251,12 +252,13 @@ class Purge:
         failed: list[tuple[str, str]] = []
         others: list[str] = []
         freed_bytes = 0
+        above = DirectoriesAbove()
         for decision in plan.decisions:
             if decision.disposition.is_kept:
                 self._release_interrupted(decision.item, plan.cmroot)
                 continue
             try:
-                why_not = self._remove(decision, plan, holders)
+                why_not = self._remove(decision, plan, holders, above)
             except (OSError, ChangeManagerError) as error:
                 why_not = str(error) or type(error).__name__
             if why_not == _ANOTHER_PURGE:
@@ -307,7 +309,11 @@ class Purge:
             self._manifest.release_purge(cmroot, item.name, owner=None, now_ms=self._clock.now_ms())
 
     def _remove(
-        self, decision: PurgeDecision, plan: PurgePlan, given_up: frozenset[str]
+        self,
+        decision: PurgeDecision,
+        plan: PurgePlan,
+        given_up: frozenset[str],
+        above: DirectoriesAbove,
     ) -> str | None:
         """Remove one file; why not, if the world has changed since the plan."""
         item = decision.item
@@ -334,7 +340,7 @@ class Purge:
         try:
             why_not = self._changed(item)
             if why_not is None and item.is_present:
-                why_not = self._take_away(claim, decision.disposition)
+                why_not = self._take_away(claim, decision.disposition, above)
         except (OSError, ChangeManagerError):
             self._release(claim)
             raise
@@ -386,7 +392,9 @@ class Purge:
             return "its content does not have the checksum of its name"
         return None
 
-    def _take_away(self, claim: _Claim, disposition: Disposition) -> str | None:
+    def _take_away(
+        self, claim: _Claim, disposition: Disposition, above: DirectoriesAbove
+    ) -> str | None:
         """Move the file aside, and delete it there if the claim is still this purge's."""
         place = self._archive.cmroot.child(claim.name)
         if place.status() is None:
@@ -403,7 +411,7 @@ class Purge:
                 return _LOST
             trash = trash_place(self._archive)
             if disposition is Disposition.TRASH and trash is not None:
-                move_to_trash(aside, trash.child(claim.name), self._archive.new_token)
+                move_to_trash(aside, trash.child(claim.name), self._archive.new_token, above)
             else:
                 aside.volume.remove_file(aside.path)
         except (OSError, ChangeManagerError):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from changemanager.checksum import PlainSum, plain_checksum, running_like
 from changemanager.durable import settle_file
 from changemanager.errors import ChangeManagerError, ChecksumMismatchError
+from changemanager.filesystem.permissions import Permissions
 from changemanager.filesystem.volume import Placement
 from changemanager.location import Location
 
@@ -16,24 +17,43 @@ PART_PREFIX = ".cm-part-"
 
 
 def give_new_name(
-    source: Location, target: Location, checksum: str, new_token: Callable[[], str]
+    source: Location,
+    target: Location,
+    checksum: str,
+    new_token: Callable[[], str],
+    directories: Iterable[Permissions],
 ) -> Placement:
     """Bring a file to another place in the cheapest safe way; the source may or may not be gone.
 
     One step where the file system has one, else a verified copy. The bytes are on the disk when
-    this returns (the directory of the target is not synced). FileExistsError if the target is
-    there; ChecksumMismatchError if a copy went wrong.
+    this returns (the directory of the target is not synced). The file gives up what the
+    ``directories`` above the source keep from others (`Permissions.through`) before it leaves them;
+    where this process may not take it, a copy lacks it. FileExistsError if the target is there;
+    ChecksumMismatchError if a copy went wrong.
     """
     volume = source.volume
-    if volume is target.volume:
+    if volume is target.volume and _is_narrowed(source, directories):
         settle_file(volume, source.path)
         placement = volume.place(source.path, target.path)
         if placement is Placement.COPIED:
             _require_checksum(target, checksum)
         if placement is not Placement.REFUSED:
             return placement
-    copy_verified(source, target, checksum, new_token)
+    copy_verified(source, target, checksum, new_token, directories)
     return Placement.COPIED
+
+
+def _is_narrowed(file: Location, directories: Iterable[Permissions]) -> bool:
+    """Whether a file has no more rights than those directories let through, from now on at least;
+    no if its file system refuses that."""
+    own = file.volume.permissions(file.path)
+    readers = None if own is None else own.through(directories)
+    if readers is not None and readers != own:
+        try:
+            file.volume.set_mode(file.path, readers.mode)
+        except OSError:
+            return False
+    return True
 
 
 def copy_verified(
@@ -41,13 +61,15 @@ def copy_verified(
     target: Location,
     checksum: str | None,
     new_token: Callable[[], str],
+    directories: Iterable[Permissions],
     on_read: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Copy through an unfinished file, which gets its name once its bytes are right.
 
     The source is read once: its bytes are summed on the way, and what was written is compared with
     what was read. Without a ``checksum`` the source must look the same before and after. Owner,
-    group and mode come along as far as this process may give them (``Volume.write_new``).
+    group and mode come along as far as this process may give them (``Volume.write_new``), and as
+    the ``directories`` above the file let others through (``Permissions.through``).
     ``on_read`` is given how many bytes were read, piece by piece; what it raises stops the copy.
 
     FileExistsError if the target is there; ChecksumMismatchError if the source has other bytes
@@ -55,7 +77,8 @@ def copy_verified(
     """
     part = target.parent.child(PART_PREFIX + new_token())
     volume = part.volume
-    like = source.volume.permissions(source.path)
+    own = source.volume.permissions(source.path)
+    like = None if own is None else own.through(directories)
     before = None if checksum is not None else source.status()
     reading = _SummedReading(source, checksum, on_read)
     try:

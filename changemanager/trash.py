@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from changemanager.archive import ChangeManager
+from changemanager.directories_above import DirectoriesAbove
 from changemanager.filesystem.volume import FileKind
 from changemanager.journal import log_deed
 from changemanager.location import Location
@@ -28,7 +29,9 @@ def trash_place(archive: ChangeManager) -> Location | None:
     return None if trash is None else trash.child(archive.cmroot.path.strip("/"))
 
 
-def move_to_trash(aside: Location, target: Location, new_token: Callable[[], str]) -> None:
+def move_to_trash(
+    aside: Location, target: Location, new_token: Callable[[], str], above: DirectoriesAbove
+) -> None:
     """Give a file that was moved aside its place in the trash.
 
     Raises FileExistsError if other content is there, and leaves both where they are.
@@ -36,7 +39,7 @@ def move_to_trash(aside: Location, target: Location, new_token: Callable[[], str
     target.volume.make_directory(target.parent.path)
     status = target.status()
     if status is None:
-        give_new_name(aside, target, aside.checksum(), new_token)
+        give_new_name(aside, target, aside.checksum(), new_token, above.of(aside))
     elif target.checksum_like(aside.checksum()) != aside.checksum():
         raise FileExistsError(f"{target.uri} is there with other content; move it away")
     if aside.status() is not None:

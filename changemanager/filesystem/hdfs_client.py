@@ -221,6 +221,9 @@ class HdfsClientVolume(PlainVolume):
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         self.fs.set_times(path, mtime_ms)
 
+    def set_mode(self, path: str, mode: int) -> None:
+        self.fs.set_permission(path, mode)
+
 
 def _permissions(info: Mapping[str, Any]) -> Permissions:
     mode = info["permission"]

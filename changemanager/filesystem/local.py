@@ -311,6 +311,13 @@ class LocalVolume(PlainVolume):
         stat = Path(path).lstat()
         os.utime(path, ns=(stat.st_atime_ns, mtime_ms * 1_000_000), follow_symlinks=False)
 
+    def set_mode(self, path: str, mode: int) -> None:
+        file = os.open(path, _FILE)
+        try:
+            os.fchmod(file, mode)
+        finally:
+            os.close(file)
+
     def sync_file(self, path: str) -> None:
         """fsync of a file."""
         self._sync(path)

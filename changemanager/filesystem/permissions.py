@@ -1,14 +1,15 @@
 """Who may use a file or directory, and who may use what is made of it.
 
 A copy keeps owner, group and mode of its source as far as this process may give them. It is never
-wider than its source, and never wider than the directory that it lies in.
+wider than its source with the directories above that one, and never wider than the directory that
+it lies in.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 _OWNER = 0o700
 _EVERY = 0o777
@@ -41,6 +42,32 @@ class Permissions:
         """
         mode = self.mode if has_group else self.of_strangers
         return above.narrow(mode) | 0o400
+
+    def through(self, directories: Iterable[Permissions]) -> Permissions:
+        """Those of a file that lies below these directories: what its mode gives a group, or all
+        others, counts only if each directory lets all of them pass.
+
+        hive:etl 0644 below hive:etl 0750 is 0640; below hive:hadoop 0770, where only some members
+        of etl may pass, 0600; below root:root 0755 it stays.
+        """
+        mode = self.mode
+        for directory in directories:
+            mode &= directory._passing(self)
+        return replace(self, mode=mode)
+
+    def _passing(self, file: Permissions) -> int:
+        """The bits of a file that count below this directory. Its owner's do always."""
+        # Who is in which group is not known. Of two groups, a member of the file's may be in the
+        # directory's or not, and so may all others: both ways must be open. Nor is it known in
+        # which group the directory's owner is.
+        to_owner = 0 if self.owner == file.owner else 0o100
+        to_group, to_others = (0o010, 0o001) if self.group == file.group else (0o011, 0o011)
+        bits = _OWNER
+        if not (to_owner | to_group) & ~self.mode:
+            bits |= 0o070
+        if not (to_owner | to_others) & ~self.mode:
+            bits |= 0o007
+        return bits
 
     def narrow(self, mode: int) -> int:
         """What is left of a mode in this directory. The owner's bits are its own to give."""

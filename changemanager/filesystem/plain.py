@@ -234,6 +234,9 @@ class PlainVolume:
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         raise UnsupportedOperation(f"no file time can be set: {path} to {mtime_ms}")
 
+    def set_mode(self, path: str, mode: int) -> None:
+        """Nothing: an object has none."""
+
     def sync_file(self, path: str) -> None:
         raise UnsupportedOperation(f"no explicit sync: {path}")
 

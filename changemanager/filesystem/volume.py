@@ -210,6 +210,11 @@ class Volume(Protocol):
         """Set a file's modification time; the access time stays (capability `can_set_mtime`)."""
         ...
 
+    def set_mode(self, path: str, mode: int) -> None:
+        """Set the nine bits of a file, never of what a link leads to; nothing where a file system
+        has none."""
+        ...
+
     def sync_file(self, path: str) -> None:
         """Bring a file's bytes to the disk (capability `has_sync`)."""
         ...

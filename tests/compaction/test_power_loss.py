@@ -263,7 +263,7 @@ def test_an_archived_file_is_on_the_disk_though_its_writer_did_not_sync_it(
     source, target = resolve(f"{disk.root}/bucket_00000"), resolve(f"{disk.root}/cm/archived")
     target.volume.make_directory(target.parent.path)
     Path(source.path).write_bytes(b"rows")
-    give_new_name(source, target, source.checksum(), lambda: "token")
+    give_new_name(source, target, source.checksum(), lambda: "token", ())
     target.volume.sync_directory(target.parent.path)
     Path(source.path).unlink()
     for loss in Loss:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from changemanager.manifest import ArchiveCause, ArchiveContext
+from changemanager.purge import Purge
 from changemanager.recycle import RecycleKind
+from tests.support.archive_world import ArchiveWorld
+from tests.support.faults import FaultyVolume, LinklessVolume
 from tests.support.repl_world import ReplWorld
 
 STRANGER = 54_321
@@ -20,10 +26,11 @@ as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root gives files awa
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Others may look into it, which pytest does not let them."""
-    tmp_path.chmod(0o755)
-    return tmp_path
+def folder() -> Iterator[Path]:
+    """Others may enter it, and all above, which pytest does not let them."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="hmsb-") as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
 
 
 @pytest.fixture(params=[0o000, 0o077], ids=["umask 000", "umask 077"])
@@ -43,6 +50,15 @@ def files_of(folder: Path) -> list[Path]:
 
 def buckets_of(folder: Path) -> list[Path]:
     return [path for path in files_of(folder) if path.name.startswith("bucket")]
+
+
+def may_read(path: Path) -> bool:
+    """Whether somebody may who owns nothing here, and is of no group."""
+    read = ["head", "-c", "1", str(path)]
+    done = subprocess.run(
+        read, user=STRANGER, group=STRANGER, extra_groups=[], capture_output=True, check=False
+    )
+    return done.returncode == 0
 
 
 def private(world: ReplWorld, mode: int) -> list[Path]:
@@ -109,9 +125,6 @@ def test_who_may_not_give_files_away_narrows_and_says_so_once(
     for place in (folder, *folder.rglob("*")):
         if not place.is_relative_to(world.path("t")):
             os.chown(place, STRANGER + 1, STRANGER + 1)
-    for above in folder.parents[:3]:
-        if above != Path("/tmp"):
-            above.chmod(0o755)
     groups = os.getgroups()
     os.setgroups([])
     os.setegid(STRANGER + 1)
@@ -205,3 +218,122 @@ def test_a_dump_is_closed_to_all_others(folder: Path, umask: int) -> None:
     for path in made:
         assert mode_of(path) & 0o007 == 0, path
         assert mode_of(path) & umask == 0, path
+
+
+@pytest.fixture
+def two_tables(folder: Path) -> Iterator[ReplWorld]:
+    """Files that all may read: `t` in a directory that is closed, `everybodys` in one that is not.
+    The archive is open to all."""
+    before = os.umask(0o022)
+    world = ReplWorld(folder)
+    for table in ("t", "everybodys"):
+        world.create_table(table)
+        world.insert(table, (1, f"of {table}"))
+    world.path("t").chmod(0o700)
+    world.cmroot.mkdir(exist_ok=True)
+    world.cmroot.chmod(0o755)
+    yield world
+    os.umask(before)
+
+
+def assert_closed(world: ReplWorld) -> None:
+    """What was closed at the source is so at the replica; what was open is open."""
+    world.assert_same()
+    for table, is_open in (("t", False), ("everybodys", True)):
+        buckets = buckets_of(world.replica.path(table))
+        assert buckets
+        for path in buckets:
+            assert mode_of(path) == (0o644 if is_open else 0o600), path
+            assert may_read(path) == is_open, path
+
+
+@as_root
+@pytest.mark.parametrize("closed", ["table", "delta"])
+def test_a_load_opens_no_file_whose_directory_is_closed(two_tables: ReplWorld, closed: str) -> None:
+    (bucket,) = buckets_of(two_tables.path("t"))
+    if closed == "delta":
+        two_tables.path("t").chmod(0o755)
+        bucket.parent.chmod(0o700)
+    assert mode_of(bucket) == 0o644
+    assert not may_read(bucket)
+    two_tables.replicate()
+    assert_closed(two_tables)
+    assert mode_of(bucket) == 0o644, "the source stays as it is"
+
+
+@as_root
+@pytest.mark.parametrize("is_archived_by_hive", [False, True])
+def test_the_archive_opens_no_file_whose_directory_was_closed(
+    two_tables: ReplWorld, is_archived_by_hive: bool
+) -> None:
+    two_tables.dump()
+    for table in ("t", "everybodys"):
+        two_tables.insert(table, (2, f"more of {table}"))
+        two_tables.compact(table)
+    two_tables.clean()
+    archived = {path: may_read(path) for path in buckets_of(two_tables.cmroot)}
+    assert sorted(archived.values()) == [False, False, True, True]
+    if is_archived_by_hive:
+        for path in archived:
+            path.chmod(0o644)
+    assert two_tables.load().copied.archive_files
+    buckets = buckets_of(two_tables.replica.path("t"))
+    assert [may_read(path) for path in buckets] == [False]
+    everybodys = buckets_of(two_tables.replica.path("everybodys"))
+    assert [may_read(path) for path in everybodys] == [True]
+
+
+def test_a_load_from_the_archive_keeps_a_group_that_is_not_the_archives(folder: Path) -> None:
+    """Its directory says who may use the archive, not who could read the source."""
+    world = ReplWorld(folder)
+    world.create_table("t")
+    world.insert("t", (1, "a"))
+    private(world, 0o640)
+    world.dump()
+    world.insert("t", (2, "b"))
+    world.compact("t")
+    world.clean()
+    if os.getuid() == 0:
+        os.chown(world.cmroot, -1, STRANGER)
+    assert world.load().copied.archive_files
+    (bucket,) = buckets_of(world.replica.path("t"))
+    assert mode_of(bucket) == 0o640
+
+
+class KeepingVolume(FaultyVolume):
+    """It keeps what a copy has of its source."""
+
+    def write_new(self, path: str, chunks: Iterable[bytes], like: Any = None) -> None:
+        self.inner.write_new(path, chunks, like)
+
+
+class ForeignVolume(KeepingVolume):
+    """The files are of somebody else, who lets this process move them."""
+
+    def set_mode(self, path: str, mode: int) -> None:
+        raise PermissionError(path)
+
+
+@pytest.mark.parametrize("volume_class", [KeepingVolume, LinklessVolume, ForeignVolume])
+def test_what_is_moved_into_archive_and_trash_leaves_no_directory_with_more_than_it_had_there(
+    folder: Path, volume_class: type[FaultyVolume]
+) -> None:
+    world = ArchiveWorld(folder, has_trash=True, volume_class=volume_class)
+    file = world.write("t/d/f", b"rows")
+    file.chmod(0o644)
+    file.parent.chmod(0o750)
+    world.archive.recycle(
+        str(file),
+        RecycleKind.MOVE,
+        is_purge=False,
+        root=str(world.warehouse),
+        context=ArchiveContext(cause=ArchiveCause.DROP_TABLE),
+    )
+    (archived,) = world.cmroot.iterdir()
+    assert mode_of(archived) == 0o640
+    world.cmroot.chmod(0o700)
+    world.clock.advance_ms(world.config.retain_ms + 1)
+    purge = Purge(world.archive, world.manifest, world.clock)
+    assert purge.run(purge.plan()).trashed == (archived.name,)
+    (trashed,) = files_of(world.trash)
+    assert mode_of(trashed) == 0o600

@@ -124,7 +124,7 @@ def test_what_was_written_is_what_was_read(tmp_path: Path, sources: list[Path]) 
     source, target = resolve(f"{sources[0]}"), resolve(f"{tmp_path}/copy")
     for checksum in (source.checksum(), None):
         with pytest.raises(ChecksumMismatchError, match="does not have the checksum of its source"):
-            copy_verified(source, target, checksum, lambda: "token")
+            copy_verified(source, target, checksum, lambda: "token", ())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["source"]
 
 
@@ -138,7 +138,7 @@ def test_a_source_that_changes_as_it_is_read(tmp_path: Path, sources: list[Path]
                 output.write(b"more")
 
     with pytest.raises(ChecksumMismatchError, match="it changed while it was read"):
-        copy_verified(source, target, None, lambda: "token", write_more)
+        copy_verified(source, target, None, lambda: "token", (), write_more)
     assert not (tmp_path / "copy").exists()
 
 

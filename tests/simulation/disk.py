@@ -374,6 +374,9 @@ class SimulatedVolume:
         with self._disk.operation("utime", path, changes=True):
             self._disk.file(path).mtime_ms = mtime_ms
 
+    def set_mode(self, path: str, mode: int) -> None:
+        raise NotImplementedError("no file has a mode")
+
     def sync_file(self, path: str) -> None:
         with self._disk.operation("fsync", path, changes=True):
             self._disk.sync_file(path)

@@ -13,6 +13,7 @@ from tests.simulation.mutation import Edit, Mutation
 from tests.simulation.mutations_of_access import OF_ACCESS
 from tests.simulation.mutations_of_cleaning_reports import OF_CLEANING_REPORTS
 from tests.simulation.mutations_of_copies import OF_COPIES
+from tests.simulation.mutations_of_directories_above import OF_DIRECTORIES_ABOVE
 from tests.simulation.mutations_of_doors import OF_DOORS
 from tests.simulation.mutations_of_dumps import OF_DUMPS
 from tests.simulation.mutations_of_failed_statements import OF_FAILED_STATEMENTS
@@ -69,6 +70,7 @@ _DROPS = "tests/service/test_drops_and_moves.py::"
 MUTATIONS = (
     *CARRIED,
     *OF_CLEANING_REPORTS,
+    *OF_DIRECTORIES_ABOVE,
     *OF_DOORS,
     *OF_DUMPS,
     *OF_FOREIGN_TEXTS,

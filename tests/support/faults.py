@@ -96,6 +96,9 @@ class FaultyVolume(Passing):
     def set_mtime(self, path: str, mtime_ms: int) -> None:
         self._do("set_mtime", path, mtime_ms)
 
+    def set_mode(self, path: str, mode: int) -> None:
+        self._do("set_mode", path, mode)
+
     def sync_file(self, path: str) -> None:
         """Nothing: these worlds die by exceptions, not by power cuts."""
 

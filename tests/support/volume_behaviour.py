@@ -249,6 +249,16 @@ def test_a_copy_is_never_wider_than_its_source_and_its_directory(
         assert (found.owner, found.group) == (own.owner, own.group)
 
 
+def test_a_file_gets_another_mode(place: Location) -> None:
+    directory = directory_of_mode(place.child("d"), 0o777)
+    file = directory.child("f")
+    file.volume.write_new(file.path, [b"rows"])
+    file.volume.set_mode(file.path, 0o640)
+    assert mode_of(file) == 0o640
+    with pytest.raises(FileNotFoundError):
+        file.volume.set_mode(f"{file.path}-gone", 0o640)
+
+
 def of_both(mode: int) -> int:
     """What both the group and all others may, for each of them."""
     shared = mode >> 3 & mode & 0o7

@@ -6,16 +6,18 @@ thrift.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import uuid4
 
-from changemanager.errors import ChecksumMismatchError
+from changemanager.directories_above import DirectoriesAbove
+from changemanager.errors import ChecksumMismatchError, LocationError
+from changemanager.filesystem.permissions import Permissions
 from changemanager.filesystem.volume import FileKind
 from changemanager.location import Location, Resolver
 from changemanager.transfer import copy_verified
-from changemanager.whereabouts import Whereabouts, locate
+from changemanager.whereabouts import LocatedFile, Whereabouts, locate
 from hms_bridge.errors import ReplError, SourceFileMissingError
 from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.load.full_storage import naming_full_storage
@@ -69,6 +71,7 @@ class FileCopy:
     on_copied: Callable[[int], None] = lambda _: None
     on_read: Callable[[int], None] = lambda _: None
     pace: Callable[[int], None] = lambda _: None
+    above: DirectoriesAbove = field(default_factory=DirectoriesAbove)
 
     def __call__(self, file: DumpedFile, target: Location) -> CopyReport:
         """Afterwards the file is there, whole, under its own name.
@@ -90,7 +93,12 @@ class FileCopy:
             try:
                 with naming_full_storage(target), self.turn(located.size_bytes or 0, target):
                     copy_verified(
-                        located.location, target, file.checksum, _part_name, progress.read
+                        located.location,
+                        target,
+                        file.checksum,
+                        _part_name,
+                        self._directories(file, located),
+                        progress.read,
                     )
             # There already: of a load that lost its lease while it copied the same file.
             except (ChecksumMismatchError, FileNotFoundError, FileExistsError):
@@ -108,6 +116,16 @@ class FileCopy:
         raise ReplError(
             f"{file.uri}: its bytes changed while it was copied, {_ATTEMPTS} times; load again"
         )
+
+    def _directories(self, file: DumpedFile, located: LocatedFile) -> Iterable[Permissions]:
+        """Those above the file at its source, of an archived one as far as they are still there:
+        the archive's own say nothing of who could read it."""
+        try:
+            return self.above.of(self.sources(file.uri))
+        except (LocationError, OSError):
+            if located.whereabouts is not Whereabouts.IN_CM:
+                raise
+            return ()  # nobody may look there, or can; our cleaner archived it with a narrow mode
 
     def _keep(self, file: DumpedFile, target: Location) -> CopyReport:
         status = target.status()
