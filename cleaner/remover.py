@@ -119,20 +119,11 @@ class Remover:
                 (work, root, victim)
                 for work, root in zip(works, roots, strict=True)
                 if root is not None
-                for victim in self._going(work, root, still_same)
+                for victim in self._going(work, root)
             ]
             for start in range(0, len(going), VICTIMS_AT_ONCE):
                 self._remove(going[start : start + VICTIMS_AT_ONCE], begun, still_same, quiet)
         return [_summed(work.reports, work.failures, work.error) for work in works]
-
-    def _going(self, work: _Carried, root: RootPlan, still_same: Question) -> Sequence[Victim]:
-        if work.error is not None:
-            return ()
-        going = self._with_replacements(work.plan, root, work.failures)
-        if len(going) < len(root.plan.victims):
-            # What takes their place is not whole; or it is another table's.
-            (work.error,) = still_same([work.plan])
-        return () if work.error is not None else going
 
     def _remove(
         self,
@@ -168,20 +159,20 @@ class Remover:
             else:
                 work.failures.append((victim.path, str(outcome)))
 
-    def _with_replacements(
-        self, plan: EntryPlan, root: RootPlan, failures: list[tuple[str, str]]
-    ) -> list[Victim]:
+    def _going(self, work: _Carried, root: RootPlan) -> Sequence[Victim]:
         """Victims whose replacements are there and whole; the others are failures."""
+        if work.error is not None:
+            return ()
         faults: dict[str, str | None] = {}
         going = []
         for victim in root.plan.victims:
             if victim.by is not None and victim.by not in faults:
-                faults[victim.by] = self._fault_of(plan, root, victim.by)
+                faults[victim.by] = self._fault_of(work.plan, root, victim.by)
             fault = None if victim.by is None else faults[victim.by]
             if fault is None:
                 going.append(victim)
             else:
-                failures.append((victim.path, fault))
+                work.failures.append((victim.path, fault))
         return going
 
     def _fault_of(self, plan: EntryPlan, root: RootPlan, directory: str) -> str | None:

@@ -120,12 +120,13 @@ def test_an_idle_one_of_another_level_makes_room(engine: Engine) -> None:
 
 
 def test_who_finds_all_in_use_gets_the_first_that_is_given_back(engine: Engine) -> None:
-    connections = kept(engine, open_max=1, wait_seconds=30)
+    connections = kept(engine, open_max=1, wait_seconds=20)
     first = connections.take(None)
     with ThreadPoolExecutor(1) as threads:
         waiting = threads.submit(connections.take, "SERIALIZABLE")
+        time.sleep(0.2)  # until it waits
         connections.give(first, None)
-        waiting.result(30)
+        waiting.result(10)
     assert connections.count == 1
 
 

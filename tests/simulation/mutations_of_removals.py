@@ -134,10 +134,10 @@ OF_REMOVALS = (
     ),
     Mutation(
         name="a table that is another one is taken for one with a damaged compaction",
-        file="cleaner/remover.py",
-        within="Remover._going",
-        old="len(going) < len(root.plan.victims)",
-        new="False",
+        file="cleaner/handlers/acid_cleaning.py",
+        within="AcidCleaning._excuse",
+        old="change or work.result",
+        new="work.result",
         test="tests/cleaner/test_cleaning_trouble.py::test_a_table_that_is_made_anew_while_it_is_cleaned",
     ),
     Mutation(
