@@ -13,6 +13,7 @@ import pytest
 from hms_bridge.errors import BusyError, HmsBridgeError, MetaError, NoSuchTxnError, TxnAbortedError
 from hms_bridge.model.ids import LockId, TxnId
 from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.model.properties import LAST_EVENT
 from hms_bridge.repl.handover import sides
 from tests.simulation.cluster import Cluster, determined
 from tests.simulation.foreign_worker import ForeignWorker
@@ -146,9 +147,10 @@ def test_who_begins_to_write_before_the_fence_is_aborted_by_a_failback(cluster):
     actor = failback()
     actor.resume(before)
     writer = begin_write(cluster, first)
+    points_until(actor, lambda: first.parameter(LAST_EVENT) is not None)
+    assert writer.id not in first.ledger.open, "it could commit to a replica"
     actor.resume(FOREVER)
     assert actor.error is None
-    assert writer.id not in first.ledger.open
     cluster.check()
 
 
