@@ -106,4 +106,20 @@ OF_FOREIGN_TEXTS = (
         new="TxnType.READ_ONLY",
         test=f"{_ROWS}test_a_transaction_of_a_kind_that_is_not_known_stops_nobody",
     ),
+    Mutation(
+        name="a list whose high watermark or lowest open id lacks is read",
+        file="hms_bridge/model/valid_ids.py",
+        within="_number",
+        old="if not _NUMBER.fullmatch(part):\n    ...",
+        new="if not part:\n    return MAX_ID",
+        test=f"{_IDS}test_what_lacks_a_number_is_not_everything",
+    ),
+    Mutation(
+        name="what stands between commas is read as Python reads it",
+        file="hms_bridge/model/valid_ids.py",
+        within="_items",
+        old="if not shape.fullmatch(part):\n    ...",
+        new="if False:\n    ...",
+        test=f"{_IDS}test_what_lacks_a_number_is_not_everything",
+    ),
 )
