@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.simulation.mutation import Mutation
 
 _IDS = "tests/model/test_valid_ids.py::"
+_LISTING = "tests/acid/test_listing.py::"
 _NOTIFICATIONS = "tests/service/test_write_notifications.py::"
 _ROWS = "tests/txn/test_unreadable_rows.py::"
 _RANGES = "tests/server/test_txn_list_ranges.py::"
@@ -121,5 +122,13 @@ OF_FOREIGN_TEXTS = (
         old="if not shape.fullmatch(part):\n    ...",
         new="if False:\n    ...",
         test=f"{_IDS}test_what_lacks_a_number_is_not_everything",
+    ),
+    Mutation(
+        name="files of a directory on which Hive fails are originals",
+        file="hms_bridge/acid/listing.py",
+        within="_Sorter._is_original",
+        old="is_named_like_directory(part)",
+        new="False",
+        test=f"{_LISTING}test_no_originals_lie_where_hive_fails",
     ),
 )
