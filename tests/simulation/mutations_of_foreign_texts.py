@@ -6,6 +6,7 @@ from tests.simulation.mutation import Mutation
 
 _IDS = "tests/model/test_valid_ids.py::"
 _LISTING = "tests/acid/test_listing.py::"
+_NAMES = "tests/model/test_partition_name.py::"
 _NOTIFICATIONS = "tests/service/test_write_notifications.py::"
 _ROWS = "tests/txn/test_unreadable_rows.py::"
 _RANGES = "tests/server/test_txn_list_ranges.py::"
@@ -130,5 +131,13 @@ OF_FOREIGN_TEXTS = (
         old="is_named_like_directory(part)",
         new="False",
         test=f"{_LISTING}test_no_originals_lie_where_hive_fails",
+    ),
+    Mutation(
+        name="a partition name without a value is that of the default partition",
+        file="hms_bridge/model/partition_name.py",
+        within="parse_partition_name",
+        old="not separator or not key or (not value)",
+        new="not separator or not key",
+        test=f"{_NAMES}test_a_name_has_key_and_value_at_each_level",
     ),
 )
