@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
+from integration.referees import hive_texts as texts
 from integration.referees import install, java_metastore, outside
 from integration.referees.beside import Beside
 from integration.referees.cluster import Cluster
@@ -203,6 +204,12 @@ def hms401(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMeta
 def java_clients(workplace: Workplace) -> Iterator[JavaClients]:
     """Hive 4.0.1's own client: java_clients.at(metastore_uri)."""
     yield from _running(lambda: JavaClients(workplace))
+
+
+@pytest.fixture(scope="session", params=texts.VERSIONS)
+def hive_texts(workplace: Workplace, request: pytest.FixtureRequest) -> Iterator[texts.HiveTexts]:
+    """Hive's own writers and readers of texts, of each release."""
+    yield from _running(lambda: texts.HiveTexts(workplace, request.param))
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,12 @@ SYSTEMS = (
         compared="what ours answers it, and what a metastore of its release does",
     ),
     System(
+        fixture="hive_texts",
+        name="Hive's own classes for id lists and for names of partitions, directories and files",
+        version="4.0.1, 4.2.0",
+        compared="what they write and ours reads, and what both make of damaged texts",
+    ),
+    System(
         fixture="java_iceberg",
         name="Iceberg's Java library, HiveCatalog",
         version="1.10.0, client 2.3.10",

@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from hms_bridge.acid.markers import ACID_VERSION_FILE, METADATA_FILE, DataFormat
-from hms_bridge.acid.names import DirectoryName, OriginalFileName, is_hidden, is_side_file
+from hms_bridge.acid.names import (
+    DirectoryName,
+    OriginalFileName,
+    is_hidden,
+    is_named_like_directory,
+    is_side_file,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +204,9 @@ class _Sorter:
         return False
 
     def _is_original(self, parts: list[str]) -> bool:
-        # `key=value` is another partition's directory, whose files are none of this root's.
-        if any("=" in part or DirectoryName.parse(part) for part in parts[:-1]):
+        # `key=value` is another partition's directory, whose files are none of this root's; rows in
+        # delta_x, on which Hive fails, are not everybody's to see.
+        if any("=" in part or is_named_like_directory(part) for part in parts[:-1]):
             return False
         return self._is_insert_only or OriginalFileName.parse(parts[-1]) is not None
 

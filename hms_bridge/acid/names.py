@@ -18,7 +18,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from hms_bridge.model.ids import NO_TXN, TxnId, WriteId
+from hms_bridge.model.ids import MAX_ID, NO_TXN, TxnId, WriteId
 
 FLUSH_LENGTH_SUFFIX = "_flush_length"
 """Side file of a streaming writer: how much of the bucket file is readable."""
@@ -26,6 +26,10 @@ FLUSH_LENGTH_SUFFIX = "_flush_length"
 ORIGINALS_BASE = WriteId(-(2**63))
 """Number of a base that was compacted from nothing but originals (Java's Long.MIN_VALUE)."""
 
+_INT_MAX = 2**31 - 1
+"""Java's: Hive cannot read a name with a higher statement, bucket or attempt."""
+
+_PREFIXES = ("base_", "delta_", "delete_delta_")
 _BASE = re.compile(r"base_(-?[0-9]+)(?:_v([0-9]+))?")
 _DELTA = re.compile(r"(delta|delete_delta)_([0-9]+)_([0-9]+)(?:_([0-9]+))?(?:_v([0-9]+))?")
 _BUCKET_FILE = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
@@ -98,17 +102,18 @@ class DirectoryName:
     def parse(cls, name: str) -> DirectoryName | None:
         """Read a directory's name; None if it is no ACID directory's."""
         if match := _BASE.fullmatch(name):
-            return cls.base(WriteId(int(match[1])), TxnId(int(match[2] or 0)))
-        match = _DELTA.fullmatch(name)
-        if match is None or int(match[2]) > int(match[3]):
+            directory = cls.base(WriteId(int(match[1])), TxnId(int(match[2] or 0)))
+        elif match := _DELTA.fullmatch(name):
+            directory = cls(
+                kind=DirectoryKind(match[1]),
+                min_write_id=WriteId(int(match[2])),
+                max_write_id=WriteId(int(match[3])),
+                statement_id=None if match[4] is None else int(match[4]),
+                visibility_txn_id=TxnId(int(match[5] or 0)),
+            )
+        else:
             return None
-        return cls(
-            kind=DirectoryKind(match[1]),
-            min_write_id=WriteId(int(match[2])),
-            max_write_id=WriteId(int(match[3])),
-            statement_id=None if match[4] is None else int(match[4]),
-            visibility_txn_id=TxnId(int(match[5] or 0)),
-        )
+        return directory if directory._is_possible() else None
 
     def format(self) -> str:
         """The name as Hive writes it: write and transaction ids to 7 digits, statements to 4."""
@@ -120,6 +125,13 @@ class DirectoryName:
         if self.visibility_txn_id:
             text += f"_v{self.visibility_txn_id:07d}"
         return text
+
+    def _is_possible(self) -> bool:
+        return (
+            ORIGINALS_BASE <= self.min_write_id <= self.max_write_id <= MAX_ID
+            and self.visibility_txn_id <= MAX_ID
+            and (self.statement_id or 0) <= _INT_MAX
+        )
 
     @property
     def is_base(self) -> bool:
@@ -143,7 +155,7 @@ class BucketFileName:
     def parse(cls, name: str) -> BucketFileName | None:
         """Read a file's name; None if it is no bucket file's (side files are none)."""
         match = _BUCKET_FILE.fullmatch(name)
-        if match is None:
+        if match is None or max(int(match[1]), int(match[2] or 0)) > _INT_MAX:
             return None
         return cls(bucket_id=int(match[1]), attempt_id=None if match[2] is None else int(match[2]))
 
@@ -165,7 +177,7 @@ class OriginalFileName:
     def parse(cls, name: str) -> OriginalFileName | None:
         """Read a file's name; None if it is not of this pattern."""
         match = _ORIGINAL_FILE.fullmatch(name)
-        if match is None:
+        if match is None or int(match[1]) > _INT_MAX:
             return None
         return cls(
             bucket_id=int(match[1]),
@@ -177,6 +189,12 @@ class OriginalFileName:
         """The name as Hive writes it."""
         copy = "" if self.copy_number is None else f"_copy_{self.copy_number}"
         return f"{self.bucket_id:06d}_{self.attempt_id}{copy}"
+
+
+def is_named_like_directory(name: str) -> bool:
+    """Whether Hive takes it for a base or delta by how it begins, and fails on it where the rest
+    is none of the format."""
+    return name.startswith(_PREFIXES)
 
 
 def is_hidden(name: str) -> bool:

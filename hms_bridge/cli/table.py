@@ -211,16 +211,15 @@ def _columns(text: str | None) -> tuple[Column, ...]:
 
 
 def _write_ids(text: str | None) -> ValidWriteIdList | None:
-    """Hive's own reader takes any text, and sees everything where numbers are missing."""
+    """An empty text would see everything."""
     if text is None:
         return None
-    try:
-        ids = ValidWriteIdList.parse(text)
-    except MetaError as error:
-        raise ConfigError(f"--valid-write-ids: {error}") from error
     if not 2 <= text.count(":") <= 4:
         raise ConfigError(
             f"--valid-write-ids: '{text}' is no write-id list; write it as {_WRITE_IDS} "
             "(table, high watermark, lowest open, open ids, aborted ids)"
         )
-    return ids
+    try:
+        return ValidWriteIdList.parse(text)
+    except MetaError as error:
+        raise ConfigError(f"--valid-write-ids: {error}") from error

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hms_bridge.errors import MetaError
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column
 
-_ESCAPED = frozenset(chr(code) for code in range(1, 0x20)) | frozenset("\"#%'*/:=?\\\x7f{[]^")
+_ESCAPED = frozenset(chr(code) for code in range(0x20)) | frozenset("\"#%'*/:=?\\\x7f{[]^")
 _ESCAPE = re.compile(r"%([0-9a-fA-F]{2})")
 
 
@@ -55,7 +55,7 @@ def parse_partition_name(name: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for part in name.strip("/").split("/"):
         key, separator, value = part.partition("=")
-        if not separator or not key:
+        if not separator or not key or not value:
             raise MetaError(f"'{name}' is no partition name; write it as key=value/key=value")
         pairs.append((unescape(key).lower(), unescape(value)))
     return tuple(pairs)

@@ -6,6 +6,7 @@ Source of the rules: Hive's ValidReadTxnList, ValidReaderWriteIdList, ValidCompa
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -105,11 +106,11 @@ class ValidTxnList(_ValidIds[TxnId]):
 
     @classmethod
     def parse(cls, text: str | None) -> ValidTxnList:
-        """Read `hwm:minOpen:open,..:aborted,..`; end parts may be absent, no text is all valid.
+        """Read `hwm:minOpen:open,..:aborted,..`; the lists may be absent, no text is all valid.
 
         Five ids in a row or more may be a range, as ValidReadTxnList of storage-api 2.8.1 and
         later writes them: `20:2:2-6:9,11-17` (docs/hive/transactions.md §1). Ranges are not
-        expanded. Raises MetaError if a part is neither number nor range.
+        expanded. Raises MetaError if a part is neither number nor range, or a number lacks.
         """
         if not text:
             return cls.everything()
@@ -164,15 +165,15 @@ class ValidWriteIdList(_ValidIds[WriteId]):
 
     @classmethod
     def parse(cls, text: str | None) -> ValidWriteIdList:
-        """Read `db.table:hwm:minOpen:open,..:aborted,..`, as tolerantly as ValidTxnList.parse.
+        """Read `db.table:hwm:minOpen:open,..:aborted,..`; no text is all valid.
 
         ValidReaderWriteIdList neither writes nor reads ranges. Raises MetaError if a part is no
-        number.
+        number, or the high watermark or the lowest open id lacks.
         """
         if not text:
             return cls.everything()
         parts = text.split(":")
-        table = None if parts[0] in ("", "null") else parts[0]
+        table = None if parts[0].lower() in ("", "null") else parts[0]
         return cls(table=table, **_numbers(text, parts[1:]))
 
     def format(self) -> str:
@@ -256,9 +257,8 @@ class ValidTxnWriteIdList:
     def parse(cls, text: str) -> ValidTxnWriteIdList:
         """Read `txnId$list$list…`. Raises MetaError if the first part is no number."""
         first, *others = text.split("$")
-        numbers = _several(text, first)
         return cls(
-            txn_id=TxnId(numbers[0]) if numbers else NO_TXN,
+            txn_id=TxnId(_number(text, first)) if text else NO_TXN,
             lists=tuple(ValidWriteIdList.parse(part) for part in others if part),
         )
 
@@ -267,29 +267,41 @@ class ValidTxnWriteIdList:
         return "$".join([str(self.txn_id), *(write_ids.format() for write_ids in self.lists)])
 
     def of(self, table: str) -> ValidWriteIdList | None:
-        """The list of a table, given as `db.table`."""
-        return next((write_ids for write_ids in self.lists if write_ids.table == table), None)
+        """The list of a table, given as `db.table`; of several the last, as for Hive."""
+        of_table = (write_ids for write_ids in reversed(self.lists) if write_ids.table == table)
+        return next(of_table, None)
 
 
 _SHOWN_MAX = 200
+_ONE = r"[+-]?\d+"
+_NUMBER = re.compile(_ONE)
+_LIST = re.compile(rf"(?:{_ONE}(?:,{_ONE})*)?,*")
+_ONE_OR_RANGE = rf"(?:{_ONE}|\+?\d+-\+?\d+)"
+_RANGES = re.compile(rf"(?:{_ONE_OR_RANGE}(?:,{_ONE_OR_RANGE})*)?,*")
+"""Numbers as Java's Long.parseLong takes them; split() there forgets commas at the end."""
 
 
 def _numbers(text: str, parts: Sequence[str]) -> dict[str, Any]:
-    """What stands between the colons of an id list; end parts may be absent."""
-    highest, lowest_open, opened, aborted = (
-        _several(text, part) for part in (*parts[:4], *[""] * (4 - len(parts[:4])))
-    )
+    """What stands between the colons of an id list; its lists may be absent, but not its ends:
+    Hive writes both always, and without them everything would be seen."""
+    highest, lowest_open, opened, aborted = (*parts[:4], *[""] * (4 - len(parts[:4])))
     return {
-        "high_watermark": highest[0] if highest else MAX_ID,
-        "min_open": lowest_open[0] if lowest_open else MAX_ID,
-        "open_ids": opened,
-        "aborted_ids": aborted,
+        "high_watermark": _number(text, highest),
+        "min_open": _number(text, lowest_open),
+        "open_ids": _several(text, opened),
+        "aborted_ids": _several(text, aborted),
     }
+
+
+def _number(text: str, part: str) -> int:
+    if not _NUMBER.fullmatch(part):
+        raise _malformed(text)
+    return _several(text, part)[0]
 
 
 def _several(text: str, part: str) -> tuple[int, ...]:
     try:
-        return _within(tuple(map(int, filter(str.strip, part.split(",")))))
+        return _within(tuple(map(int, _items(part, _LIST))))
     except ValueError as error:
         raise _malformed(text) from error
 
@@ -297,14 +309,21 @@ def _several(text: str, part: str) -> tuple[int, ...]:
 def _ranges(text: str, part: str) -> IdRanges[TxnId]:
     pairs = []
     try:
-        for item in filter(str.strip, part.split(",")):
+        for item in _items(part, _RANGES):
             first, _, last = item.rpartition("-")
             # "7" is no range, nor is the "-1" of a Hive whose array began with a 0.
             pairs.append((int(first or item), int(last if first else item)))
-        _within([last for _, last in pairs])
+        _within([end for pair in pairs for end in pair])
     except ValueError as error:
         raise _malformed(text) from error
     return IdRanges.of(pairs)
+
+
+def _items(part: str, shape: re.Pattern[str]) -> list[str]:
+    if not shape.fullmatch(part):
+        raise ValueError("no list of numbers")
+    items = part.rstrip(",")
+    return items.split(",") if items else []
 
 
 _Ids = TypeVar("_Ids", bound=Sequence[int])

@@ -236,6 +236,13 @@ HIVE_401 = Part(
     recipe="hive-4.0.1-metastore.pom.xml",
     build=_build_distribution,
 )
+HIVE_401_ENGINE = Part(
+    name="hive-engine-4.0.1",
+    what="Hive 4.0.1 engine",
+    source="Maven Central",
+    recipe="hive-4.0.1-engine.pom.xml",
+    build=_build_jars,
+)
 HIVE_313 = Part(
     name="hive-metastore-3.1.3",
     what="Hive 3.1.3 metastore",
@@ -297,8 +304,8 @@ SPARK_35 = Part(
 )
 
 PARTS = (
-    JAVA_21, HADOOP, HIVE_42, HIVE_41, HIVE_401, HIVE_313, ICEBERG, MYSQL_DRIVER, TRINO, CLIENTS,
-    SPARK_35,
+    JAVA_21, HADOOP, HIVE_42, HIVE_41, HIVE_401, HIVE_401_ENGINE, HIVE_313, ICEBERG, MYSQL_DRIVER,
+    TRINO, CLIENTS, SPARK_35,
 )  # fmt: skip
 
 

@@ -1,3 +1,5 @@
+import pytest
+
 from hms_bridge.acid.listing import DirectoryListing, ListedFile
 from hms_bridge.acid.markers import DataFormat
 from tests.support.acid_tree import tree
@@ -57,6 +59,17 @@ def test_files_of_other_roots_are_unknown() -> None:
     assert found.originals == ()
     assert found.directories == ()
     assert len(found.unknown) == 3
+
+
+@pytest.mark.parametrize("is_insert_only", [False, True])
+@pytest.mark.parametrize(
+    "name", ["delta_x", "delta_0000005_0000003", "delete_delta_1_1_0_v", "base_", "base_1_v2_3"]
+)
+def test_no_originals_lie_where_hive_fails(name: str, is_insert_only: bool) -> None:
+    """As rows of write id 0 they would be everybody's, and a cleaner would remove them."""
+    files = [ListedFile(path=f"{name}/000000_0", size_bytes=1)]
+    found = DirectoryListing.build("/t", files=files, is_insert_only=is_insert_only)
+    assert (found.directories, found.originals, list(found.unknown)) == ((), (), files)
 
 
 def test_file_named_like_a_directory_is_unknown() -> None:

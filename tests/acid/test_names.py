@@ -87,6 +87,11 @@ def test_names_without_padding_are_read(text: str, padded: str) -> None:
         "xdelta_1_1",
         "delta_1_1\n",
         "delta_١_١",
+        "base_9223372036854775808",
+        "base_-9223372036854775809",
+        "base_1_v9223372036854775808",
+        "delta_1_9223372036854775808",
+        "delta_1_1_2147483648",
         "HIVE_UNION_SUBDIR_1",
         "p=1",
     ],
@@ -120,12 +125,31 @@ def test_hives_file_names() -> None:
     assert copy.format() == "000000_0_copy_12"
 
 
-@pytest.mark.parametrize("name", ["bucket_00000_flush_length", "bucket_", "bucket_0_1_2", "x"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bucket_00000_flush_length",
+        "bucket_",
+        "bucket_0_1_2",
+        "x",
+        "bucket_2147483648",
+        "bucket_0_2147483648",
+    ],
+)
 def test_other_files_are_no_bucket_files(name: str) -> None:
     assert BucketFileName.parse(name) is None
 
 
-@pytest.mark.parametrize("name", ["000000", "000000_0_copy_", "000000_0.orc", "bucket_00000"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "000000",
+        "000000_0_copy_",
+        "000000_0.orc",
+        "bucket_00000",
+        "2147483648_0",
+    ],
+)
 def test_other_files_are_no_originals(name: str) -> None:
     assert OriginalFileName.parse(name) is None
 

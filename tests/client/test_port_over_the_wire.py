@@ -195,7 +195,7 @@ VERBS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
         repl_source=(TxnToWriteId(txn_id=TxnId(7), write_id=WriteId(8)),)),), {}, ()),
     ("get_valid_write_ids", (["db.t", "db.u"],
      ValidTxnList.parse("9:2:2,5:7"), WriteId(4)), {},
-     (ValidWriteIdList.parse("db.t:9:2:2,5:1,7"), ValidWriteIdList.parse("db.u:0"))),
+     (ValidWriteIdList.parse("db.t:9:2:2,5:1,7"), ValidWriteIdList.parse("db.u:0:5::"))),
     ("get_max_allocated_write_id", ("db", "t"), {}, WriteId(12)),
     ("seed_write_id", ("db", "t", WriteId(10000000)), {}, None),
     ("seed_txn_id", (TxnId(99),), {}, None),

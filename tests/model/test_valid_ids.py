@@ -79,16 +79,48 @@ def test_tables_list_finds_its_table() -> None:
     assert whole.of("d.c") is None
 
 
+def test_of_two_lists_of_a_table_the_last_counts() -> None:
+    found = ValidTxnWriteIdList.parse("12$d.a:3:4::$d.a:5:4:4:").of("d.a")
+    assert found is not None
+    assert (found.high_watermark, found.open_ids) == (5, (4,))
+
+
 @pytest.mark.parametrize("text", [None, ""])
 def test_no_text_means_all_valid(text: str | None) -> None:
     assert ValidTxnList.parse(text).is_valid(TxnId(MAX_ID))
     assert ValidWriteIdList.parse(text).is_valid(WriteId(MAX_ID))
 
 
-@pytest.mark.parametrize("text", ["7", "7:", "7:9223372036854775807", "7:9223372036854775807:"])
-def test_trailing_parts_may_be_absent(text: str) -> None:
+@pytest.mark.parametrize("text", ["7:9223372036854775807", "7:9223372036854775807:", "7:9:,:,,"])
+def test_lists_may_be_absent(text: str) -> None:
     found = ValidTxnList.parse(text)
-    assert found == ValidTxnList(high_watermark=TxnId(7))
+    assert (found.high_watermark, found.open_ids, found.aborted_ids) == (7, (), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["7", "7:", ":", ":::", ":5::", "7::5:", "7,8:5::", " 7:5::", "7:5:5,,6:", "7:5:,5:",
+     "7:5:5, 6:", "7:5:1_0:", "7:5::6,\n", "7:5:-2-6:", "7:5:1-_3:",
+     f"7:5:{2**63}-5:"],
+)  # fmt: skip
+def test_what_lacks_a_number_is_not_everything(text: str) -> None:
+    """Hive's readers throw there: what a cut or mangled list leaves out is not visible."""
+    with pytest.raises(MetaError, match="malformed"):
+        ValidTxnList.parse(text)
+    with pytest.raises(MetaError, match="malformed"):
+        ValidWriteIdList.parse(f"d.t:{text}")
+    with pytest.raises(MetaError, match="malformed"):
+        ValidTxnWriteIdList.parse(f"3$d.t:{text}")
+
+
+@pytest.mark.parametrize("text", ["$d.t:7:8::", "3,4$d.t:7:8::", " 3$d.t:7:8::", "d.t:7:8::"])
+def test_lists_of_several_tables_begin_with_a_number(text: str) -> None:
+    with pytest.raises(MetaError, match="malformed"):
+        ValidTxnWriteIdList.parse(text)
+
+
+def test_no_table_has_the_name_null() -> None:
+    assert ValidWriteIdList.parse("NULL:7:8::").table is None
 
 
 @given(ids, ids, st.integers(0, 60), st.integers(1, 99))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.simulation.mutation import Mutation
 
 _IDS = "tests/model/test_valid_ids.py::"
+_LISTING = "tests/acid/test_listing.py::"
+_NAMES = "tests/model/test_partition_name.py::"
 _NOTIFICATIONS = "tests/service/test_write_notifications.py::"
 _ROWS = "tests/txn/test_unreadable_rows.py::"
 _RANGES = "tests/server/test_txn_list_ranges.py::"
@@ -105,5 +107,37 @@ OF_FOREIGN_TEXTS = (
         old="TxnType.DEFAULT",
         new="TxnType.READ_ONLY",
         test=f"{_ROWS}test_a_transaction_of_a_kind_that_is_not_known_stops_nobody",
+    ),
+    Mutation(
+        name="a list whose high watermark or lowest open id lacks is read",
+        file="hms_bridge/model/valid_ids.py",
+        within="_number",
+        old="if not _NUMBER.fullmatch(part):\n    ...",
+        new="if not part:\n    return MAX_ID",
+        test=f"{_IDS}test_what_lacks_a_number_is_not_everything",
+    ),
+    Mutation(
+        name="what stands between commas is read as Python reads it",
+        file="hms_bridge/model/valid_ids.py",
+        within="_items",
+        old="if not shape.fullmatch(part):\n    ...",
+        new="if False:\n    ...",
+        test=f"{_IDS}test_what_lacks_a_number_is_not_everything",
+    ),
+    Mutation(
+        name="files of a directory on which Hive fails are originals",
+        file="hms_bridge/acid/listing.py",
+        within="_Sorter._is_original",
+        old="is_named_like_directory(part)",
+        new="False",
+        test=f"{_LISTING}test_no_originals_lie_where_hive_fails",
+    ),
+    Mutation(
+        name="a partition name without a value is that of the default partition",
+        file="hms_bridge/model/partition_name.py",
+        within="parse_partition_name",
+        old="not separator or not key or (not value)",
+        new="not separator or not key",
+        test=f"{_NAMES}test_a_name_has_key_and_value_at_each_level",
     ),
 )
