@@ -115,7 +115,7 @@ def test_hive_s_own_directory_is_looked_into(served: str, tmp_path: Path) -> Non
     environment = {"HIVE_CONF_DIR": str(path.parent)}
     answer = run("txns", environment=environment)
     assert answer.exit_code == 0
-    assert f"settings of {path} (HIVE_CONF_DIR)" in answer.err
+    assert f"settings of {path} (found by the environment)" in answer.err
     assert f"metastore {served} " in answer.err
     other = site(tmp_path / "other.xml", {})
     answer = run("txns", "--config", str(other), environment=environment)
