@@ -1,4 +1,4 @@
-"""Pages lead where they say, and show commands that exist."""
+"""Pages lead where they say."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ import shlex
 import tomllib
 from pathlib import Path
 
-import click
-import pytest
-
-from hms_bridge.cli.main import cli
-from tests.support.documents import blocks, command_lines, links, pages
+from tests.support.documents import links, pages
 from tests.support.golden import CHECKOUT
 from tests.support.rules import holds_for
 
@@ -55,50 +51,6 @@ def test_the_changelog_tells_of_this_version() -> None:
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     heading = rf"^## \[{re.escape(project['version'])}\] - \d{{4}}-\d\d-\d\d$"
     assert re.search(heading, (CHECKOUT / "CHANGELOG.md").read_text(), re.MULTILINE)
-
-
-def _documented() -> list[tuple[str, str]]:
-    found = [
-        (_name(page), line)
-        for page in PAGES
-        for block in blocks(page)
-        for line in command_lines(block.text)
-        if not line.startswith("hms-bridge [")
-    ]
-    return list(dict.fromkeys(found))
-
-
-def test_there_are_command_lines() -> None:
-    assert len(_documented()) > 40
-
-
-@pytest.fixture(scope="module", autouse=True)
-def files(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("files")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for name in ("changes.sql", "policies.toml"):
-            (folder / name).touch()
-        yield
-
-
-@holds_for(_documented())
-def test_shown_commands_can_be_typed(page: str, line: str) -> None:
-    """Verbs, options and choices exist; nothing is run."""
-    words = shlex.split(line)[1:]
-    command: click.Command = cli
-    context: click.Context | None = None
-    name = "hms-bridge"
-    while isinstance(command, click.Group) and words and "--help" not in words:
-        context = command.make_context(name, words, parent=context)
-        rest = [*context._protected_args, *context.args]
-        if not rest:
-            return
-        found, inner, words = command.resolve_command(context, rest)
-        assert inner is not None
-        name, command = found or name, inner
-    if "--help" not in words:
-        command.make_context(name, words, parent=context).close()
 
 
 _RUN_OF_TESTS = re.compile(r"-m pytest ([^`\n]+)`")

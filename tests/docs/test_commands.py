@@ -1,0 +1,112 @@
+"""Commands that pages show, in blocks and in running text, can be typed; nothing is run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from hms_bridge.cli.main import cli
+from tests.support.documents import blocks, commands, outside_blocks, pages, spans
+from tests.support.golden import CHECKOUT
+from tests.support.rules import holds_for
+
+PROGRAM = "hms-bridge"
+PAGES = [page for page in pages() if page.name != "CHANGELOG.md"]
+"""The changelog names verbs as they were."""
+_VERBS = frozenset(cli.list_commands(click.Context(cli)))
+_PLACEHOLDER = re.compile(r"[A-Z][A-Z_]*|<[^>]*>|…")
+_ANY_VALUE = "1"
+"""A placeholder's value: a number, where click asks for one, and a text."""
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(CHECKOUT))
+
+
+def _typed(page: Path) -> list[list[str]]:
+    return [words for block in blocks(page) for words in commands(block.text)]
+
+
+def _mentioned(page: Path) -> list[list[str]]:
+    """Commands in running text and tables, most without the program's name: ``repl lag --all``."""
+    found = [text for text in spans(page) if text.startswith(f"{PROGRAM} ")]
+    verbs = [text for text in spans(page) if text.partition(" ")[0] in _VERBS and "→" not in text]
+    return [shlex.split(text) for text in [*found, *(f"{PROGRAM} {text}" for text in verbs)]]
+
+
+def test_there_are_commands() -> None:
+    assert len([words for page in PAGES for words in _typed(page)]) > 200
+    assert len([words for page in PAGES for words in _mentioned(page)]) > 300
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("files")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("changes.sql", "policies.toml"):
+            (folder / name).touch()
+        yield
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_commands_of_a_page_can_be_typed(page: Path) -> None:
+    """Verbs, options and choices exist. A mention may lack arguments, and the value of its end."""
+    shown = [(words, True) for words in _typed(page)]
+    shown += [(words, False) for words in _mentioned(page)]
+    faults = [f"{shlex.join(words)}: {_fault(words, is_whole)}" for words, is_whole in shown]
+    faults = [fault for fault in faults if not fault.endswith(": None")]
+    assert not faults, "\n".join([f"{_name(page)} shows what cannot be typed:", *faults])
+
+
+@holds_for(PAGES)
+def test_commands_stand_in_fenced_blocks(page: Path) -> None:
+    """Blocks that are merely indented are read by nobody here."""
+    assert re.findall(rf"^ {{4,}}{PROGRAM} .*", outside_blocks(page), re.MULTILINE) == []
+
+
+def _fault(words: list[str], is_whole: bool) -> str | None:
+    """What the program would say of the form of a command."""
+    filled = _filled(words)
+    try:
+        _parse(filled)
+    except click.MissingParameter as error:
+        return error.format_message() if is_whole else None
+    except click.BadOptionUsage as error:
+        return error.format_message() if is_whole or not words[-1].startswith("-") else None
+    except click.BadParameter as error:
+        kind = error.param and error.param.type
+        is_left_open = filled != words and isinstance(kind, click.Choice)
+        return None if is_left_open else error.format_message()
+    except click.UsageError as error:
+        return error.format_message()
+    return None
+
+
+def _filled(words: list[str]) -> list[str]:
+    """With values for placeholders; a last … behind a value stands for more of the same."""
+    if words[-1] == "…" and not words[-2].startswith("-"):
+        words = words[:-1]
+    return [_ANY_VALUE if _PLACEHOLDER.fullmatch(word) else word for word in words]
+
+
+def _parse(words: list[str]) -> None:
+    """Raises what click says. Help of a verb, and a group without a verb, are enough."""
+    command: click.Command = cli
+    context: click.Context | None = None
+    name, *words = words
+    while isinstance(command, click.Group) and words and "--help" not in words:
+        context = command.make_context(name, words, parent=context)
+        rest = [*context._protected_args, *context.args]
+        if not rest:
+            return
+        found, inner, words = command.resolve_command(context, rest)
+        assert inner is not None
+        name, command = found or name, inner
+    if not isinstance(command, click.Group) and "--help" not in words:
+        command.make_context(name, words, parent=context).close()
