@@ -11,7 +11,7 @@ import click
 import pytest
 
 from hms_bridge.cli.main import cli
-from tests.support.documents import blocks, commands, outside_blocks, pages, spans
+from tests.support.documents import blocks, commands, outside_blocks, pages, section, spans
 from tests.support.golden import CHECKOUT
 from tests.support.rules import holds_for
 
@@ -68,6 +68,33 @@ def test_commands_of_a_page_can_be_typed(page: Path) -> None:
 def test_commands_stand_in_fenced_blocks(page: Path) -> None:
     """Blocks that are merely indented are read by nobody here."""
     assert re.findall(rf"^ {{4,}}{PROGRAM} .*", outside_blocks(page), re.MULTILINE) == []
+
+
+def test_the_readme_names_every_verb_and_no_other() -> None:
+    rows = section(CHECKOUT / "README.md", "Use it").partition("| verb |")[2].splitlines()
+    cells = [re.findall(r"`([^`]+)`", row.split("|")[1]) for row in rows if row.startswith("| `")]
+    named = {verb for cell in cells for verb in _whole_names(cell)}
+    assert named == {re.sub("^repl policy .*", "repl policy", verb) for verb in _leaves(cli)}
+
+
+def _whole_names(cell: list[str]) -> Iterator[str]:
+    """``cm ls``, ``pins`` are cm ls and cm pins."""
+    group = ""
+    for text in cell:
+        first, *more = [word for word in text.split() if not word.isupper()]
+        group = f"{first} " if more else group
+        yield " ".join([first, *more]) if more or first in _VERBS else f"{group}{first}"
+
+
+def _leaves(command: click.Command, path: str = "") -> Iterator[str]:
+    if not isinstance(command, click.Group) or command.invoke_without_command:
+        yield path
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from _leaves(inner, f"{path} {name}".strip())
 
 
 def _fault(words: list[str], is_whole: bool) -> str | None:
