@@ -96,7 +96,10 @@ class Program(LazyGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Run, and end the process: 0 ok, 1 failed, 2 usage. ``--verbose`` may stand anywhere."""
+        """Run, and end the process: 0 ok, 1 failed, 2 usage, or as the verb's help says.
+
+        ``--verbose`` may stand anywhere.
+        """
         words, is_verbose = _without_verbose(sys.argv[1:] if args is None else args)
         ending = JsonEnding(is_verbose) if _is_log_json(words) else TextEnding(is_verbose)
         run = super().main

@@ -92,8 +92,8 @@ def settings_options(command: Callable[..., object]) -> Callable[..., object]:
         "config_path",
         type=click.Path(path_type=Path, dir_okay=False),
         envvar="HMS_BRIDGE_CONFIG",
-        help="A hive-site.xml.  [default: $HMS_BRIDGE_CONFIG, else $HIVE_CONF_DIR/hive-site.xml, "
-        "if there is one]",
+        help="A hive-site.xml.  [default: $HMS_BRIDGE_CONFIG, else that of $HIVE_CONF_DIR or "
+        "$METASTORE_CONF_DIR, if there is one]",
     )
     @click.option(
         "--set",

@@ -100,7 +100,8 @@ def _template() -> str:
 def _cli_page() -> str:
     codes = (
         "Exit codes: 0 ok, 1 failed, 2 usage (what is typed has not the right form). A setting "
-        "that is unknown or has a bad value is 1, wherever it was given."
+        "that is unknown or has a bad value is 1, wherever it was given. Verbs that compare, look "
+        "or try have codes for what they find: their help says which."
     )
     lines = ["# The program hms-bridge", "", codes, ""]
     for path, command in _commands(cli, "hms-bridge"):
