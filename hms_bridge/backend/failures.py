@@ -40,7 +40,8 @@ _LOCK_CODES = frozenset({1205})
 _TROUBLES = frozenset({"08", "57", "58", "F0", "XX"})
 _FULL_STATES = frozenset({"53100"})
 _FULL_CODES = frozenset({1021, 1114})
-_FULL_WORDS = ("database or disk is full",)
+_FULL_WORDS = ("database or disk is full", "No space left on device")
+"""The second one also where PostgreSQL has no room to begin a connection."""
 _SQLITE_ADVICE = {
     sqlite3.SQLITE_CANTOPEN: "see that file and folder are there, and that this user may open both",
     sqlite3.SQLITE_READONLY: "see that this user may write file and folder",
@@ -114,18 +115,18 @@ def translate(
         return gone(
             f"{database}: connection lost: {reason}; check the database server and try again"
         )
-    if isinstance(error, OperationalError) and _is_refused(error) and not is_committing:
-        kind = DatabaseGoneError if has_answered else BackendError
-        return kind(
-            f"{database}: {reason}; check that the server runs there, that it has this database, "
-            "and user and password (in a URL @ is written %40, : %3A, / %2F, % %25)"
-        )
     is_unknown = is_committing and not _is_refusal(cause)
     is_full = isinstance(error, DBAPIError) and _is(error, _FULL_STATES, _FULL_CODES, _FULL_WORDS)
     if is_full and not is_unknown:
         return BackendError(
             f"{database}: {reason}; nothing was changed: make room where the database lies, then "
             "try again"
+        )
+    if isinstance(error, OperationalError) and _is_refused(error) and not is_committing:
+        kind = DatabaseGoneError if has_answered else BackendError
+        return kind(
+            f"{database}: {reason}; check that the server runs there, that it has this database, "
+            "and user and password (in a URL @ is written %40, : %3A, / %2F, % %25)"
         )
     text = f"{database}: {reason}{_advice(cause)}"
     return (CommitUnknownError if is_unknown else BackendError)(text)

@@ -120,6 +120,16 @@ def test_a_full_disk_is_told_as_such() -> None:
     assert type(unsure) is CommitUnknownError, "MariaDB may have"
 
 
+def test_a_connection_that_a_full_disk_refuses_is_no_outage() -> None:
+    """PostgreSQL may need room to begin one; its driver knows no state of what was not made."""
+    words = 'could not extend file "base/16384/16687": No space left on device'
+    refusal = OperationalError(None, None, Exception(words))
+    told = translate(refusal, "d", is_committing=False)
+    assert type(told) is BackendError
+    assert "make room" in str(told)
+    assert type(translate(refusal, "d", is_committing=True)) is CommitUnknownError
+
+
 @pytest.mark.parametrize(
     ("word", "code", "advice"),
     [
