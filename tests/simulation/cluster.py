@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -28,13 +28,14 @@ from hms_bridge.repl import file_pool
 from hms_bridge.repl.format.layout import database_of
 from hms_bridge.session.heartbeat import Heartbeat
 from tests.simulation import checks, tenants
+from tests.simulation.ages import Ages, HostClock
 from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedVolume
 from tests.simulation.model import Effect, Model, TableModel, Tables
 from tests.simulation.plain_reader import Rows, View
 from tests.simulation.roles import Roles, dump_directories
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.scopes import ALL_TABLES, Patterns, Wishes
-from tests.simulation.side import Side
+from tests.simulation.side import DAY_MS, Side
 from tests.simulation.story import Loaded, OpenReader, Story, ViolationError
 from tests.support.inline_threads import InlineThreads
 from tests.support.simulated_clock import SimulatedClock
@@ -51,6 +52,7 @@ STORAGE = Storage(
 
 
 _ELSEWHERE = 0.3
+_LONG_AGO_MS = 100 * DAY_MS
 UNFINISHED = {
     "files still to be deleted or moved": "SELECT KIND, LOCATION FROM HMSB_FILE_TASK",
     "removals under way": "SELECT VICTIM, STATE FROM HMSB_ARCHIVE_INTENT WHERE STATE IN ('p', 'a')",
@@ -103,6 +105,7 @@ class Cluster:
     def __init__(self) -> None:
         self.clock = SimulatedClock()
         self.scheduler = Scheduler()
+        self.host_clock = HostClock(self.clock, self.scheduler)
         self.disk = SimulatedDisk(self.clock.now_ms, self.scheduler.point)
         self.disk.on_remove = self._removed
         self.volume = SimulatedVolume(self.disk)
@@ -138,6 +141,7 @@ class Cluster:
         self.is_something_gone = False
         self.archived: set[bytes] = set()
         """Contents of files that left their table, and are in the archive until a purge."""
+        self.ages = Ages()
         self.violation: ViolationError | None = None
         self._picked: set[str] = set()
         self._tokens = 0
@@ -215,9 +219,9 @@ class Cluster:
     def restart(self) -> None:
         """As it was when it was made. (Making one anew takes longer than most schedules.)"""
         image = self._image
-        self._forget()
-        self.clock.advance_ms(START_MS - self.clock.now_ms())
         self.clock.on_sleep = lambda: None
+        self._right_the_clock()
+        self._forget()
         self.scheduler.restart()
         self.disk.root = copy.deepcopy(image.tree)
         for side, content in zip(self.sides, image.databases, strict=True):
@@ -225,6 +229,21 @@ class Cluster:
         self.model.history = copy.deepcopy(image.history)
         self.model.tables = copy.deepcopy(image.history[-1][1])
         self.foreign = tenants.files(self)
+
+    def _right_the_clock(self) -> None:
+        """As it was. Services remember by how much it was ahead: a step long ago is the last one
+        that they see."""
+        clock = self.clock
+        wrong_ms = clock.now_ms() - clock.steady_ms() - START_MS
+        clock.set_back_ms(wrong_ms)
+        is_remembered = wrong_ms or self.ages.steps
+        clock.advance_ms(START_MS - _LONG_AGO_MS - clock.now_ms())
+        for step_ms in (-DAY_MS, DAY_MS) if is_remembered else ():
+            clock.set_back_ms(-step_ms)
+            for side in self.sides:
+                for metastore in side.metastores:
+                    metastore.run_housekeeping()
+        clock.advance_ms(_LONG_AGO_MS)
 
     def _side(self, name: str, database: str, cm_root: str) -> Side:
         return Side(
@@ -264,12 +283,12 @@ class Cluster:
             parameters={"transactional": "true"},
         )
 
-    def partition(self, table: str, name: str) -> Partition:
+    def partition(self, table: str, name: str, location: str | None = None) -> Partition:
         return Partition(
             values=(name.partition("=")[2],),
             database_name=self.database,
             table_name=table,
-            storage=STORAGE,
+            storage=replace(STORAGE, location=location and f"file:{location}"),
         )
 
     def create_table(self, name: str, *, is_partitioned: bool) -> None:
@@ -348,6 +367,7 @@ class Cluster:
         self.is_something_gone |= is_of_table or is_of_archive
         if is_of_archive:
             self.archived.discard(file.data)
+            self._require_retained(path, file)
         if not is_of_table or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
@@ -356,6 +376,19 @@ class Cluster:
             self.archived.add(file.data)
             return
         self.found(ViolationError("I4", f"{path} is deleted and not in the archive"))
+
+    def _require_retained(self, path: str, file: File) -> None:
+        """I5 of dumps that nobody here knows, such as Hive's: nothing but its retention keeps a
+        file for them. Whoever believes the clock answers for it."""
+        actor = self.scheduler.current
+        if actor is None or not actor.name.startswith("purge"):
+            return
+        if self.ages.steps and not actor.name.startswith("purge_daily"):
+            return
+        retain_ms = self.first.settings.archive.retain_ms
+        age_ms = self.ages.at_most_ms(file, self.clock.steady_ms())
+        if age_ms is not None and age_ms < retain_ms:
+            self.found(ViolationError("I5", f"{path} is purged after {age_ms} ms of {retain_ms}"))
 
     def _kept(self) -> set[bytes]:
         """What the archives have."""
@@ -400,6 +433,8 @@ class Cluster:
         if seen == self._seen:
             return
         self._seen = seen
+        for archive in _ARCHIVES:
+            self.ages.note(self.disk.directory(f"/{archive}"), self.clock.steady_ms())
         self._check_foreign()
         for side in self.sides:
             if side.story.is_master:
