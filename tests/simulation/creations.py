@@ -9,7 +9,7 @@ from hms_bridge.model.compaction import LOCATION, CompactionRequest, CompactionT
 from hms_bridge.model.lock import DataOperation, LockType
 from hms_bridge.model.target import Target
 from tests.simulation.clients import Clients
-from tests.simulation.cluster import BASE_COLUMNS
+from tests.simulation.cluster import BASE_COLUMNS, Cluster
 from tests.simulation.definitions import Columns
 from tests.simulation.statements import PAUSES, NotTodayError, Statement
 
@@ -26,26 +26,29 @@ class _Creation(Statement):
 class Creations(Clients):
     """Each a method that an actor runs to its end."""
 
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster, first_row=_FIRST_ROW)
+
     def create_as_select(self, dice: random.Random) -> None:
         """It often fails; then it has its directory cleaned (RollbackCTASHook). Sometimes the
         clean-up is asked for, and the statement comes through all the same."""
-        if self._row < _FIRST_ROW:
-            self._row = _FIRST_ROW
         names = [one for one in ("t", "q", "n") if one not in self.cluster.model.tables]
         if not names:
             raise NotTodayError("all are there")
         name = dice.choice(names)
         creation = _Creation(self.cluster, dice, name)
         path = f"{self.cluster.source.directory}/{name}"
-        is_failing = dice.random() < 0.6
+        is_failing = dice.random() < 0.5
         try:
             creation.lock(LockType.EXCL_WRITE, DataOperation.INSERT, [""], is_dynamic=False)
             creation.allocate()
             creation.insert(path, "", self._rows(dice, name), 0)
             for _ in range(PAUSES):
                 self.cluster.scheduler.point("selects", changes=False)
-            if is_failing or dice.random() < 0.3:
+            if is_failing or dice.random() < 0.6:
                 self._submit(creation, path)
+                for _ in range(PAUSES):
+                    self.cluster.scheduler.point("has asked for the clean-up", changes=False)
             if is_failing:
                 creation.abort()
                 return

@@ -21,7 +21,7 @@ class Crowd(Clients):
         super().__init__(cluster, first_row=_FIRST_ROW)
         self._dice = random.Random(0)
         self._turns = 0
-        self._last: Statement | None = None
+        self._last: tuple[Statement, str] | None = None
 
     def crowd(self, dice: random.Random) -> None:
         """The first one begins; the others while somebody sleeps."""
@@ -35,15 +35,15 @@ class Crowd(Clients):
         self._turns -= 1
         last, self._last = self._last, self._begun() if self._turns else None
         if last is not None:
-            self._try_to_end(last)
+            self._try_to_end(*last)
 
     def end(self) -> None:
         """The last one ends, and nobody follows."""
         self._turns = min(1, self._turns)
         self.turn()
 
-    def _begun(self) -> Statement | None:
-        """An insert that has written."""
+    def _begun(self) -> tuple[Statement, str] | None:
+        """An insert that has written, and where; every other one without a lock."""
         try:
             table = self._some_table(self._dice)
             known = self.cluster.model.tables[table]
@@ -55,16 +55,20 @@ class Crowd(Clients):
         try:
             if known.is_partitioned and not partition:
                 raise NotTodayError("no partition")
-            statement.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [partition])
+            if self._dice.random() < 0.5:
+                statement.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [partition])
             statement.allocate()
             statement.insert(path, partition, self._rows(self._dice, table), 0)
         except (HmsBridgeError, OSError, NotTodayError):
             self._give_up(statement)
             return None
-        return statement
+        return statement, path
 
-    def _try_to_end(self, statement: Statement) -> None:
+    def _try_to_end(self, statement: Statement, path: str) -> None:
         try:
-            self._end(statement, self._dice, DataOperation.INSERT)
+            if self._dice.random() < 0.15:
+                statement.abort()
+            else:
+                statement.commit_without_lock(path)
         except (HmsBridgeError, OSError, NotTodayError):
             self._give_up(statement)

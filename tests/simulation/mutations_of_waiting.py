@@ -16,6 +16,7 @@ OF_WAITING = (
         old="None if now_open is None else now_open.of(first_writers)",
         new="now_open",
         test=f"{_OVERLAPPING}test_a_bootstrap_begins_while_a_transaction_is_always_open",
+        is_simulated=True,
     ),
     Mutation(
         name="a dump takes the snapshot of its last look, in which later writers are open",
@@ -32,6 +33,7 @@ OF_WAITING = (
         old="later.is_aborted(write_id)",
         new="False",
         test=f"{_OVERLAPPING}test_a_writer_of_the_set_that_aborts_meanwhile_is_aborted_on_the_replica",
+        is_simulated=True,
     ),
     Mutation(
         name="a dump waits for locks alone, not for open write ids",

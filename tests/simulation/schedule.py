@@ -127,7 +127,7 @@ _WRONG_HOSTS = 0.04
 def make_schedule(seed: int, length: int = 14) -> list[Step]:
     """The steps of a seed; about `length` pieces of work, of which some stand together."""
     script = Script(random.Random(seed))
-    fill(script, WEIGHTS | DDL, ((0.12, SCENES), (0.08, RARE_SCENES)), length)
+    fill(script, WEIGHTS | DDL, ((0.12, SCENES), (0.12, RARE_SCENES)), length)
     return script.steps
 
 
