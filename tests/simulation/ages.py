@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from hms_bridge.service.metastore_service import MetastoreService
 from tests.simulation.disk import Directory, File
-from tests.simulation.scheduler import Scheduler
+from tests.simulation.scheduler import Actor, Scheduler
+from tests.simulation.story import ViolationError
 from tests.support.simulated_clock import DAY_MS, SimulatedClock
 
 _DOUBTED_MS = DAY_MS + 600_000
 """Of a step of a clock a day counts, and what two clocks may be apart."""
+_LONG_AGO_MS = 100 * DAY_MS
 
 
 class HostClock:
@@ -16,18 +21,38 @@ class HostClock:
     def __init__(self, clock: SimulatedClock, scheduler: Scheduler) -> None:
         self._clock = clock
         self._scheduler = scheduler
-        self.sleep_seconds = clock.sleep_seconds
-        self.steady_ms = clock.steady_ms
 
     def now_ms(self) -> int:
         actor = self._scheduler.current
         return self._clock.now_ms() + (actor.ahead_ms if actor else 0)
 
+    def steady_ms(self) -> int:
+        return self._clock.steady_ms()
+
+    def sleep_seconds(self, seconds: float) -> None:
+        self._clock.sleep_seconds(seconds)
+
+
+def right_clock(
+    clock: SimulatedClock, start_ms: int, services: Sequence[MetastoreService], *, is_set: bool
+) -> None:
+    """As it was in the beginning. Services remember by how much it was ahead: a step long ago is
+    the last one that they see."""
+    wrong_ms = clock.now_ms() - clock.steady_ms() - start_ms
+    clock.set_back_ms(wrong_ms)
+    clock.advance_ms(start_ms - _LONG_AGO_MS - clock.now_ms())
+    for step_ms in (-DAY_MS, DAY_MS) if wrong_ms or is_set else ():
+        clock.set_back_ms(-step_ms)
+        for service in services:
+            service.run_housekeeping()
+    clock.advance_ms(_LONG_AGO_MS)
+
 
 class Ages:
     """When files came into an archive, by a clock that nobody sets."""
 
-    def __init__(self) -> None:
+    def __init__(self, retain_ms: int) -> None:
+        self._retain_ms = retain_ms
         self.steps = 0
         """How often somebody set a clock."""
         self._since: dict[int, tuple[File, int]] = {}
@@ -42,7 +67,17 @@ class Ages:
         """Somebody archived it again."""
         self._since[id(file)] = file, now_ms
 
-    def at_most_ms(self, file: File, now_ms: int) -> int | None:
-        """What may be believed of its age; None if nobody has seen it there."""
+    def too_young(
+        self, path: str, file: File, actor: Actor | None, clock: SimulatedClock
+    ) -> ViolationError | None:
+        """I5 of dumps that nobody here knows, such as Hive's: nothing but its retention keeps a
+        file for them. Whoever believes a clock that was set answers for it."""
         known = self._since.get(id(file))
-        return None if known is None else now_ms - known[1] + self.steps * _DOUBTED_MS
+        if known is None or actor is None or not actor.name.startswith("purge"):
+            return None
+        if self.steps and not actor.name.startswith("purge_daily"):
+            return None
+        age_ms = clock.steady_ms() - known[1] + self.steps * _DOUBTED_MS
+        if age_ms >= self._retain_ms:
+            return None
+        return ViolationError("I5", f"{path} is purged after {age_ms} ms of {self._retain_ms}")

@@ -28,14 +28,14 @@ from hms_bridge.repl import file_pool
 from hms_bridge.repl.format.layout import database_of
 from hms_bridge.session.heartbeat import Heartbeat
 from tests.simulation import checks, tenants
-from tests.simulation.ages import Ages, HostClock
+from tests.simulation.ages import Ages, HostClock, right_clock
 from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedVolume
 from tests.simulation.model import Effect, Model, TableModel, Tables
 from tests.simulation.plain_reader import Rows, View
 from tests.simulation.roles import Roles, dump_directories
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.scopes import ALL_TABLES, Patterns, Wishes
-from tests.simulation.side import DAY_MS, Side
+from tests.simulation.side import Side
 from tests.simulation.story import Loaded, OpenReader, Story, ViolationError
 from tests.support.inline_threads import InlineThreads
 from tests.support.simulated_clock import SimulatedClock
@@ -52,7 +52,6 @@ STORAGE = Storage(
 
 
 _ELSEWHERE = 0.3
-_LONG_AGO_MS = 100 * DAY_MS
 UNFINISHED = {
     "files still to be deleted or moved": "SELECT KIND, LOCATION FROM HMSB_FILE_TASK",
     "removals under way": "SELECT VICTIM, STATE FROM HMSB_ARCHIVE_INTENT WHERE STATE IN ('p', 'a')",
@@ -141,7 +140,7 @@ class Cluster:
         self.is_something_gone = False
         self.archived: set[bytes] = set()
         """Contents of files that left their table, and are in the archive until a purge."""
-        self.ages = Ages()
+        self.ages = Ages(self.first.settings.archive.retain_ms)
         self.violation: ViolationError | None = None
         self._picked: set[str] = set()
         self._tokens = 0
@@ -220,7 +219,8 @@ class Cluster:
         """As it was when it was made. (Making one anew takes longer than most schedules.)"""
         image = self._image
         self.clock.on_sleep = lambda: None
-        self._right_the_clock()
+        services = [one for side in self.sides for one in side.metastores]
+        right_clock(self.clock, START_MS, services, is_set=self.ages.steps > 0)
         self._forget()
         self.scheduler.restart()
         self.disk.root = copy.deepcopy(image.tree)
@@ -229,21 +229,6 @@ class Cluster:
         self.model.history = copy.deepcopy(image.history)
         self.model.tables = copy.deepcopy(image.history[-1][1])
         self.foreign = tenants.files(self)
-
-    def _right_the_clock(self) -> None:
-        """As it was. Services remember by how much it was ahead: a step long ago is the last one
-        that they see."""
-        clock = self.clock
-        wrong_ms = clock.now_ms() - clock.steady_ms() - START_MS
-        clock.set_back_ms(wrong_ms)
-        is_remembered = wrong_ms or self.ages.steps
-        clock.advance_ms(START_MS - _LONG_AGO_MS - clock.now_ms())
-        for step_ms in (-DAY_MS, DAY_MS) if is_remembered else ():
-            clock.set_back_ms(-step_ms)
-            for side in self.sides:
-                for metastore in side.metastores:
-                    metastore.run_housekeeping()
-        clock.advance_ms(_LONG_AGO_MS)
 
     def _side(self, name: str, database: str, cm_root: str) -> Side:
         return Side(
@@ -367,7 +352,7 @@ class Cluster:
         self.is_something_gone |= is_of_table or is_of_archive
         if is_of_archive:
             self.archived.discard(file.data)
-            self._require_retained(path, file)
+            self.found(self.ages.too_young(path, file, self.scheduler.current, self.clock))
         if not is_of_table or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
@@ -376,19 +361,6 @@ class Cluster:
             self.archived.add(file.data)
             return
         self.found(ViolationError("I4", f"{path} is deleted and not in the archive"))
-
-    def _require_retained(self, path: str, file: File) -> None:
-        """I5 of dumps that nobody here knows, such as Hive's: nothing but its retention keeps a
-        file for them. Whoever believes the clock answers for it."""
-        actor = self.scheduler.current
-        if actor is None or not actor.name.startswith("purge"):
-            return
-        if self.ages.steps and not actor.name.startswith("purge_daily"):
-            return
-        retain_ms = self.first.settings.archive.retain_ms
-        age_ms = self.ages.at_most_ms(file, self.clock.steady_ms())
-        if age_ms is not None and age_ms < retain_ms:
-            self.found(ViolationError("I5", f"{path} is purged after {age_ms} ms of {retain_ms}"))
 
     def _kept(self) -> set[bytes]:
         """What the archives have."""
@@ -405,7 +377,7 @@ class Cluster:
         if lost:
             raise ViolationError("I4", f"{len(lost)} files were deleted, and their copies are gone")
 
-    def found(self, violation: ViolationError) -> None:
+    def found(self, violation: ViolationError | None) -> None:
         """Kept until the step is over: no code of the product may swallow it."""
         if self.violation is None:
             self.violation = violation

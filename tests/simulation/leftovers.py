@@ -14,6 +14,8 @@ _DIRECTORY = re.compile(
     r"(?:(?:delete_)?delta_(?P<low>\d+)_(?P<high>\d+)|base_(?P<base>\d+))(?:_\d{4})?"
     r"(?:_v(?P<visibility>\d+))?"
 )
+LAST_CLEANING = ("keep_house", "clean_all", "keep_house", "clean_all", "keep_house")
+"""What is done once all aborts may be forgotten."""
 _COPIES = ("/a/", "/b/")
 """Made by those who adopt them, and may have died before."""
 _LATE = "SELECT * FROM HMSB_LATE_WRITER"

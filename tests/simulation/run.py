@@ -51,7 +51,6 @@ LAST_WORKS = (
     "read_all",
 )
 """What an admin sees to in the end; where sides have changed places, first of all that."""
-LAST_CLEANING = ("keep_house", "clean_all", "keep_house", "clean_all", "keep_house")
 
 
 @cache
@@ -253,8 +252,7 @@ class Run:
             self.crowd.turn()
 
     def _set_clock(self, milliseconds: int) -> None:
-        """No time goes by. What waits for a time that is yet to come is not waited for in the
-        end."""
+        """No time goes by, nor is it waited in the end for a time that is yet to come."""
         self.cluster.clock.set_back_ms(-milliseconds)
         self.cluster.ages.steps += 1
         self._set_back_ms += max(0, -milliseconds)
@@ -314,7 +312,7 @@ class Run:
         """Aborts are remembered for some time, by a clock that was set back for longer."""
         retention_ms = self.cluster.first.settings.compactor.abort_retention_ms
         self._wait(self._set_back_ms + retention_ms + 700_000)
-        for work in LAST_CLEANING:
+        for work in leftovers.LAST_CLEANING:
             self._do(work)
             self.cluster.check()
         for side in self.cluster.sides:
