@@ -40,7 +40,6 @@ OF_FAILED_STATEMENTS = (
         old="when_gone(entry)",
         new="pass",
         test=f"{_TESTS}a_statement_that_was_killed_shows_nothing_in_a_later_table",
-        is_simulated=True,
     ),
     Mutation(
         name="anybody may have a directory cleaned",

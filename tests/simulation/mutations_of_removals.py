@@ -68,7 +68,6 @@ OF_REMOVALS = (
         old="self._intents.add_intents(planned)",
         new="planned",
         test=f"{_TOGETHER}the_store_is_asked_once_for_all",
-        is_simulated=True,
     ),
     Mutation(
         name="a row that another process moved is gone on with",

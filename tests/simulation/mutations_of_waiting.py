@@ -33,7 +33,6 @@ OF_WAITING = (
         old="later.is_aborted(write_id)",
         new="False",
         test=f"{_OVERLAPPING}test_a_writer_of_the_set_that_aborts_meanwhile_is_aborted_on_the_replica",
-        is_simulated=True,
     ),
     Mutation(
         name="a dump waits for locks alone, not for open write ids",

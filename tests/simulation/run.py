@@ -19,7 +19,6 @@ from functools import cache
 
 from hms_bridge.errors import BackendError, HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
-from tests.simulation import leftovers
 from tests.simulation.cluster import Cluster, determined
 from tests.simulation.creations import Creations
 from tests.simulation.crowd import Crowd
@@ -126,7 +125,7 @@ class Run:
         self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
         self._last = 1_000
-        self._behind_ms = self._set_back_ms = 0
+        self._behind_ms = 0
         self.numbers: dict[int, Actor] = {}
 
     def play(self, steps: Sequence[Step]) -> None:
@@ -255,7 +254,6 @@ class Run:
         """No time goes by, nor is it waited in the end for a time that is yet to come."""
         self.cluster.clock.set_back_ms(-milliseconds)
         self.cluster.ages.steps += 1
-        self._set_back_ms += max(0, -milliseconds)
         self._beat()
 
     def _beat(self) -> None:
@@ -303,20 +301,8 @@ class Run:
                 self._do(work)
             self.cluster.check()
         self.cluster.check_ended()
-        if not (self.cluster.roles.are_to_change or self.cluster.wishes.is_used):
-            self._require_nothing_left()
         is_equal = self.cluster.roles.is_brought_back or self.cluster.is_replica_equal()
         self.tally.equal_at_the_end += is_equal
-
-    def _require_nothing_left(self) -> None:
-        """Aborts are remembered for some time, by a clock that was set back for longer."""
-        retention_ms = self.cluster.first.settings.compactor.abort_retention_ms
-        self._wait(self._set_back_ms + retention_ms + 700_000)
-        for work in leftovers.LAST_CLEANING:
-            self._do(work)
-            self.cluster.check()
-        for side in self.cluster.sides:
-            leftovers.require_none(side, self.cluster.disk)
 
     def _do(self, work: str) -> None:
         """A piece of work of its own, without trouble."""
