@@ -16,6 +16,7 @@ from hms_bridge.model.catalog import Column
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.dump.discard import DiscardRequest, ReplDiscard
+from tests.simulation.clients import ELSEWHERE
 from tests.simulation.daemons import LEASE, Daemons
 from tests.simulation.definitions import Columns
 from tests.simulation.disk import Directory
@@ -24,9 +25,6 @@ from tests.simulation.plain_reader import View, read_rows
 from tests.simulation.side import REPL_ROOT
 from tests.simulation.statements import NotTodayError
 from tests.simulation.story import ViolationError
-
-ELSEWHERE = "/elsewhere"
-"""Where copies of tables lie that no metastore knows."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +178,9 @@ class Admins(Daemons):
         """The four commands of hms_bridge.repl.remedies."""
         cluster = self.cluster
         store = cluster.source.metastore
-        discard = ReplDiscard(store, cluster.resolve, cluster.clock, cluster.token, store.manifest)
+        discard = ReplDiscard(
+            store, cluster.resolve, cluster.host_clock, cluster.token, store.manifest
+        )
         try:
             discard.run(
                 discard.plan(

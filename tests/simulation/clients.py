@@ -37,7 +37,11 @@ from tests.simulation.statements import PAUSES, NotTodayError, Statement, row_ty
 from tests.simulation.story import OpenReader, ViolationError
 from tests.support.plan_rows import read_plan
 
+_WITHOUT_LOCK = 0.06
+"""So many inserts take none."""
 PARTITIONS = ("p=1", "p=2", "p=3")
+ELSEWHERE = "/elsewhere"
+"""Where copies of tables lie that no metastore knows, and some partitions."""
 
 
 class Clients:
@@ -95,12 +99,17 @@ class Clients:
         partition = self.cluster.pick(dice, sorted(self.cluster.model.tables[table].partitions))
         statement = Statement(self.cluster, dice, table)
         try:
-            statement.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [partition])
+            is_locked = dice.random() > _WITHOUT_LOCK
+            if is_locked:
+                statement.lock(LockType.SHARED_WRITE, DataOperation.INSERT, [partition])
             statement.allocate()
             path = self._path(table, partition)
             statement.insert(path, partition, self._rows(dice, table), 0)
             if dice.random() < 0.2:
                 statement.insert(path, partition, self._rows(dice, table), 1)
+            if not is_locked:
+                statement.commit_without_lock(path)
+                return
             self._end(statement, dice, DataOperation.INSERT)
         except (HmsBridgeError, OSError, NotTodayError):
             self._give_up(statement)
@@ -122,7 +131,9 @@ class Clients:
         except (HmsBridgeError, OSError, NotTodayError):
             self._give_up(statement)
 
-    def add_partitions(self, table: str, names: Sequence[str]) -> None:
+    def add_partitions(self, table: str, names: Sequence[str], location: str | None = None) -> None:
+        """`location`: of one that lies elsewhere than in its table's directory."""
+
         def apply(tables: Tables) -> None:
             for name in names:
                 if name in self.cluster.source.places(table):
@@ -138,7 +149,7 @@ class Clients:
             self.cluster.source.metastore.add_partitions(
                 self.cluster.database,
                 table,
-                [self.cluster.partition(table, name) for name in names],
+                [self.cluster.partition(table, name, location) for name in names],
                 is_if_not_exists=True,
             )
 
@@ -324,7 +335,9 @@ class Clients:
         names = [name for name in sorted(tables) if tables[name].is_partitioned]
         if not names:
             raise NotTodayError("no table")
-        self.add_partitions(dice.choice(names), [self.cluster.pick(dice, PARTITIONS)])
+        table, name = dice.choice(names), self.cluster.pick(dice, PARTITIONS)
+        above = f"{ELSEWHERE}/{table}-{self._next_row()}" if dice.random() < 0.3 else None
+        self.add_partitions(table, [name], above)
 
     def drop_partition(self, dice: random.Random) -> None:
         table, partition = self._partition_there(dice)

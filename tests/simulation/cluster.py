@@ -7,7 +7,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -28,6 +28,7 @@ from hms_bridge.repl import file_pool
 from hms_bridge.repl.format.layout import database_of
 from hms_bridge.session.heartbeat import Heartbeat
 from tests.simulation import checks, tenants
+from tests.simulation.ages import Ages, HostClock, right_clock
 from tests.simulation.disk import Directory, File, SimulatedDisk, SimulatedVolume
 from tests.simulation.model import Effect, Model, TableModel, Tables
 from tests.simulation.plain_reader import Rows, View
@@ -103,6 +104,7 @@ class Cluster:
     def __init__(self) -> None:
         self.clock = SimulatedClock()
         self.scheduler = Scheduler()
+        self.host_clock = HostClock(self.clock, self.scheduler)
         self.disk = SimulatedDisk(self.clock.now_ms, self.scheduler.point)
         self.disk.on_remove = self._removed
         self.volume = SimulatedVolume(self.disk)
@@ -138,6 +140,7 @@ class Cluster:
         self.is_something_gone = False
         self.archived: set[bytes] = set()
         """Contents of files that left their table, and are in the archive until a purge."""
+        self.ages = Ages(self.first.settings.archive.retain_ms)
         self.violation: ViolationError | None = None
         self._picked: set[str] = set()
         self._tokens = 0
@@ -215,9 +218,10 @@ class Cluster:
     def restart(self) -> None:
         """As it was when it was made. (Making one anew takes longer than most schedules.)"""
         image = self._image
-        self._forget()
-        self.clock.advance_ms(START_MS - self.clock.now_ms())
         self.clock.on_sleep = lambda: None
+        services = [one for side in self.sides for one in side.metastores]
+        right_clock(self.clock, START_MS, services, is_set=self.ages.steps > 0)
+        self._forget()
         self.scheduler.restart()
         self.disk.root = copy.deepcopy(image.tree)
         for side, content in zip(self.sides, image.databases, strict=True):
@@ -264,12 +268,12 @@ class Cluster:
             parameters={"transactional": "true"},
         )
 
-    def partition(self, table: str, name: str) -> Partition:
+    def partition(self, table: str, name: str, location: str | None = None) -> Partition:
         return Partition(
             values=(name.partition("=")[2],),
             database_name=self.database,
             table_name=table,
-            storage=STORAGE,
+            storage=replace(STORAGE, location=location and f"file:{location}"),
         )
 
     def create_table(self, name: str, *, is_partitioned: bool) -> None:
@@ -348,6 +352,7 @@ class Cluster:
         self.is_something_gone |= is_of_table or is_of_archive
         if is_of_archive:
             self.archived.discard(file.data)
+            self.found(self.ages.too_young(path, file, self.scheduler.current, self.clock))
         if not is_of_table or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
@@ -372,7 +377,7 @@ class Cluster:
         if lost:
             raise ViolationError("I4", f"{len(lost)} files were deleted, and their copies are gone")
 
-    def found(self, violation: ViolationError) -> None:
+    def found(self, violation: ViolationError | None) -> None:
         """Kept until the step is over: no code of the product may swallow it."""
         if self.violation is None:
             self.violation = violation
@@ -400,6 +405,8 @@ class Cluster:
         if seen == self._seen:
             return
         self._seen = seen
+        for archive in _ARCHIVES:
+            self.ages.note(self.disk.directory(f"/{archive}"), self.clock.steady_ms())
         self._check_foreign()
         for side in self.sides:
             if side.story.is_master:

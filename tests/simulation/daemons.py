@@ -50,7 +50,7 @@ class Daemons:
             side.metastore,
             self.cluster.resolve,
             side.settings.compactor,
-            self.cluster.clock,
+            self.cluster.host_clock,
             initiator_id="i",
             version="4",
         ).run_once()
@@ -74,6 +74,16 @@ class Daemons:
             )
         )
         self._work(side)
+
+    def compact_all(self, dice: random.Random) -> None:
+        """Everything of the source, one after the other."""
+        side = self.cluster.source
+        for table in sorted(side.table_ids()):
+            for partition in sorted(side.places(table)):
+                target = Target(side.database_name, table, partition or None)
+                kind = dice.choice([CompactionType.MINOR, CompactionType.MAJOR])
+                side.metastore.compact(CompactionRequest(target=target, type=kind))
+                self._work(side)
 
     def request_rebalance(self, dice: random.Random) -> None:
         """Nobody rebalances here: the request is refused, or ends so; what is there stays."""
@@ -118,15 +128,25 @@ class Daemons:
     def purge(self, dice: random.Random) -> None:
         del dice
         store = self.cluster.source.store
-        job = Purge(store.archive(), store.manifest, self.cluster.clock)
+        job = Purge(store.archive(), store.manifest, self.cluster.host_clock)
         # An admin who believes the clock, right or wrong: what is needed must stay all the same.
         job.run(job.plan(is_clock_trusted=True))
 
+    def purge_daily(self, dice: random.Random) -> None:
+        """A server's, which nobody tells that the clock is right."""
+        del dice
+        store = self.cluster.source.store
+        job = Purge(store.archive(), store.manifest, self.cluster.host_clock)
+        job.settle()
+        job.run(job.plan())
+
     def keep_house(self, dice: random.Random) -> None:
+        """Each of the servers, on both sides."""
         del dice
         for side in (self.cluster.source, self.cluster.target):
-            side.metastore.run_housekeeping()
-            side.metastore.revoke_timed_out_workers(side.settings.compactor.worker_timeout_ms)
+            for metastore in side.metastores:
+                metastore.run_housekeeping()
+                metastore.revoke_timed_out_workers(side.settings.compactor.worker_timeout_ms)
 
     def clean_all(self, dice: random.Random) -> None:
         """Both sides."""
@@ -203,7 +223,7 @@ class WatchedDump(ReplDump):
 
     def __init__(self, cluster: Cluster) -> None:
         store = cluster.source.metastore
-        super().__init__(store, cluster.resolve, cluster.clock, cluster.token, store.manifest)
+        super().__init__(store, cluster.resolve, cluster.host_clock, cluster.token, store.manifest)
         self._cluster = cluster
         self._side = cluster.source
 
@@ -213,7 +233,11 @@ class WatchedDump(ReplDump):
         if has_snapshots or plan.scope_change.is_limited:
             story.bootstrap_end = None
         wanted = self._wanted(plan)
-        report = super().run(plan)
+        try:
+            report = super().run(plan)
+        except ReplError as error:
+            self._require_waited_for_others(error)
+            raise
         if has_snapshots or report.tables:
             story.bootstrap_end = self._side.event_id()
         elif story.bootstrap_end is None:
@@ -224,6 +248,14 @@ class WatchedDump(ReplDump):
         ):
             self._require_of(report.directory or "", wanted)
         return report
+
+    def _require_waited_for_others(self, error: ReplError) -> None:
+        """I13: who began while it waited, in its own sleep, keeps no dump from its beginning."""
+        actor = self._cluster.scheduler.current
+        mine = self._cluster.owned.get(actor.name if actor else "", set())
+        others = self._side.ledger.open - {one.txn_id for one in mine}
+        if "while it is written to" in str(error) and not others:
+            raise ViolationError("I13", f"a dump waits for who came later: {error}") from error
 
     def _wanted(self, plan: DumpPlan) -> Patterns:
         """What was asked for, or else what the dump before is of."""
@@ -247,7 +279,7 @@ class WatchedLoad(ReplLoad):
     a load that died at its very end, or came too late, has made the cluster doubt."""
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster.target.metastore, cluster.resolve, clock=cluster.clock)
+        super().__init__(cluster.target.metastore, cluster.resolve, clock=cluster.host_clock)
         self._cluster = cluster
         self._story = cluster.target.story
         self._begun_before = self._story.loads_begun

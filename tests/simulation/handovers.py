@@ -153,7 +153,7 @@ class Handovers(Repairs):
             keeper=self.cluster.second.metastore,
             policies=self.policies,
             open_cycle=self.open_cycle,
-            clock=self.cluster.clock,
+            clock=self.cluster.host_clock,
             new_name=self.cluster.token,
             user="admin",
             host="h",

@@ -1,7 +1,8 @@
 """`make mutants`: break one protective line at a time, and see a test fail.
 
 Works on a copy of the tree. `--simulated SEEDS` asks the simulated cluster instead of the named
-tests, and says after how many schedules it found each.
+tests, and says after how many schedules it found each. `--draw COUNT --seed SEED` asks it for
+mutations that no schedule is known to find, and says how many it found.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import compileall
 import os
 import py_compile
 import queue
+import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,17 @@ from tests.simulation.mutations import MUTATIONS
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("hms_bridge", "cleaner", "changemanager", "tests")
+DRAWN_FROM = (
+    "cleaner/",
+    "changemanager/",
+    "hms_bridge/archive/",
+    "hms_bridge/compaction/",
+    "hms_bridge/repl/",
+    "hms_bridge/txn/",
+)
+KINDS = ((), ("--handover",), ("--scope",))
+"""Of schedules: a mutation that is drawn may be of any."""
+_DRAWN_SCHEDULES = 500
 _FOUND = re.compile(r"^(\d+) schedules", re.MULTILINE)
 
 
@@ -95,20 +108,52 @@ def _by_simulation(folder: Path, seeds: int, kinds: Sequence[str]) -> str | None
     return f"found by schedule {counts[-1]}: {reason}"
 
 
-def try_mutation(mutation: Mutation, folder: Path, seeds: int | None) -> str | None:
-    """What noticed it; None if it survived."""
-    with broken(mutation, folder):
-        if seeds is not None:
-            kinds = ["--handover"] * mutation.is_handover + ["--scope"] * mutation.is_scope
-            return _by_simulation(folder, seeds, kinds)
-        return _by_test(folder, mutation.test or "")
+def drawn(count: int, seed: int) -> list[Mutation]:
+    """Mutations that no schedule is known to find. One that is known from now on makes room for
+    another one, and changes nothing about the rest."""
+    unknown = [one for one in MUTATIONS if not one.is_simulated and one.file.startswith(DRAWN_FROM)]
+    unknown.sort(key=lambda one: random.Random(f"{seed} {one.name}").random())
+    return unknown[:count]
 
 
-def _is_noticed(mutation: Mutation, folder: Path, seeds: int | None) -> bool:
+Attempt = Callable[[Mutation, Path], str | None]
+"""Asks a broken tree; what noticed, None for nothing."""
+
+
+def by_named_test(mutation: Mutation, folder: Path) -> str | None:
+    """The test that the mutation names."""
+    return _by_test(folder, mutation.test or "")
+
+
+def by_schedules(seeds: int) -> Attempt:
+    """Schedules of the kind that the mutation names."""
+
+    def attempt(mutation: Mutation, folder: Path) -> str | None:
+        kinds = ["--handover"] * mutation.is_handover + ["--scope"] * mutation.is_scope
+        return _by_simulation(folder, seeds, kinds)
+
+    return attempt
+
+
+def by_any_schedules(seeds: int) -> Attempt:
+    """Schedules of each kind, so many in all."""
+
+    def attempt(mutation: Mutation, folder: Path) -> str | None:
+        del mutation
+        for kind in KINDS:
+            if noticed := _by_simulation(folder, seeds // len(KINDS), kind):
+                return " ".join((*kind, noticed))
+        return None
+
+    return attempt
+
+
+def _is_noticed(mutation: Mutation, folder: Path, attempt: Attempt) -> bool:
     """Tries one and says what came of it; a stale one counts as not noticed."""
     started = time.monotonic()
     try:
-        noticed = try_mutation(mutation, folder, seeds)
+        with broken(mutation, folder):
+            noticed = attempt(mutation, folder)
     except StaleMutationError as error:
         noticed = None
         sys.stdout.write(f"  {error}\n")
@@ -118,34 +163,50 @@ def _is_noticed(mutation: Mutation, folder: Path, seeds: int | None) -> bool:
     return noticed is not None
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Try all mutations, or those whose names hold a text; 1 if one survived or is stale."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--simulated", type=int, metavar="SEEDS", help="ask the simulated cluster")
-    parser.add_argument("--processes", type=int, default=2, metavar="N", help="N at a time")
-    parser.add_argument("names", nargs="*", help="parts of names")
-    options = parser.parse_args(arguments)
-    wanted = [
-        one
-        for one in MUTATIONS
-        if (one.is_simulated if options.simulated else one.test)
-        and (not options.names or any(name in one.name for name in options.names))
-    ]
+def count_noticed(mutations: Sequence[Mutation], processes: int, attempt: Attempt) -> int:
+    """Tries all, so many at a time, each in a copy of the tree."""
     with tempfile.TemporaryDirectory(prefix="mutants") as name:
         folders: queue.SimpleQueue[Path] = queue.SimpleQueue()
-        for number in range(options.processes):
+        for number in range(processes):
             copy_tree(Path(name, str(number)))
             folders.put(Path(name, str(number)))
 
         def is_noticed(mutation: Mutation) -> bool:
             folder = folders.get()
             try:
-                return _is_noticed(mutation, folder, options.simulated)
+                return _is_noticed(mutation, folder, attempt)
             finally:
                 folders.put(folder)
 
-        with ThreadPoolExecutor(options.processes) as pool:
-            survivors = list(pool.map(is_noticed, wanted)).count(False)
+        with ThreadPoolExecutor(processes) as pool:
+            return list(pool.map(is_noticed, mutations)).count(True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Try all mutations, or those whose names hold a text; 1 if one survived or is stale. Of those
+    that are drawn any may survive."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--simulated", type=int, metavar="SEEDS", help="ask the simulated cluster")
+    parser.add_argument("--draw", type=int, metavar="COUNT", help="some that it may not find")
+    parser.add_argument("--seed", type=int, default=1, help="of the draw")
+    parser.add_argument("--processes", type=int, default=2, metavar="N", help="N at a time")
+    parser.add_argument("names", nargs="*", help="parts of names")
+    options = parser.parse_args(arguments)
+    seeds = options.simulated
+    if options.draw:
+        wanted = drawn(options.draw, options.seed)
+        attempt = by_any_schedules(seeds or _DRAWN_SCHEDULES)
+        found = count_noticed(wanted, options.processes, attempt)
+        sys.stdout.write(f"{found} of {len(wanted)} found\n")
+        return 0
+    wanted = [
+        one
+        for one in MUTATIONS
+        if (one.is_simulated if seeds else one.test)
+        and (not options.names or any(name in one.name for name in options.names))
+    ]
+    attempt = by_schedules(seeds) if seeds else by_named_test
+    survivors = len(wanted) - count_noticed(wanted, options.processes, attempt)
     sys.stdout.write(f"{len(wanted)} mutations, {survivors} survived\n")
     return 1 if survivors else 0
 

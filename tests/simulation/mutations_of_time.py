@@ -18,6 +18,7 @@ OF_TIME = (
         old="[*known.gaps, *new_gaps]",
         new="new_gaps",
         test=f"{_PURE}of_a_jump_one_day_counts",
+        is_simulated=True,
     ),
     Mutation(
         name="all of a gap counts",
@@ -26,6 +27,7 @@ OF_TIME = (
         old="max(0, self.after_ms - self.before_ms - SILENCE_MS)",
         new="0",
         test=f"{_JUMPS}a_dump_that_waits_loses_nothing",
+        is_simulated=True,
     ),
     Mutation(
         name="the newest sign of life ends a gap",
@@ -38,6 +40,7 @@ OF_TIME = (
         ),
         new=("signs = [max((sign for sign in (*self.signs_ms, self.seen_ms)))]\nfirst = []"),
         test=f"{_PURE}of_a_jump_one_day_counts",
+        is_simulated=True,
     ),
     Mutation(
         name="what was before a gap is as old as the clock says",
@@ -46,6 +49,7 @@ OF_TIME = (
         old="self.now_ms - since_ms - uncounted_ms",
         new="self.now_ms - since_ms",
         test=f"{_JUMPS}a_dump_that_waits_loses_nothing",
+        is_simulated=True,
     ),
     Mutation(
         name="events from before a gap are as old as the clock says",
@@ -62,6 +66,7 @@ OF_TIME = (
         old="TimeJudgement(now_ms=now_ms, gaps=gaps, seen_ms=now_ms)",
         new="TimeJudgement(now_ms=now_ms, gaps=gaps, seen_ms=known.seen_ms)",
         test=f"{_JUMPS}a_clock_that_comes_back_and_jumps_again_proves_nothing",
+        is_simulated=True,
     ),
     Mutation(
         name="a gap goes with a clock that is a little behind",
@@ -86,6 +91,7 @@ OF_TIME = (
         old="judged.gaps != known.gaps and (not judged.refusal)",
         new="False",
         test=f"{_JUMPS}after_a_jump_all_ages_go_on_from_before_it",
+        is_simulated=True,
     ),
     Mutation(
         name="in a database that nobody judged the newest sign is all",

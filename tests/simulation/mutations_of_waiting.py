@@ -16,6 +16,7 @@ OF_WAITING = (
         old="None if now_open is None else now_open.of(first_writers)",
         new="now_open",
         test=f"{_OVERLAPPING}test_a_bootstrap_begins_while_a_transaction_is_always_open",
+        is_simulated=True,
     ),
     Mutation(
         name="a dump takes the snapshot of its last look, in which later writers are open",

@@ -101,6 +101,7 @@ OF_WRITE_RACES = (
         old="highest + 1",
         new="1",
         test=_DROPPED + "test_it_shows_nothing_in_the_next_table",
+        is_simulated=True,
     ),
     Mutation(
         name="a write id that is asked for before its table is made is a late writer's",

@@ -55,7 +55,7 @@ class PolicyRuns(Admins):
             metastore=self.cluster.second.metastore,
             store=self.policies,
             open_cycle=open_cycle,
-            clock=self.cluster.clock,
+            clock=self.cluster.host_clock,
             user="timer",
             host="h",
             lease=LEASE,

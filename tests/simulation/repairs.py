@@ -53,7 +53,7 @@ class Repairs(PolicyRuns):
             raise ViolationError("I11", f"a repair left {done[-1].left}")
 
     def _repairs(self) -> ReplRepair:
-        return ReplRepair(self._sides(), self.cluster.clock, say=self._told)
+        return ReplRepair(self._sides(), self.cluster.host_clock, say=self._told)
 
     def _told(self, step: str) -> None:
         """From now on the replica is nobody's copy."""
@@ -68,9 +68,9 @@ class Repairs(PolicyRuns):
             source=source,
             target=target,
             discarder=ReplDiscard(
-                source, cluster.resolve, cluster.clock, cluster.token, source.manifest
+                source, cluster.resolve, cluster.host_clock, cluster.token, source.manifest
             ),
-            comparer=ReplCompare(cluster.resolve, cluster.clock, source=source, target=target),
+            comparer=ReplCompare(cluster.resolve, cluster.host_clock, source=source, target=target),
             resolve=cluster.resolve,
         )
 

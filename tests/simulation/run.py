@@ -20,11 +20,14 @@ from functools import cache
 from hms_bridge.errors import BackendError, HmsBridgeError
 from hms_bridge.model.ids import LockId, TxnId
 from tests.simulation.cluster import Cluster, determined
+from tests.simulation.creations import Creations
+from tests.simulation.crowd import Crowd
 from tests.simulation.daemons import EXPECTED
 from tests.simulation.foreign_worker import ForeignWorker
 from tests.simulation.handover_schedule import HANDOVER_WORKS, make_handover_schedule
 from tests.simulation.handovers import Handovers
 from tests.simulation.hostile_clients import HostileClients
+from tests.simulation.meddlers import Meddlers
 from tests.simulation.mixed_schedule import MIXED_WEIGHTS, make_mixed_schedule
 from tests.simulation.readers import Readers
 from tests.simulation.schedule import Kind, Step, make_schedule
@@ -38,6 +41,7 @@ from tests.simulation.tenants import Tenants
 
 LAST_WORKS = (
     "read_all",
+    "keep_house",
     "wait",
     "keep_house",
     "clean_all",
@@ -113,8 +117,11 @@ class Run:
             ForeignWorker,
             HostileClients,
             ScopeAdmins,
+            Meddlers,
+            Creations,
         )
-        self.players = [kind(self.cluster) for kind in kinds]
+        self.crowd = Crowd(self.cluster)
+        self.players = [*(kind(self.cluster) for kind in kinds), self.crowd]
         self.cluster.scheduler.on_delay = self._delay
         self.faulted: set[str] = set()
         self._last = 1_000
@@ -125,8 +132,7 @@ class Run:
         """Raises ViolationError. No thread is left behind."""
         try:
             self.cluster.roles.are_to_change = is_handover(steps)
-            if self.cluster.roles.are_to_change:  # else runs of old would not be what they were
-                self.cluster.clock.on_sleep = self._beat_at_once
+            self.cluster.clock.on_sleep = self._meanwhile
             self.cluster.wishes.is_used = any(step.work in _OF_SCOPES for step in steps)
             for step in steps:
                 self._step(step)
@@ -151,6 +157,9 @@ class Run:
             case Kind.CUT:
                 self._cut(step.amount)
                 return
+            case Kind.SET if not step.actor:
+                self._set_clock(step.amount)
+                return
         actor = self.numbers.get(step.actor)
         if actor is None or not actor.is_alive:
             return
@@ -173,6 +182,9 @@ class Run:
                 actor.delay_ms = step.amount
             case Kind.STALL:
                 actor.is_stalled = True
+            case Kind.SET:
+                actor.ahead_ms = step.amount
+                self.cluster.ages.steps += 1
         self._judge(actor)
 
     def _start(self, step: Step) -> None:
@@ -232,10 +244,17 @@ class Run:
             self.cluster.clock.advance_ms(actor.delay_ms)
             self._beat()
 
-    def _beat_at_once(self) -> None:
-        """The living give signs of life while one of them sleeps."""
+    def _meanwhile(self) -> None:
+        """The living give signs of life while one of them sleeps, and short writers go on."""
         with self.cluster.scheduler.atomic():
             self._beat()
+            self.crowd.turn()
+
+    def _set_clock(self, milliseconds: int) -> None:
+        """No time goes by, nor is it waited in the end for a time that is yet to come."""
+        self.cluster.clock.set_back_ms(-milliseconds)
+        self.cluster.ages.steps += 1
+        self._beat()
 
     def _beat(self) -> None:
         for actor in self.cluster.scheduler.living:
@@ -265,10 +284,11 @@ class Run:
         for actor in self.cluster.scheduler.living:
             actor.is_stalled = False
             actor.fault = actor.database_fault = None
-            actor.delay_ms = 0
+            actor.delay_ms = actor.ahead_ms = 0
             actor.resume(FOREVER)
             self._judge(actor)
             self.cluster.check()
+        self.crowd.end()
         # In the end all of it is dumped, and what the source dropped goes.
         self.cluster.wishes.event_limit, self.cluster.wishes.is_drop_allowed = None, True
         works = list(LAST_WORKS)

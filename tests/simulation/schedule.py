@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hms_bridge.config.settings import CompactorSettings
+from tests.simulation.rare_scenes import RARE_SCENES
 from tests.simulation.scenes import SCENES, Scene
 
 
@@ -27,12 +28,14 @@ class Kind(Enum):
     STALL = "stall"
     WAIT = "wait"
     CUT = "cut power"
+    SET = "set the clock"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """`actor`: number of the actor. `work`: what it does, for START. `amount`: points to run (0:
-    to the end), milliseconds to wait, or seed of the actor's dice."""
+    to the end), milliseconds to wait or to set a clock by, or seed of the actor's dice. SET of an
+    actor is that of its host alone; of none, that of all."""
 
     kind: Kind
     actor: int = 0
@@ -49,6 +52,8 @@ class Step:
                 return f"wait {self.amount} ms"
             case Kind.CUT:
                 return f"cut power {self.amount}"
+            case Kind.SET:
+                return f"set the clock of {self.actor or 'all'} by {self.amount} ms"
             case Kind.FAIL | Kind.SLOW | Kind.BREAK if self.amount:
                 return f"{self.kind.value} {self.actor} {self.amount}"
             case _:
@@ -72,6 +77,10 @@ WEIGHTS = {
     "dump": 3,
     "load": 4,
     "purge": 2,
+    "purge_daily": 2,
+    "touch_archive": 1,
+    "load_forged": 1,
+    "crowd": 1,
     "mend_replica": 1,
     "repair": 2,
     "adopt_copy": 2,
@@ -90,6 +99,7 @@ DDL = {
     "drop_partition": 4,
     "drop_table": 2,
     "create": 4,
+    "create_as_select": 2,
     "rename_table": 2,
     "rename_partition": 2,
     "add_column": 4,
@@ -108,12 +118,16 @@ _WAITS_MS = (
     12 * 86_400_000,  # hive.repl.cm.retain, and the time-out of replays
     -7_200_000,  # somebody sets the clock
 )
+_HOUR_MS = 3_600_000
+_STEPS_MS = tuple(sign * hours * _HOUR_MS for sign in (1, -1) for hours in (2, 72, 960))
+"""So wrong are clocks: hours, days, 40 days."""
+_WRONG_HOSTS = 0.04
 
 
 def make_schedule(seed: int, length: int = 14) -> list[Step]:
     """The steps of a seed; about `length` pieces of work, of which some stand together."""
     script = Script(random.Random(seed))
-    fill(script, WEIGHTS | DDL, ((0.12, SCENES),), length)
+    fill(script, WEIGHTS | DDL, ((0.12, SCENES), (0.12, RARE_SCENES)), length)
     return script.steps
 
 
@@ -153,6 +167,8 @@ class Script:
         self.count += 1
         seed = self.dice.randrange(1 << 30)
         self.steps.append(Step(Kind.START, self.count, work, seed))
+        if self.dice.random() < _WRONG_HOSTS:
+            self.steps.append(Step(Kind.SET, self.count, amount=self.dice.choice(_STEPS_MS)))
         self.steps.append(Step(Kind.RUN, self.count, amount=points))
         if points:
             self.open_actors.append(self.count)
@@ -162,6 +178,10 @@ class Script:
         for work, low, high in scene:
             if work == "wait":
                 self.steps.append(Step(Kind.WAIT, amount=low))
+            elif work == "set":
+                self.steps.append(Step(Kind.SET, amount=low))
+            elif work == "cut":
+                self.steps.append(Step(Kind.CUT, amount=self.dice.randrange(1 << 30)))
             elif work in _ENDS:
                 if self.open_actors:
                     self.steps.append(Step(_ENDS[work], self.open_actors[-1]))
@@ -199,6 +219,8 @@ class Script:
         elif dice.random() < 0.25:
             (wait,) = dice.choices(_WAITS_MS, (8, 8, 6, 6, 3, 2, 1, 1))
             self.steps.append(Step(Kind.WAIT, amount=wait))
+        elif dice.random() < 0.03:
+            self.steps.append(Step(Kind.SET, amount=dice.choice(_STEPS_MS)))
 
 
 _ENDS = {"go on": Kind.RUN, "stall": Kind.STALL, "kill": Kind.KILL}

@@ -35,7 +35,10 @@ def _closed_gate() -> threading.Lock:
 class Actor:
     """One process. It runs until its budget of points is used up, or it is told to die."""
 
-    def __init__(self, scheduler: Scheduler, name: str, work: Callable[[], None]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, number: int, name: str, work: Callable[[], None]
+    ) -> None:
+        self.number = number
         self.name = name
         self.error: BaseException | None = None
         self.is_done = False
@@ -50,6 +53,8 @@ class Actor:
         self.is_broken_late = False
         """The transaction is committed, and who asked for it does not hear of it."""
         self.delay_ms = 0
+        self.ahead_ms = 0
+        """So much is its host's clock ahead of the others."""
         self.label = "start"
         self._scheduler = scheduler
         self._work = work
@@ -109,7 +114,7 @@ class Scheduler:
         self._atomic = 0
 
     def spawn(self, number: int, name: str, work: Callable[[], None]) -> Actor:
-        self.actors[number] = Actor(self, name, work)
+        self.actors[number] = Actor(self, number, name, work)
         return self.actors[number]
 
     @property

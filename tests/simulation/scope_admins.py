@@ -70,7 +70,7 @@ class ScopeAdmins(PolicyRuns):
         job = ReplExpiry(
             source.metastore,
             cluster.resolve,
-            cluster.clock,
+            cluster.host_clock,
             cluster.token,
             source.metastore.manifest,
         )

@@ -14,6 +14,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.config.settings import ArchiveSettings, CompactorSettings, Settings, TxnSettings
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import NoSuchObjectError
+from hms_bridge.service.metastore_service import MetastoreService
 from hms_bridge.service.open import open_local_metastore
 from tests.simulation.definitions import Columns, Definition, read_definition
 from tests.simulation.disk import Directory, SimulatedDisk
@@ -112,23 +113,22 @@ class Side:
             on_commit(self, self.ledger.note())
 
         watched: Any = WatchedDatabase(database, scheduler, committed)
-        self.metastore = open_local_metastore(
-            "sqlite://",
-            settings=self.settings,
-            clock=clock,
-            resolve=resolve,
-            make_token=token,
-            open_url=lambda _: watched,
-            # Each actor stands for a program of its own: one that stalls must not hold the others.
-            shares_turns=False,
-        )
-        self.store = LocalStore(
-            metastore=self.metastore,
-            manifest=self.metastore.manifest,
-            resolver=resolve,
-            clock=clock,
-            settings=self.settings,
-        )
+
+        def opened() -> MetastoreService:
+            return open_local_metastore(
+                "sqlite://",
+                settings=self.settings,
+                clock=clock,
+                resolve=resolve,
+                make_token=token,
+                open_url=lambda _: watched,
+                # Each actor stands for a program of its own: who stalls must not hold the others.
+                shares_turns=False,
+            )
+
+        self.metastores = opened(), opened()
+        self._clock = clock
+        self._scheduler = scheduler
         self._disk = disk
         self._resolve = resolve
 
@@ -137,6 +137,24 @@ class Side:
         self.raw.deserialize(content)
         self.ledger = Ledger(self.raw)
         self.ledger.note()
+
+    @property
+    def metastore(self) -> MetastoreService:
+        """One of two servers on the database: each actor goes to one."""
+        actor = self._scheduler.current
+        return self.metastores[actor.number % 2 if actor else 0]
+
+    @property
+    def store(self) -> LocalStore:
+        """The same, for daemons."""
+        metastore = self.metastore
+        return LocalStore(
+            metastore=metastore,
+            manifest=metastore.manifest,
+            resolver=self._resolve,
+            clock=self._clock,
+            settings=self.settings,
+        )
 
     # -- what is there, seen without the product
 

@@ -32,6 +32,7 @@ from hms_bridge.orc.types import OrcType, struct_type
 from hms_bridge.rows.writer import DeltaTarget
 from tests.simulation.cluster import Cluster
 from tests.simulation.definitions import Columns
+from tests.simulation.disk import Directory
 from tests.simulation.foreign_files import write_bucket
 from tests.simulation.model import Effect, write_effect
 from tests.simulation.plain_reader import Row, RowId, Rows
@@ -190,6 +191,23 @@ class Statement:
                 )
             )
         with self.cluster.meaning(self.effect()):
+            self.store.commit_txn(CommitTxnRequest(txn_id=self.id))
+
+    def commit_without_lock(self, path: str) -> None:
+        """Whoever took no lock looks whether its files would be read: a base may have come that
+        hides them, or they went with the directory."""
+        for _ in range(PAUSES):
+            self.cluster.scheduler.point("other tasks go on", changes=False)
+        notifications = [self._notification(*one) for one in self._written]
+        self.store.add_write_notifications(notifications)
+        with self.cluster.scheduler.atomic(), self.cluster.meaning(self.effect()):
+            node = self.cluster.disk.find(path)
+            names = node.names if isinstance(node, Directory) else {}
+            bases = (int(name[5:12]) for name in names if name.startswith("base_"))
+            if f"delta_{self.write_id:07d}" not in " ".join(names) or any(
+                base > self.write_id for base in bases
+            ):
+                raise NotTodayError("somebody was faster")
             self.store.commit_txn(CommitTxnRequest(txn_id=self.id))
 
     def effect(self) -> Effect:

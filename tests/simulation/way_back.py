@@ -26,10 +26,10 @@ def bring_back(admin: PolicyRuns) -> None:
     dump = replace(
         admin.dump_request(), root=_ROOT, scope=None, is_scope_changed=False, event_limit=None
     )
-    dumper = ReplDump(store, cluster.resolve, cluster.clock, cluster.token, store.manifest)
+    dumper = ReplDump(store, cluster.resolve, cluster.host_clock, cluster.token, store.manifest)
     dumper.run(dumper.plan(dump))
     load = replace(admin.load_request(), root=_ROOT, target_database=_DATABASE)
-    loader = ReplLoad(former.metastore, cluster.resolve, clock=cluster.clock)
+    loader = ReplLoad(former.metastore, cluster.resolve, clock=cluster.host_clock)
     report = loader.run(loader.plan(load))
     brought = copy.copy(former)
     brought.database_name = _DATABASE
