@@ -24,6 +24,11 @@ def test_each_breaks_a_line_that_is_there_once(mutation: Mutation):
         assert not test or f"def {test}(" in place.read_text(encoding="utf-8")
 
 
+def test_each_has_a_name_of_its_own() -> None:
+    names = [mutation.name for mutation in MUTATIONS]
+    assert len(set(names)) == len(names)
+
+
 TEXT = """
 class Look:
     def still(self):
