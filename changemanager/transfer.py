@@ -32,7 +32,7 @@ def give_new_name(
     ChecksumMismatchError if a copy went wrong.
     """
     volume = source.volume
-    if volume is target.volume and _is_narrowed(source, directories):
+    if volume is target.volume and _narrow(source, directories):
         settle_file(volume, source.path)
         placement = volume.place(source.path, target.path)
         if placement is Placement.COPIED:
@@ -43,9 +43,9 @@ def give_new_name(
     return Placement.COPIED
 
 
-def _is_narrowed(file: Location, directories: Iterable[Permissions]) -> bool:
-    """Whether a file has no more rights than those directories let through, from now on at least;
-    no if its file system refuses that."""
+def _narrow(file: Location, directories: Iterable[Permissions]) -> bool:
+    """Take from a file what those directories do not let through; whether it has no more than that
+    now. Not if its file system refuses."""
     own = file.volume.permissions(file.path)
     readers = None if own is None else own.through(directories)
     if readers is not None and readers != own:

@@ -29,7 +29,6 @@ ORIGINALS_BASE = WriteId(-(2**63))
 _INT_MAX = 2**31 - 1
 """Java's: Hive cannot read a name with a higher statement, bucket or attempt."""
 
-_PREFIXES = ("base_", "delta_", "delete_delta_")
 _BASE = re.compile(r"base_(-?[0-9]+)(?:_v([0-9]+))?")
 _DELTA = re.compile(r"(delta|delete_delta)_([0-9]+)_([0-9]+)(?:_([0-9]+))?(?:_v([0-9]+))?")
 _BUCKET_FILE = re.compile(r"bucket_([0-9]+)(?:_([0-9]+))?")
@@ -42,6 +41,9 @@ class DirectoryKind(Enum):
     BASE = "base"
     DELTA = "delta"
     DELETE_DELTA = "delete_delta"
+
+
+_PREFIXES = tuple(f"{kind.value}_" for kind in DirectoryKind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
