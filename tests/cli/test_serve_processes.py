@@ -170,11 +170,12 @@ def test_a_stop_lets_what_began_come_to_its_end(program: Program, is_group: bool
             begun = database_to_struct(Database(name="begun"))
             client.send(call("create_database", database=begun))
             until((program.folder / "asked").exists)
-            for number in numbers if is_group else ():
+            members = numbers if is_group else []
+            for number in members:
                 os.kill(number, signal.SIGTERM)
             server.process.send_signal(signal.SIGTERM)
             time.sleep(0.5)  # until each has heard of it: two of a kind that wait are one
-            for number in numbers if is_group else ():
+            for number in members:
                 with suppress(ProcessLookupError):
                     os.kill(number, signal.SIGTERM)
             time.sleep(0.5)

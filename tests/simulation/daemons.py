@@ -127,18 +127,20 @@ class Daemons:
 
     def purge(self, dice: random.Random) -> None:
         del dice
-        store = self.cluster.source.store
-        job = Purge(store.archive(), store.manifest, self.cluster.host_clock)
+        job = self._source_purge()
         # An admin who believes the clock, right or wrong: what is needed must stay all the same.
         job.run(job.plan(is_clock_trusted=True))
 
     def purge_daily(self, dice: random.Random) -> None:
         """A server's, which nobody tells that the clock is right."""
         del dice
-        store = self.cluster.source.store
-        job = Purge(store.archive(), store.manifest, self.cluster.host_clock)
+        job = self._source_purge()
         job.settle()
         job.run(job.plan())
+
+    def _source_purge(self) -> Purge:
+        store = self.cluster.source.store
+        return Purge(store.archive(), store.manifest, self.cluster.host_clock)
 
     def keep_house(self, dice: random.Random) -> None:
         """Each of the servers, on both sides."""

@@ -17,6 +17,7 @@ directory, as streams do, and no two workers there compact one range, as those o
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,31 +25,22 @@ from pathlib import Path
 from tests.simulation.mutation import Edit, Mutation
 
 _ROOMS = Path(__file__).with_name("mutation_rows")
-_COLUMNS = "name file within old new test clusters"
 
 
 def _of_room(room: Path) -> Iterator[Mutation]:
-    head, *rows = room.read_text(encoding="utf-8").splitlines()
-    assert head.split("\t") == _COLUMNS.split(), room
     mutation: Mutation | None = None
-    for row in rows:
-        fields = [field.replace("⏎", "\n") for field in row.split("\t")]
-        name, file, within, old, new, test, clusters = fields + [""] * (7 - len(fields))
-        if not name:
-            assert mutation, f"{room}: the first row needs a name"
-            mutation = replace(mutation, also=(*mutation.also, Edit(file, within, old, new)))
-            continue
-        if mutation:
-            yield mutation
-        mutation = Mutation(
-            name=name,
-            file=file,
-            within=within,
-            old=old,
-            new=new,
-            test=test or None,
-            **{f"is_{cluster}": True for cluster in clusters.split()},
-        )
+    with room.open(encoding="utf-8", newline="") as text:
+        for row in csv.DictReader(text, delimiter="\t", quoting=csv.QUOTE_NONE, restval=""):
+            fields = {column: field.replace("⏎", "\n") for column, field in row.items()}
+            name, test, clusters = (fields.pop(column) for column in ("name", "test", "clusters"))
+            if not name:
+                assert mutation, f"{room}: the first row needs a name"
+                mutation = replace(mutation, also=(*mutation.also, Edit(**fields)))
+                continue
+            if mutation:
+                yield mutation
+            is_found = {f"is_{cluster}": True for cluster in clusters.split()}
+            mutation = Mutation(name=name, test=test or None, **fields, **is_found)
     if mutation:
         yield mutation
 

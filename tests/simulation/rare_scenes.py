@@ -19,6 +19,15 @@ _ARCHIVED: Scene = (
 )
 """Files are in the archive, and no dump of ours needs them any more."""
 
+_BACK_AND_AHEAD: Scene = (
+    ("set", -40 * _DAY_MS, 0),
+    ("insert", 0, 0),
+    ("purge_daily", 0, 0),
+    ("set", 40 * _DAY_MS, 0),
+    ("purge_daily", 0, 0),
+)
+"""From a clock that is 40 days ahead."""
+
 RARE_SCENES: dict[str, Scene] = {
     "a clock that is ahead": (
         *_ARCHIVED,
@@ -34,11 +43,7 @@ RARE_SCENES: dict[str, Scene] = {
         ("set", 40 * _DAY_MS, 0),
         ("insert", 0, 0),
         ("purge_daily", 0, 0),
-        ("set", -40 * _DAY_MS, 0),
-        ("insert", 0, 0),
-        ("purge_daily", 0, 0),
-        ("set", 40 * _DAY_MS, 0),
-        ("purge_daily", 0, 0),
+        *_BACK_AND_AHEAD,
         ("wait", 3_600_000, 0),
         ("purge_daily", 0, 0),
     ),
@@ -54,11 +59,7 @@ RARE_SCENES: dict[str, Scene] = {
         ("stall", 0, 0),
         ("drop_partition", 5, 15),
         ("kill", 0, 0),
-        ("set", -40 * _DAY_MS, 0),
-        ("insert", 0, 0),
-        ("purge_daily", 0, 0),
-        ("set", 40 * _DAY_MS, 0),
-        ("purge_daily", 0, 0),
+        *_BACK_AND_AHEAD,
     ),
     "a file archived again under a purge": (
         *_ARCHIVED,
