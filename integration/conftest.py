@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import py4j.java_gateway
+import py4j.protocol
 import pytest
 
 from integration.referees import hive_texts as texts
@@ -43,6 +45,7 @@ from integration.referees.spark import (
 from integration.referees.trino import Trino
 from integration.systems import SYSTEMS
 
+pytest.register_assert_rewrite("tests.support.world", "tests.support.repl_world")
 LOGS = Path(__file__).parent / "logs"
 
 
@@ -198,6 +201,13 @@ def hms401(workplace: Workplace, hive_schemas: HiveSchemas) -> Iterator[JavaMeta
             database=hive_schemas.database("4.0.1", "hms401"),
         )
     )
+
+
+@pytest.fixture(autouse=True)
+def errors_of_java() -> None:
+    """A session of PySpark in this process reads errors of every Java process as Spark's own, and
+    fails at those of a process without Spark."""
+    py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
 
 
 @pytest.fixture(scope="session")

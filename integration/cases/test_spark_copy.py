@@ -24,7 +24,7 @@ SPARK = {
     "spark.executor.cores": "1",
     "spark.cores.max": str(WORKERS),
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-    "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
     "spark.eventLog.rolling.enabled": "false",
