@@ -18,7 +18,7 @@ from changemanager.budget import outlived
 from changemanager.clock import Clock
 from changemanager.directories_above import DirectoriesAbove
 from changemanager.errors import ChangeManagerError, ClockDoubtError
-from changemanager.filesystem.volume import FileKind
+from changemanager.filesystem.volume import FileKind, FileStatus
 from changemanager.given_up import GivenUp
 from changemanager.journal import log_deed
 from changemanager.location import Location
@@ -78,6 +78,7 @@ class _Claim:
 
 _ANOTHER_PURGE = "another purge took it first"
 _LOST = "another process took it over; this one changed nothing more"
+_TOUCHED = "the file was written or touched since the plan was made"
 
 
 def _log_removal(decision: PurgeDecision, cmroot: str) -> None:
@@ -340,7 +341,7 @@ class Purge:
         try:
             why_not = self._changed(item)
             if why_not is None and item.is_present:
-                why_not = self._take_away(claim, decision.disposition, above)
+                why_not = self._take_away(claim, decision, above)
         except (OSError, ChangeManagerError):
             self._release(claim)
             raise
@@ -375,12 +376,8 @@ class Purge:
             return None
         if not item.is_present:
             return "a file of that name has come"
-        if (status.kind, status.size_bytes, status.mtime_ms) != (
-            item.kind,
-            item.size_bytes,
-            item.mtime_ms,
-        ):
-            return "the file was written or touched since the plan was made"
+        if _is_touched(item, status):
+            return _TOUCHED
         return self._unproved(item, place)
 
     def _unproved(self, item: ArchivedItem, place: Location) -> str | None:
@@ -393,9 +390,10 @@ class Purge:
         return None
 
     def _take_away(
-        self, claim: _Claim, disposition: Disposition, above: DirectoriesAbove
+        self, claim: _Claim, decision: PurgeDecision, above: DirectoriesAbove
     ) -> str | None:
-        """Move the file aside, and delete it there if the claim is still this purge's."""
+        """Move the file aside, and delete it there if the claim is still this purge's, and no Hive
+        has archived its content anew, which knows no claims (ReplChangeManager.recycle touches)."""
         place = self._archive.cmroot.child(claim.name)
         if place.status() is None:
             return _ANOTHER_PURGE
@@ -409,8 +407,12 @@ class Purge:
             if not self._is_held(claim):
                 put_back(aside, place)
                 return _LOST
+            status = aside.status() if aside.volume.capabilities.has_atomic_rename else None
+            if status is not None and _is_touched(decision.item, status):
+                put_back(aside, place)
+                return _TOUCHED
             trash = trash_place(self._archive)
-            if disposition is Disposition.TRASH and trash is not None:
+            if decision.disposition is Disposition.TRASH and trash is not None:
                 move_to_trash(aside, trash.child(claim.name), self._archive.new_token, above)
             else:
                 aside.volume.remove_file(aside.path)
@@ -423,6 +425,11 @@ class Purge:
         return self._manifest.holds_purge(
             claim.cmroot, claim.name, owner=claim.owner, now_ms=self._clock.now_ms()
         )
+
+
+def _is_touched(item: ArchivedItem, status: FileStatus) -> bool:
+    seen = item.kind, item.size_bytes, item.mtime_ms
+    return (status.kind, status.size_bytes, status.mtime_ms) != seen
 
 
 def _lasts(pin: Pin, time: TimeJudgement) -> bool:

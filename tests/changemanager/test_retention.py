@@ -623,6 +623,32 @@ def test_a_purge_that_stood_still_deletes_nothing_that_came_since(
     assert world.purge.settle() == ()
 
 
+@pytest.mark.parametrize("is_hives", [True, False])
+def test_a_file_that_a_hive_archives_anew_beside_a_purge_stays(
+    tmp_path: Path, is_hives: bool
+) -> None:
+    """Hive finds the content in the archive, touches it and deletes its own; it knows no claims
+    (ReplChangeManager.recycle). From then on the file's retention counts."""
+    world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS, volume_class=StalledVolume)
+    name = name_of("a", b"rows") if is_hives else recycle(world)
+    if is_hives:
+        hives(world, name)
+    world.clock.advance_ms(RETAIN_MS + 1)
+    plan = world.purge.plan()
+    touched = world.clock.now_ms() // 1000
+    StalledVolume.stalls = {
+        "before rename": lambda: os.utime(world.cmroot / name, (touched, touched))
+    }
+    report = world.purge.run(plan)
+    assert StalledVolume.stalls == {}
+    assert "touched since the plan" in str(report)
+    assert world.archived() == {name: b"rows"}
+    world.clock.advance_ms(RETAIN_MS - 1000)
+    assert purge(world).deleted == ()
+    world.clock.advance_ms(2001)
+    assert purge(world).deleted == (name,)
+
+
 def test_a_live_purge_is_left_alone(tmp_path: Path) -> None:
     world = ArchiveWorld(tmp_path, retain_ms=RETAIN_MS)
     name = recycle(world)

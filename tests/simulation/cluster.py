@@ -342,6 +342,11 @@ class Cluster:
 
     # -- invariants
 
+    def _has_another_name(self, path: str, file: File) -> bool:
+        above, _, name = path.rpartition("/")
+        names = self.disk.directory(above).names
+        return any(node is file and other != name for other, node in names.items())
+
     def _removed(self, path: str, file: File) -> None:
         """I5 is looked at again after this step.
 
@@ -352,7 +357,8 @@ class Cluster:
         self.is_something_gone |= is_of_table or is_of_archive
         if is_of_archive:
             self.archived.discard(file.data)
-            self.found(self.ages.too_young(path, file, self.scheduler.current, self.clock))
+            if not self._has_another_name(path, file):
+                self.found(self.ages.too_young(path, file, self.scheduler.current, self.clock))
         if not is_of_table or len(levels) < 5 or not levels[-1].startswith("bucket_"):
             return
         if any(level.startswith(("_", ".")) for level in levels[:-1]) or not file.data:
