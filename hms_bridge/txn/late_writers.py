@@ -107,8 +107,9 @@ def note_writers(work: Work, table: Table) -> None:
 
 def take_over(work: Work, table: Table, *, is_of_load: bool) -> WriteId | None:
     """Give a new table the write ids of what may come late to its place, aborted, and the aborted
-    compactions; the highest. No event is due: nobody has seen the transactions open. What a load
-    makes has its source's write ids.
+    compactions. No event is due: nobody has seen the transactions open. What a load makes has its
+    source's write ids. The write id above which the table's own begin; None where that is the
+    first.
 
     Raises MetaError if writes of its own have them already: they were asked for by its name before
     it was made.
@@ -121,7 +122,7 @@ def take_over(work: Work, table: Table, *, is_of_load: bool) -> WriteId | None:
     )
     rows = connection.execute(here).all()
     if not rows:
-        return None
+        return None if is_of_load else _highest_before(connection, table)
     compactions = [(row.LW_TXN_ID, row.LW_WRITE_ID) for row in rows if row.is_compaction]
     give_to(connection, table, compactions)
     if is_of_load:
@@ -139,7 +140,18 @@ def take_over(work: Work, table: Table, *, is_of_load: bool) -> WriteId | None:
         ]
         put_write_ids(connection, table.database_name, table.name, pairs)
         abort_txns(work, ids, AbortReason.NONE)
-    return highest
+    return _highest_before(connection, table)
+
+
+def _highest_before(connection: Connection, table: Table) -> WriteId | None:
+    """A CREATE TABLE AS SELECT that failed leaves its write id to the name; one that is open has
+    the table's first."""
+    highest = get_max_allocated_write_id(connection, table.database_name, table.name)
+    if highest:
+        is_open = TXNS.c.TXN_STATE == TxnState.OPEN.value
+        opened = connection.execute(_written(table).where(is_open)).all()
+        highest = min([highest, *(WriteId(write_id - 1) for _, write_id in opened)])
+    return highest or None
 
 
 def require_own(connection: Connection, table: Table, there: Sequence[DirectoryName]) -> None:

@@ -88,8 +88,13 @@ def _begun_table(
     if table is None:
         new = new_table(replica, dumped, dumped.spec.last_event_id)
         # By this a next try knows the table as its own (replace_tables).
-        begun = {**new.parameters, BEGUN: checkpoint}
-        replica.metastore.create_table(replace(new, parameters=begun))
+        begun = replace(new, parameters={**new.parameters, BEGUN: checkpoint})
+        replica.metastore.create_table(begun)
+        if new.is_transactional and _has_write_ids(replica, new.name):
+            # Of a statement that never made its table, or of one that somebody else has dropped.
+            # They would stand for the source's; the drop of a table is what forgets them.
+            replica.metastore.drop_table(new.database_name, new.name, is_data_deleted=False)
+            replica.metastore.create_table(begun)
         table = replica.metastore.get_table(replica.names.target_database, dumped.table.name)
     elif last_event_of(table.parameters) != dumped.spec.last_event_id:
         raise ReplError(
@@ -98,6 +103,11 @@ def _begun_table(
         )
     replica.require_own_place(table, dumped.table)
     return table
+
+
+def _has_write_ids(replica: Replica, name: str) -> bool:
+    database = replica.names.target_database
+    return replica.metastore.get_max_allocated_write_id(database, name) > 0
 
 
 class _TableLoad:

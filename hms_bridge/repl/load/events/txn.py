@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hms_bridge.errors import ReplError
+from hms_bridge.model.ids import WriteId
 from hms_bridge.model.txn import TxnToWriteId
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
@@ -63,7 +64,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
         return
     # Hive would take the source's number, and forget whose the ids before it were
     # (docs/hive/replication.md §22).
-    if new[0].write_id != known + 1:
+    if new[0].write_id != known + 1 and not _begins_anew(replica, name, known, new[0].write_id):
         # Where the table itself is gone, that is what to say.
         context.table_or_gone(name, event)
         raise ReplError(
@@ -80,6 +81,15 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
             f"{new[-1].write_id} of {target}.{name} to the source's transactions; is another load "
             "running? If not: " + replica.bring_anew(name)
         )
+
+
+def _begins_anew(replica: Replica, name: str, known: WriteId, first: WriteId) -> bool:
+    """A name without a table and without write ids takes the source's number: those before are of
+    tables that were gone at the bootstrap, or were never made. Nothing of them can be missing."""
+    if known or replica.find_table(name) is not None:
+        return False
+    replica.metastore.seed_write_id(replica.names.target_database, name, WriteId(first - 1))
+    return True
 
 
 def allocate_ahead(context: ReplayContext, events: Iterable[DumpedEvent]) -> None:
