@@ -325,12 +325,14 @@ def revoke_timed_out_workers(work: Work, timeout_ms: int) -> int:
 
 def abandoned(work: Work) -> tuple[Compaction, ...]:
     """Entries whose worker can publish nothing any more: its transaction has ended, or it has not
-    named one in hive.txn.timeout, although it does so as soon as it has the entry.
+    named one in hive.txn.timeout, although it does so as soon as it has the entry. Who took one at
+    a time that is yet to come went by a clock that has been set back since.
 
     Hive gives entries back by worker time alone (revokeTimedoutWorkers, 24 h by default), or when
     the metastore of the worker's host starts anew (revokeFromLocalWorkers).
     """
-    started_before = work.now_ms - work.settings.txn.timeout_ms
+    timeout_ms = work.settings.txn.timeout_ms
+    is_recent = _Q.CQ_START.between(work.now_ms - timeout_ms, work.now_ms + timeout_ms)
     is_open = exists().where(TXNS.c.TXN_ID == _Q.CQ_TXN_ID, TXNS.c.TXN_STATE == TxnState.OPEN.value)
     rows = work.connection.execute(
         select(COMPACTION_QUEUE)
@@ -338,7 +340,7 @@ def abandoned(work: Work) -> tuple[Compaction, ...]:
             _Q.CQ_STATE == CompactionState.WORKING.stored,
             or_(
                 and_(_Q.CQ_TXN_ID > 0, ~is_open),
-                and_(func.coalesce(_Q.CQ_TXN_ID, 0) == 0, _Q.CQ_START < started_before),
+                and_(func.coalesce(_Q.CQ_TXN_ID, 0) == 0, ~is_recent),
             ),
         )
         .order_by(_Q.CQ_ID)

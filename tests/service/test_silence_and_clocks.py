@@ -114,6 +114,19 @@ def test_a_cleaning_that_failed_by_a_fast_clock_is_tried_again_soon(world: World
     assert world.entry(entry).state.name == "SUCCEEDED"
 
 
+def test_a_claim_that_died_by_a_fast_clock_is_given_back(world: World) -> None:
+    """A worker that died before it named its transaction."""
+    world.request_compaction("t")
+    world.clock.set_back_ms(-40 * DAY_MS)
+    claimed = world.metastore.find_next_compaction("dead", "1")
+    assert claimed is not None
+    world.metastore.run_housekeeping()
+    assert world.entry(claimed).state.name == "WORKING"
+    world.clock.set_back_ms(40 * DAY_MS)
+    world.metastore.run_housekeeping()
+    assert world.entry(claimed).state.name == "INITIATED"
+
+
 def test_a_drop_that_died_by_a_fast_clock_is_carried_out(tmp_path: Path) -> None:
     world = FilesWorld(tmp_path)
     world.create_database()

@@ -356,10 +356,14 @@ class Clients:
 
     def drop_table(self, dice: random.Random) -> None:
         table = self._some_table(dice)
+        places = self.cluster.source.places(table)
+        elsewhere = [name for name, place in places.items() if place.startswith(ELSEWHERE)]
 
         def apply(tables: Tables) -> None:
             self.cluster.taken_away(table, sorted(tables[table].partitions))
             known = tables.pop(table)
+            for name in elsewhere:  # nobody finds it with the table's directory
+                known.partitions.pop(name, None)
             self.cluster.left_rows.pop(table, None)
             written = known.definition.write_id if known.definition else 0
             view = replace(self.cluster.source.view(table), highest=written)

@@ -233,7 +233,8 @@ class Run:
             left -= part
             self._beat()
         for actor in self.cluster.scheduler.living:
-            actor.stalled_ms += milliseconds if actor.is_stalled else -actor.stalled_ms
+            is_still = actor.is_stalled or actor.is_refused
+            actor.stalled_ms += milliseconds if is_still else -actor.stalled_ms
             if actor.stalled_ms >= self.cluster.source.settings.compactor.abort_retention_ms:
                 self.cluster.scheduler.kill(actor)
                 self._forget(actor)
@@ -267,6 +268,8 @@ class Run:
                     store.heartbeat(TxnId(claim.txn_id), LockId(claim.lock_id))
                 except HmsBridgeError:
                     claims.discard(claim)
+                    actor.is_refused = True
+            actor.is_refused &= not claims
 
     def _cut(self, seed: int) -> None:
         """Everybody dies, and the disk forgets."""

@@ -44,6 +44,8 @@ class Actor:
         self.is_done = False
         self.is_dead = False
         self.is_stalled = False
+        self.is_refused = False
+        """Its transaction had ended when it gave a sign of life, and it has no other."""
         self.stalled_ms = 0
         self.points = 0
         self.budget = 0
