@@ -26,10 +26,12 @@ from changemanager.masking import masked_url
 from hms_bridge.backend.connection_limits import connections_allowed
 from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
+from hms_bridge.backend.frozen_server import ServerCheck
 from hms_bridge.backend.kept_connections import KeptConnections
+from hms_bridge.backend.patient_mysql import LIMITS, give_up_who_is_silent
 from hms_bridge.backend.sqlite_file import keep_for_owner
 from hms_bridge.errors import BackendError, ConfigError
-from hms_bridge.silent_hosts import give_up_silent_host, patience
+from hms_bridge.silent_hosts import patience
 
 _DRIVERS = {"postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql", "sqlite": "pysqlite"}
 _LOG = logging.getLogger(__name__)
@@ -291,7 +293,7 @@ def open_database(
         _ask_idle_connections(engine)
     if engine.dialect.driver == "pymysql":
         _require_known_parameters(engine, parsed)
-        _give_up_silent_hosts(engine)
+        give_up_who_is_silent(engine, _shown(parsed))
     if engine.dialect.driver == "psycopg":
         _pipeline(engine)
     # A second connection to a database in memory would be to another one; the pool has the first.
@@ -387,6 +389,9 @@ def _server_options(url: URL, pool_size: int) -> dict[str, Any]:
                 idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
             )
         }
+        # PyMySQL's connect_timeout ends before the server's greeting.
+        if url.query.keys().isdisjoint(LIMITS):
+            options["connect_args"] |= dict.fromkeys(LIMITS, _CONNECT_SECONDS)
     return options
 
 
@@ -405,15 +410,6 @@ def _ask_idle_connections(engine: Engine) -> None:
             return
         if not _answers(engine, connection):
             raise InvalidatePoolError
-
-
-def _give_up_silent_hosts(engine: Engine) -> None:
-    """What libpq has parameters for. PyMySQL has a time for answers only, which a long statement
-    would exceed; its socket has no public name."""
-
-    @event.listens_for(engine, "connect")
-    def connected(connection: Any, _record: Any) -> None:
-        give_up_silent_host(connection._sock)
 
 
 def _is_alive(engine: Engine, connection: Connection) -> bool:
@@ -445,7 +441,10 @@ def _pipeline(engine: Engine) -> None:
         settings = _POSTGRESQL_SETTINGS.format(
             idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
         )
-        connection.pgconn.exec_(settings.encode())
+        connection.set_at_once(settings)
+        connection.server_check = ServerCheck(
+            _shown(engine.url), partial(engine.dialect.connect, *arguments, **options)
+        )
         return connection
 
     @event.listens_for(engine, "handle_error")

@@ -15,6 +15,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from hms_bridge.backend.frozen_server import LOOK_THERE, has_timed_out
 from hms_bridge.errors import (
     BackendError,
     CommitUnknownError,
@@ -110,6 +111,13 @@ def translate(
         )
     if isinstance(error, OperationalError) and is_short_of_connections(error):
         return NoConnectionLeftError(f"{database}: {short_of_connections(error, connections)}")
+    is_refused = isinstance(error, OperationalError) and _is_refused(error) and not is_committing
+    missing = DatabaseGoneError if has_answered else BackendError
+    if is_refused and has_timed_out(cause):
+        return missing(
+            f"{database}: {reason}: nobody answers there; check host and port, and the way to it; "
+            f"if the server runs, {LOOK_THERE}"
+        )
     if _is_lost(error, cause):
         gone = CommitUnknownError if is_committing else DatabaseGoneError
         return gone(
@@ -122,9 +130,8 @@ def translate(
             f"{database}: {reason}; nothing was changed: make room where the database lies, then "
             "try again"
         )
-    if isinstance(error, OperationalError) and _is_refused(error) and not is_committing:
-        kind = DatabaseGoneError if has_answered else BackendError
-        return kind(
+    if is_refused:
+        return missing(
             f"{database}: {reason}; check that the server runs there, that it has this database, "
             "and user and password (in a URL @ is written %40, : %3A, / %2F, % %25)"
         )

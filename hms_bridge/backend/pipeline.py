@@ -15,7 +15,8 @@ behind some poolers), and go past the driver's cursors, which take longer than t
 from __future__ import annotations
 
 import select
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any
@@ -32,7 +33,10 @@ from psycopg.pq import (
     TransactionStatus,
 )
 from psycopg.pq.abc import PGresult
+from psycopg.waiting import Ready
 
+from hms_bridge.backend import frozen_server
+from hms_bridge.backend.frozen_server import ServerCheck
 from hms_bridge.backend.prepared_text import PreparedText
 
 Row = tuple[Any, ...]
@@ -153,6 +157,7 @@ class PipelinedConnection(psycopg.Connection[Row]):
         self._is_in_doubt = False
         self._arrivals = select.poll()
         self._arrivals.register(self.pgconn.socket, select.POLLIN)
+        self.server_check: ServerCheck | None = None
 
     @property
     def is_in_doubt(self) -> bool:
@@ -170,6 +175,12 @@ class PipelinedConnection(psycopg.Connection[Row]):
         it longer than what it then does.
         """
         self._wants_indexes = is_wanted and self.prepare_threshold is not None
+
+    def set_at_once(self, statement: str) -> None:
+        """A statement by itself, outside of any transaction: what it answers is of no interest."""
+        self._enter_pipeline()
+        self.pgconn.send_query_params(statement.encode(), None)
+        self._send_together(())
 
     def ask(
         self, text: PreparedText, values: Sequence[Any] = (), *, is_looked_at: bool = False
@@ -254,6 +265,10 @@ class PipelinedConnection(psycopg.Connection[Row]):
         self.send_held()
         return super().cursor(*args, **kwargs)
 
+    def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
+        """As psycopg's, and not for a server that stands still."""
+        return super().wait(self._watched(gen), *args, **kwargs)
+
     def commit(self) -> None:
         """With all that is held back, in one message. See :attr:`is_in_doubt` if it fails."""
         held, self._is_in_doubt = self._held_back, False
@@ -336,12 +351,7 @@ class PipelinedConnection(psycopg.Connection[Row]):
         if last and last[-1].text is _COMMIT:
             self._hear_of_an_end()
             self._is_in_doubt = True
-        if is_begun or len(last) > 1:
-            return [*results, *self._send_together(last)]
-        (answer,) = last
-        if self.prepare_threshold is not None:
-            return [*results, self.pgconn.exec_prepared(answer.text.name, answer.values)]
-        return [*results, self.pgconn.exec_params(answer.text.sql, answer.values)]
+        return [*results, *self._send_together(last)]
 
     def _are_known(self, held: Sequence[PipelineAnswer]) -> bool:
         return all(answer.text in self._known_texts for answer in held)
@@ -354,18 +364,23 @@ class PipelinedConnection(psycopg.Connection[Row]):
 
     def _prepare_texts(self, held: Sequence[PipelineAnswer]) -> PGresult | None:
         """The failure, if one is no statement of this database."""
-        for text in {answer.text: None for answer in held}:
-            if text not in self._known_texts:
-                result = self.pgconn.prepare(text.name, text.sql)
-                if result.status == ExecStatus.FATAL_ERROR:
-                    return result
-                self._known_texts.add(text)
+        texts = {answer.text: None for answer in held if answer.text not in self._known_texts}
+        self._enter_pipeline()
+        for text in texts:
+            self.pgconn.send_prepare(text.name, text.sql)
+        for text, result in zip(texts, self._send_together(()), strict=False):
+            if result.status in _FAILED:
+                return result
+            self._known_texts.add(text)
         return None
+
+    def _enter_pipeline(self) -> None:
+        if self.pgconn.pipeline_status == PipelineStatus.OFF:
+            self.pgconn.enter_pipeline_mode()
 
     def _send(self, held: Sequence[PipelineAnswer]) -> None:
         pgconn = self.pgconn
-        if pgconn.pipeline_status == PipelineStatus.OFF:
-            pgconn.enter_pipeline_mode()
+        self._enter_pipeline()
         is_prepared = self.prepare_threshold is not None
         for answer in held:
             if is_prepared:
@@ -383,7 +398,7 @@ class PipelinedConnection(psycopg.Connection[Row]):
         while True:
             try:
                 while pgconn.is_busy():
-                    self._arrivals.poll()
+                    self._await()
                     pgconn.consume_input()
             except psycopg.OperationalError:
                 # The server has said, before it ended the connection, which one it gave up on.
@@ -405,8 +420,39 @@ class PipelinedConnection(psycopg.Connection[Row]):
         while self.pgconn.flush():
             self._arrivals.modify(self.pgconn.socket, select.POLLIN | select.POLLOUT)
             try:
-                ((_, ready),) = self._arrivals.poll()
+                ready = self._await()
             finally:
                 self._arrivals.modify(self.pgconn.socket, select.POLLIN)
             if ready & ~select.POLLOUT:
                 self.pgconn.consume_input()
+
+    def _await(self) -> int:
+        """What has come, or may be sent. Raises OperationalError if the server stands still."""
+        while not (events := self._arrivals.poll(1000 * frozen_server.QUIET_SECONDS)):
+            self._require_working()
+        return events[0][1]
+
+    def _require_working(self) -> None:
+        if self.server_check is not None:
+            try:
+                self.server_check.require_working()
+            except TimeoutError as error:
+                self.pgconn.finish()
+                raise psycopg.OperationalError(str(error)) from error
+
+    def _watched(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """The driver's steps of one answer, each begun when something came or a moment passed."""
+        asked_at = time.monotonic()
+        try:
+            wanted = next(steps)
+            while True:
+                ready = yield wanted
+                if (
+                    ready == Ready.NONE
+                    and time.monotonic() - asked_at >= frozen_server.QUIET_SECONDS
+                ):
+                    self._require_working()
+                    asked_at = time.monotonic()
+                wanted = steps.send(ready)
+        except StopIteration as end:
+            return end.value
