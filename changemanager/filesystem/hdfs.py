@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from io import UnsupportedOperation
-from queue import Empty, Queue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
 
 import hdfs_native
@@ -24,6 +24,13 @@ from changemanager.filesystem.webhdfs import HttpFileSystem, WebHdfsVolume
 
 FIRST_ANSWER_SECONDS = 30.0
 """How long a cluster may take for its first answer, failing over included."""
+ANSWER_SECONDS = 180.0
+"""For any later one: longer than Hadoop's own client waits for a NameNode (two minutes), and than a
+DataNode has that fails (one) and is replaced."""
+_SILENT_ADVICE = (
+    "whether it did what it was asked is unknown; see whether its NameNode or a DataNode stands "
+    "still, then try again"
+)
 _DEFAULTS = {
     # The native client's own defaults make an unreachable NameNode known after three minutes.
     "dfs.client.failover.max.attempts": "6",
@@ -34,6 +41,22 @@ _BUFFER_BYTES = 1 << 20
 _CRC_BYTES = "dfs.bytes-per-checksum"
 
 _Answer = TypeVar("_Answer")
+
+
+def _asked(call: Callable[[], _Answer], seconds: float) -> tuple[_Answer | None, Exception | None]:
+    """What the native client answers or raises. Raises Empty if it does not within a time: it waits
+    without end for a NameNode that takes a connection and keeps quiet."""
+    done: SimpleQueue[tuple[_Answer | None, Exception | None]] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            done.put((call(), None))
+        except Exception as error:  # the caller's, on its own thread
+            done.put((None, error))
+
+    # A daemon: a wait that never ends must not keep the program from ending.
+    threading.Thread(target=ask, name="hdfs", daemon=True).start()
+    return done.get(timeout=seconds)
 
 
 class HdfsFileSystem(HdfsClient):
@@ -69,42 +92,31 @@ class HdfsFileSystem(HdfsClient):
                 f"hdfs://{authority}", {**_DEFAULTS, **self.settings}, os.devnull
             ),
         )
-        self._require_answer()
+        self._do(
+            "/",
+            lambda: self.client.get_file_info("/"),
+            seconds=FIRST_ANSWER_SECONDS,
+            advice="check the address and that it is the NameNode's RPC port",
+        )
 
-    def _require_answer(self) -> None:
-        """Raises OSError, in bounded time, if no NameNode answers.
-
-        The native client waits without end for one that takes a connection and keeps quiet.
-        """
-        done: Queue[BaseException | None] = Queue()
-
-        def ask() -> None:
-            try:
-                self.info("/")
-            except BaseException as error:
-                done.put(error)
-            else:
-                done.put(None)
-
-        # A daemon: a wait that never ends must not keep the program from ending.
-        threading.Thread(target=ask, name=f"hdfs-{self.authority}", daemon=True).start()
+    def _do(
+        self, path: str, call: Callable[[], _Answer], *, seconds: float = 0.0, advice: str = ""
+    ) -> _Answer:
+        """Raises OSError, at the latest after a time; 0 seconds: that of any later answer."""
+        place, seconds = f"hdfs://{self.authority}{path}", seconds or ANSWER_SECONDS
         try:
-            error = done.get(timeout=FIRST_ANSWER_SECONDS)
+            answer, error = _asked(call, seconds)
         except Empty:
             raise TimeoutError(
                 errno.ETIMEDOUT,
-                f"HDFS does not answer within {FIRST_ANSWER_SECONDS:.0f} s; check the address and "
-                "that it is the NameNode's RPC port",
-                f"hdfs://{self.authority}/",
+                f"HDFS does not answer within {seconds:g} s; {advice or _SILENT_ADVICE}",
+                place,
             ) from None
+        if isinstance(error, OSError | RuntimeError):
+            raise native_refusal(error, place) from error
         if error is not None:
             raise error
-
-    def _do(self, path: str, call: Callable[[], _Answer]) -> _Answer:
-        try:
-            return call()
-        except (OSError, RuntimeError) as error:
-            raise native_refusal(error, f"hdfs://{self.authority}{path}") from error
+        return cast(_Answer, answer)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """What is there. FileNotFoundError if nothing is."""
