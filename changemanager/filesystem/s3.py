@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, ReadTimeoutError
 from fsspec.asyn import sync_wrapper
 from s3fs import S3FileSystem
 
@@ -16,6 +17,9 @@ from changemanager.hadoop import HadoopConfig
 
 _ANONYMOUS = "AnonymousAWSCredentialsProvider"
 _TIMES_SECONDS = {"connect_timeout": 10, "read_timeout": 60}
+CALL_SECONDS_MAX = 900.0
+"""Of all attempts. Who is about to write asks first whether he may (Expect: 100-continue), and
+aiohttp waits for that answer without an end."""
 _PATH_STYLE = "fs.s3a.path.style.access"
 _QUOTA_CODES = frozenset({"QuotaExceeded", "XMinioAdminBucketQuotaExceeded"})
 """Of Ceph's gateway, and of MinIO."""
@@ -30,15 +34,22 @@ class S3(S3FileSystem):  # type: ignore[misc]
     """s3fs, whose errors of network and credentials are OSErrors as those of every file system."""
 
     cachable = False
+    retries = 2
+    """Beside those of botocore, five with growing pauses: a store that takes a call and keeps quiet
+    would be waited for half an hour otherwise, for each call."""
 
     async def _call_s3(self, method: str, *args: Any, **given: Any) -> Any:
         try:
-            return await super()._call_s3(method, *args, **given)
-        except OSError as error:
-            full = _full(error)
-            if full is None:
-                raise
-            raise full from error
+            return await asyncio.wait_for(
+                super()._call_s3(method, *args, **given), CALL_SECONDS_MAX
+            )
+        except (ReadTimeoutError, ConnectTimeoutError, TimeoutError) as error:
+            raise OSError(
+                errno.EIO,  # fsspec leaves nothing of a TimeoutError
+                f"S3 does not answer: {str(error) or method}; see whether the store of "
+                "fs.s3a.endpoint stands still, then try again",
+                str(given.get("Bucket") or self.endpoint_url or "S3"),
+            ) from error
         except BotoCoreError as error:
             place = given.get("Bucket") or self.endpoint_url or "S3"
             raise OSError(
@@ -47,6 +58,11 @@ class S3(S3FileSystem):  # type: ignore[misc]
                 "fs.s3a.secret.key, or the AWS_… environment",
                 str(place),
             ) from error
+        except OSError as error:
+            full = _full(error)
+            if full is None:
+                raise
+            raise full from error
 
     call_s3 = sync_wrapper(_call_s3)  # of files that are written; s3fs has its own method there
 

@@ -23,8 +23,8 @@ class QuietClient:
         self.is_quiet = True
         self.speaks = threading.Event()
 
-    def __getattr__(self, _: str) -> Callable[..., None]:
-        return lambda *_, **__: self.speaks.wait() and None if self.is_quiet else None
+    def __getattr__(self, _: str) -> Callable[..., object]:
+        return lambda *_, **__: self.is_quiet and self.speaks.wait()
 
 
 @pytest.fixture
