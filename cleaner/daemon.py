@@ -96,7 +96,7 @@ class Cleaner:
             idle.put(cleaner)
 
         def clean(group: Sequence[int]) -> _Outcomes:
-            cleaner = idle.get()
+            cleaner = idle.get_nowait()  # there are as many as threads
             try:
                 return _clean(cleaner, entries, group)
             finally:

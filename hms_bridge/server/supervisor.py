@@ -30,6 +30,7 @@ _POLL_SECONDS = 0.5
 _PIPE_ENDS = 4
 _STOP_SECONDS = 75.0
 """How long processes have to stop: longer than the longest that one of them waits itself."""
+_KILLED_SECONDS = 10.0
 
 
 class Life:
@@ -224,7 +225,7 @@ class Supervisor:
                 if kept.is_alive:
                     _LOG.error("%s did not stop in time and is killed", kept.member.name)
                     _signal(kept, signal.SIGKILL)
-                    kept.process.join()
+                    kept.process.join(_KILLED_SECONDS)  # a disk that hangs keeps it for longer
 
     def _stop_at_once(self) -> None:
         for kept in self._kept:
