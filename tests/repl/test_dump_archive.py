@@ -83,3 +83,9 @@ def test_a_server_does_not_start_with_a_file_for_an_archive(tmp_path: Path) -> N
         )  # fmt: skip
         assert answer.exit_code == 1
         assert f"hive.repl.cmrootdir: file:{tmp_path}/{place} is no directory" in answer.err
+
+
+def test_no_dump_lies_in_the_archive(world: ReplWorld) -> None:
+    for inner in ("", "/dumps"):
+        with pytest.raises(ReplError, match="would lie in the archive"):
+            world.dump(root=f"{world.cmroot}{inner}")

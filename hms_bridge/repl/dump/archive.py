@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from changemanager.location import Location, Resolver
+from changemanager.location import Location, Resolver, is_below
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import Database
 from hms_bridge.repl.format.archive_place import require_directory
@@ -35,6 +35,15 @@ def named_archive(
             "true if it is meant"
         )
     return archive.uri
+
+
+def require_dumps_beside(resolve: Resolver, root: str, archive: str) -> None:
+    """Raises ReplError where dumps would lie in the archive, whose purge looks at each file."""
+    if is_below(resolve(root).uri, archive):
+        raise ReplError(
+            f"dumps below {root} would lie in the archive {archive} (hive.repl.cmrootdir), which a "
+            "purge goes through; set hive.repl.rootdir to a directory beside it"
+        )
 
 
 def _require_there(archive: Location) -> None:

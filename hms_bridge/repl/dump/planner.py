@@ -13,7 +13,7 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import FIRST_INCREMENTAL_PENDING, TARGET_FOR, is_true
-from hms_bridge.repl.dump.archive import named_archive
+from hms_bridge.repl.dump.archive import named_archive, require_dumps_beside
 from hms_bridge.repl.dump.dropped import is_drop_loaded, plan_dropped
 from hms_bridge.repl.dump.event_limit import limited_end
 from hms_bridge.repl.dump.event_source import EventRange
@@ -124,6 +124,8 @@ class DumpPlanner:
             database,
             is_elsewhere_allowed=request.is_archive_elsewhere_allowed or not request.has_checksums,
         )
+        if cm_root is not None:
+            require_dumps_beside(self.resolve, request.root, cm_root)
         return replace(request, cm_root=cm_root)
 
     def _plan_bootstrap(
