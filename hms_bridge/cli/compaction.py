@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 
 import click
 
@@ -38,6 +39,7 @@ from hms_bridge.model.compaction import (
     VerifyMode,
 )
 from hms_bridge.model.ids import CompactionId
+from hms_bridge.model.partition_name import with_lower_keys
 from hms_bridge.model.target import EVERYTHING, Scope, Target
 from hms_bridge.spark.request import SparkRequest
 
@@ -106,6 +108,8 @@ def compact(
     from hms_bridge.connect import connected
 
     settings = _verifying(settings, verify, is_run=is_run)
+    if partition_name is not None:
+        partition_name = with_lower_keys(partition_name)
     pool = served_pool(metastore_url, pool_name, is_run=is_run, is_default=is_default_pool)
     name = given_table(table_name)
     request = CompactionRequest(
@@ -148,18 +152,30 @@ def _verifying(settings: Settings, verify: str | None, *, is_run: bool) -> Setti
 
 
 def _require_partition(metastore: Metastore, table: Table, partition_name: str | None) -> None:
-    if table.is_partitioned and partition_name is None:
-        names = metastore.get_partition_names(table.database_name, table.name)
-        example = "/".join(f"{column.name}=…" for column in table.partition_columns)
-        there = ", ".join(names[:_PARTITIONS_SHOWN])
-        more = len(names) - _PARTITIONS_SHOWN
-        raise CompactionError(
-            f"{table.full_name} is partitioned; name the partition to compact, as SHOW PARTITIONS "
-            f"does: --partition {names[0] if names else example}. It has "
-            f"{there or 'none yet'}{f' and {more} more' if more > 0 else ''}"
-        )
     if partition_name is not None and not table.is_partitioned:
         raise CompactionError(f"{table.full_name} has no partitions; leave --partition out")
+    if not table.is_partitioned:
+        return
+    if partition_name is None:
+        names = metastore.get_partition_names(table.database_name, table.name)
+        example = "/".join(f"{column.name}=…" for column in table.partition_columns)
+        raise CompactionError(
+            f"{table.full_name} is partitioned; name the partition to compact, as SHOW PARTITIONS "
+            f"does: --partition {names[0] if names else example}. {_there(names)}"
+        )
+    if not metastore.get_partitions_by_names(table.database_name, table.name, [partition_name]):
+        names = metastore.get_partition_names(table.database_name, table.name)
+        meant = get_close_matches(partition_name, names, 1)
+        raise CompactionError(
+            f"{table.full_name} has no partition {partition_name}"
+            f"{f'; did you mean {meant[0]}?' if meant else '.'} {_there(names)}"
+        )
+
+
+def _there(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_PARTITIONS_SHOWN])
+    more = len(names) - _PARTITIONS_SHOWN
+    return f"It has {shown or 'none yet'}{f' and {more} more' if more > 0 else ''}"
 
 
 def _require_possible(metastore: Metastore, request: CompactionRequest) -> None:
