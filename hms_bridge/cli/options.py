@@ -148,7 +148,7 @@ def _in_folder_of(settings: Settings, url: object, assignments: tuple[str, ...])
 def given_url(text: str, settings: Settings) -> str:
     """What an option such as ``--metastore`` is given, with the password that the settings have for
     it. Raises ConfigError, also where the settings ask for TLS that it does not."""
-    url = _url_of(text)
+    url = url_of(text)
     require_encrypted(url, settings.access.asked)
     return url_with_password(url, settings.metastore.connection)
 
@@ -160,7 +160,7 @@ def metastore_of_verb(text: str | None, settings: Settings) -> str:
     return given_url(text or _metastore_of(settings, path, assignments), settings)
 
 
-def _url_of(text: str) -> str:
+def url_of(text: str) -> str:
     """A URL, or that in ``@FILE``, as everybody on a machine sees command lines."""
     if not text.startswith("@"):
         return text

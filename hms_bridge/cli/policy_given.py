@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import click
 
-from hms_bridge.cli.options import split_assignment
+from hms_bridge.cli.options import split_assignment, url_of
 from hms_bridge.cli.output import say
 from hms_bridge.cli.repl_options import Verb, dumps_root_option, into_option
 from hms_bridge.cli.sides import side_settings, side_url
@@ -113,13 +113,13 @@ def given_policy(command: Verb) -> Verb:
     ) -> object:
         scope = ReplScope.parse(source_database) if source_database is not None else None
         source = GivenSide(
-            metastore=source_url,
+            metastore=source_url and url_of(source_url),
             database=None if scope is None else scope.database_name,
             settings=_assigned("--source-set", source_settings),
             unset=unset_at_source,
         )
         target = GivenSide(
-            metastore=target_url,
+            metastore=target_url and url_of(target_url),
             database=target_database,
             settings=_assigned("--target-set", target_settings),
             unset=unset_at_target,
@@ -140,7 +140,8 @@ _OPTIONS = (
         "--source",
         "source_url",
         metavar="URL",
-        help="The source's metastore. Must be given, but for a policy that is there (--replace).",
+        help="The source's metastore; @FILE: the URL stands in that file. Must be given, but for a "
+        "policy that is there (--replace).",
     ),
     into_option,
     click.option(

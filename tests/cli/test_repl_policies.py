@@ -109,6 +109,15 @@ def test_a_change_takes_nothing_back_that_somebody_else_did_meanwhile(
         assert [policy["paused"] for policy in kept] == [True] * (meanwhile == "pause")
 
 
+def test_the_url_of_a_side_may_stand_in_a_file(replication: Replication) -> None:
+    url = json.loads(replication.ok("policy", "show", "sales", "--format", "json").out)["source"]
+    file = Path(replication.program.folder) / "source.url"
+    file.write_text(f"{url}\n")
+    before = replication.ok("policy", "export", "sales").out
+    replication.ok("policy", "add", "sales", "--replace", "--source", f"@{file}")
+    assert replication.ok("policy", "export", "sales").out == before
+
+
 def test_the_dry_run_of_a_change_shows_all_of_the_policy(replication: Replication) -> None:
     before = replication.ok("policy", "export", "sales").out
     words = ("policy", "add", "sales", "--root", "/elsewhere", "--dry-run")
