@@ -27,6 +27,7 @@ from changemanager.manifest import ArchiveManifest
 from changemanager.masking import masked_url, typable_url
 from hms_bridge.backend.engine import POOL_SIZE, Database, is_in_memory, open_database
 from hms_bridge.backend.schema.install import schema_info
+from hms_bridge.backend.start_wait import await_start
 from hms_bridge.clock import Clock, SystemClock
 from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.metastore_url import SQLITE, names_server, sqlite_file
@@ -257,6 +258,18 @@ def require_shareable(url: str) -> None:
             f"'{masked_url(url)}' is a database in the memory of one process: others would not see "
             "it; name a file, as sqlite:///metastore.db, or serve it by one process"
         )
+
+
+def await_database(url: str, clock: Clock | None = None) -> None:
+    """Wait until a database's server answers, for what starts with it; not for a file, nor for a
+    metastore over thrift. Raises DatabaseAbsentError after some minutes, ConfigError."""
+    if not names_server(url) and not _is_sqlite(url):
+        _require_database(url)
+        database = open_database(shareable_url(url))
+        try:
+            await_start(database, clock or SystemClock())
+        finally:
+            database.close()
 
 
 def absolute_location(text: str, hadoop: HadoopConfig | None = None, *, key: str = "") -> str:

@@ -19,6 +19,7 @@
     │  └─ MetastoreUnavailableError     client side; the call may be tried again
     ├─ BackendError                     the database failed
     │  ├─ CommitUnknownError            while committing: it may have happened
+    │  ├─ DatabaseAbsentError           nobody has answered at its address so far
     │  └─ RetryableBackendError         deadlock, serialization failure; see backend/retry.py
     │     ├─ DatabaseGoneError          it answered before, and does not now
     │     │  └─ NoConnectionLeftError   it answers, and gives no connection more
@@ -113,6 +114,10 @@ class CommitUnknownError(BackendError):
 
 class RetryableBackendError(BackendError):
     """Deadlock, serialization failure, lost connection: the transaction may be tried again."""
+
+
+class DatabaseAbsentError(BackendError):
+    """Nobody has answered at the database's address so far: it may be starting."""
 
 
 class DatabaseGoneError(RetryableBackendError):

@@ -19,6 +19,7 @@ from hms_bridge.backend.frozen_server import LOOK_THERE, has_timed_out
 from hms_bridge.errors import (
     BackendError,
     CommitUnknownError,
+    DatabaseAbsentError,
     DatabaseGoneError,
     HmsBridgeError,
     InvalidObjectError,
@@ -62,6 +63,8 @@ _SHORT_WORDS = (
 )
 """PostgreSQL's driver knows no state of a connection that was not made. The fourth is PgBouncer's,
 the last one MariaDB's, whose code (1226) is also that of other limits."""
+_MYSQL_CLIENT_CODES = 2000
+_STARTING_WORDS = ("is starting up", "not yet accepting connections", "in recovery mode")
 _TOO_LONG_STATES = frozenset({"22001"})
 _TOO_LONG_CODES = frozenset({1406})
 _NO_TEXT_STATES = frozenset({"22021", "22P05"})
@@ -112,7 +115,7 @@ def translate(
     if isinstance(error, OperationalError) and is_short_of_connections(error):
         return NoConnectionLeftError(f"{database}: {short_of_connections(error, connections)}")
     is_refused = isinstance(error, OperationalError) and _is_refused(error) and not is_committing
-    missing = DatabaseGoneError if has_answered else BackendError
+    missing = DatabaseGoneError if has_answered else _kind_of_first_failure(cause)
     if is_refused and has_timed_out(cause):
         return missing(
             f"{database}: {reason}: nobody answers there; check host and port, and the way to it; "
@@ -212,6 +215,18 @@ def _is_refused(error: OperationalError) -> bool:
     """Whether no connection was made: no statement was tried. So it looks for a COMMIT, too, which
     is no statement to SQLAlchemy. SQLite has no server to look at."""
     return error.statement is None and not isinstance(error.orig, sqlite3.Error)
+
+
+def _kind_of_first_failure(cause: BaseException) -> type[BackendError]:
+    """Whether no server refused a connection, or one that is still starting. MySQL's drivers count
+    their own failures from 2000; PostgreSQL begins each refusal with its severity."""
+    number, text = (getattr(cause, "args", ()) or (None,))[0], str(cause)
+    if isinstance(number, int):
+        is_nobody_there = number >= _MYSQL_CLIENT_CODES
+    else:
+        is_starting = any(word in text for word in _STARTING_WORDS)
+        is_nobody_there = "FATAL:" not in text or is_starting
+    return DatabaseAbsentError if is_nobody_there else BackendError
 
 
 def _broken_rule(error: IntegrityError, text: str) -> BackendError:

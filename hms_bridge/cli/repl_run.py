@@ -94,8 +94,12 @@ def run(
     pause_seconds = None if every is None else _pause_seconds(every)
     if metrics_port is not None and pause_seconds is None:
         raise click.UsageError("--metrics-port needs --every; a run that ends has --metrics FILE")
+    from hms_bridge.connect import await_database
+
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        if pause_seconds is not None:
+            await_database(call.metastore_url)
         with call.store() as store:
             chosen = _chosen(store, names)  # what is mistyped is refused before anything is done
             if call.is_dry_run:

@@ -91,7 +91,7 @@ def serve(
     Hive, Spark, Trino, PyIceberg and hmsclient connect to thrift://HOST:PORT. It is ready when it
     says "serving thrift://…" on standard error; SIGTERM and Ctrl-C stop it, a second one at once.
     A SQLite file is made if it is not there; in a database server, run "hms-bridge schema init"
-    first.
+    first. A database server that does not answer yet is waited for, five minutes at most.
 
     \b
     Examples:
@@ -99,7 +99,7 @@ def serve(
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
       hms-bridge serve --metrics-port 9464 --processes 4
     """
-    from hms_bridge.connect import absolute_location
+    from hms_bridge.connect import absolute_location, await_database
     from hms_bridge.server.gate import Gate
 
     require_none(settings.access.asked, Protected.PORT, is_insecure=is_insecure)
@@ -123,6 +123,7 @@ def serve(
         ),
         spark=spark,
     )
+    await_database(metastore_url)
     count = settings.server.processes if processes is None else processes
     if count == 1:
         _serve_alone(request)

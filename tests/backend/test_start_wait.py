@@ -1,0 +1,111 @@
+"""A server that starts before its database."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hms_bridge.backend import start_wait
+from hms_bridge.connect import await_database
+from hms_bridge.errors import BackendError, DatabaseAbsentError
+from tests.support.databases import ON_A_SERVER, SERVER_URL
+from tests.support.program import Program
+from tests.support.simulated_clock import SimulatedClock
+
+SCHEMES = pytest.mark.parametrize("scheme", ["postgresql", "mysql"])
+
+
+class Watched(SimulatedClock):
+    """Which counts the naps of whoever waits, and does something at the third."""
+
+    def __init__(self, at_third: Callable[[], object] = lambda: None) -> None:
+        super().__init__()
+        self.naps = 0
+        self._at_third = at_third
+
+    def sleep_seconds(self, seconds: float) -> None:
+        super().sleep_seconds(seconds)
+        self.naps += 1
+        if self.naps == 3:
+            self._at_third()
+
+
+def refuse_as_mysql(port: int) -> None:
+    """From now on: whoever connects next hears that he may not, as a server begins it."""
+    said = b"\xff" + (1045).to_bytes(2, "little") + b"#28000no entry"
+    listener = socket.create_server(("127.0.0.1", port))
+
+    def refuse() -> None:
+        with listener, listener.accept()[0] as client:
+            client.sendall(len(said).to_bytes(3, "little") + b"\0" + said)
+
+    threading.Thread(target=refuse, daemon=True).start()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@SCHEMES
+def test_it_gives_up_after_a_time_and_says_before_for_what_it_waits(
+    scheme: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Watched()
+    with caplog.at_level(logging.WARNING), pytest.raises(DatabaseAbsentError, match="waited for"):
+        await_database(f"{scheme}://u:secret@127.0.0.1:{free_port()}/d", clock)
+    assert clock.naps == start_wait.START_SECONDS_MAX / 2
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == start_wait.START_SECONDS_MAX / 30
+    assert all("127.0.0.1" in line and "secret" not in line for line in said)
+
+
+def test_files_and_other_metastores_are_not_waited_for() -> None:
+    clock = Watched()
+    for url in ("sqlite:////no/such/folder/m.db", f"thrift://127.0.0.1:{free_port()}"):
+        await_database(url, clock)
+    assert clock.naps == 0
+
+
+def test_it_goes_on_once_somebody_answers() -> None:
+    """With what is answered: a refusal is no matter of time."""
+    port = free_port()
+    clock = Watched(lambda: refuse_as_mysql(port))
+    with pytest.raises(BackendError, match="no entry"):
+        await_database(f"mysql://u:p@127.0.0.1:{port}/d", clock)
+    assert clock.naps == 3
+
+
+@pytest.mark.parametrize(
+    "words", [("serve", "--port", "0"), ("repl", "run", "--all", "--every", "10m")]
+)
+def test_what_lasts_waits_for_its_database(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start_wait, "START_SECONDS_MAX", 0.1)
+    url = f"mysql://u:p@127.0.0.1:{free_port()}/d"
+    refused = Program(tmp_path).run(*words, "--metastore", url)
+    assert refused.exit_code == 1
+    assert "(waited for 0.1 s)" in refused.err
+
+
+@ON_A_SERVER
+def test_one_that_answers_is_not_waited_for() -> None:
+    assert SERVER_URL is not None
+    clock = Watched()
+    await_database(SERVER_URL, clock)
+    assert clock.naps == 0
+
+
+@ON_A_SERVER
+def test_what_a_server_refuses_is_no_matter_of_time() -> None:
+    assert SERVER_URL is not None
+    clock = Watched()
+    with pytest.raises(BackendError, match="no_such_database"):
+        await_database(SERVER_URL.rpartition("/")[0] + "/no_such_database", clock)
+    assert clock.naps == 0
