@@ -3,7 +3,7 @@ docs/hive/metastore.md §40)."""
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, exists, insert, select
+from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select
 
 from hms_bridge.backend.schema.mark_tables import PARTITION_EVENTS
 from hms_bridge.backend.sequences import next_sequence_values
@@ -33,6 +33,12 @@ def mark(connection: Connection, table: TableName, values: str, kind: int, now_m
             EVENT_TIME=now_ms,
         )
     )
+
+
+def purge(connection: Connection, before_ms: int) -> int:
+    """Those that were made before; how many."""
+    gone = connection.execute(delete(PARTITION_EVENTS).where(_E.EVENT_TIME < before_ms))
+    return gone.rowcount
 
 
 def _here(table: TableName, values: str, kind: int) -> tuple[ColumnElement[bool], ...]:

@@ -115,6 +115,10 @@ class EventSettings:
         "metastore.repl.event.db.listener.timetolive", "10d",
         "How long notification events are kept while the ChangeManager is on.",
         "hive.repl.event.db.listener.timetolive", unit="s")
+    mark_ttl_ms: int = setting(Given.duration_ms, "metastore.event.expiry.duration", "0s",
+        "How long marks on partitions (markPartitionForEvent) are kept; 0 keeps them, as a Hive "
+        "does whose metastore.event.clean.freq is 0.",
+        "hive.metastore.event.expiry.duration", unit="s")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ from changemanager.plausible_time import TimeJudgement, judge
 from hms_bridge.archive import file_tasks, pins, times
 from hms_bridge.backend.connection import Connection
 from hms_bridge.backend.work import Work, sql
-from hms_bridge.catalog import databases, target_marks
+from hms_bridge.catalog import databases, partition_marks, target_marks
 from hms_bridge.catalog.places import Owner
 from hms_bridge.errors import DatabaseGoneError
 from hms_bridge.model.catalog import Table
@@ -201,6 +201,7 @@ class CleaningVerbs(VerbFamily):
         old_ms = time.before_ms(OVERTAKEN_AFTER_MS)
         self._transactions.write(lambda unit: self._history.purge(unit, old_ms))
         self._repeat(partial(_purge_events, self._event_sizes, time))
+        self._transactions.write(partial(_purge_marks, time))
         if self._transactions.is_heard:
             self._repeat(partial(_purge_points, time))
 
@@ -236,6 +237,11 @@ def _settle_compactions(unit: UnitOfWork) -> int:
 def _log_failed(unit: UnitOfWork, failed: Sequence[Compaction]) -> int:
     unit.events += [events.compaction_failed(entry, unit.now_seconds) for entry in failed]
     return len(failed)
+
+
+def _purge_marks(time: TimeJudgement, unit: UnitOfWork) -> int:
+    ttl_ms = unit.settings.events.mark_ttl_ms
+    return partition_marks.purge(unit.connection, time.before_ms(ttl_ms)) if ttl_ms else 0
 
 
 def _purge_points(time: TimeJudgement, unit: UnitOfWork) -> int:
