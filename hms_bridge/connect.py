@@ -350,6 +350,7 @@ def describe_schema(url: str) -> dict[str, object]:
     return {
         "database": database.name,
         "version": schema.version,
+        "meaning of own tables": schema.meaning,
         "usable": step is None,
         "next step": step or "none",
         "missing tables": list(schema.missing_tables),

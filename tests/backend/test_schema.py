@@ -10,7 +10,7 @@ from sqlalchemy import Column, Index, Integer, Table, inspect, select, text, upd
 from sqlalchemy.dialects import postgresql
 
 from hms_bridge.backend.engine import Database, open_database
-from hms_bridge.backend.schema import txn_tables
+from hms_bridge.backend.schema import meaning, txn_tables
 from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.backend.schema.install import (
     check_schema,
@@ -21,6 +21,7 @@ from hms_bridge.backend.schema.notification_tables import NOTIFICATION_LOG
 from hms_bridge.backend.schema.shape import IndexShape
 from hms_bridge.backend.schema.steps import AddIndex
 from hms_bridge.backend.schema.txn_tables import MIN_HISTORY_LEVEL, TXNS, VERSION
+from hms_bridge.backend.schema.unused_tables import METASTORE_DB_PROPERTIES
 from hms_bridge.backend.schema.versions import version_number
 from hms_bridge.errors import BackendError
 from tests.support.added_indexes import added_indexes
@@ -246,6 +247,26 @@ def test_a_schema_that_is_newer_than_the_program_is_refused(empty: Database, ver
         with pytest.raises(BackendError, match=f"schema {version}; it is newer than this program"):
             look(empty)
     assert "take a release of hms-bridge that knows it" in (schema_info(empty).next_step() or "")
+
+
+@pytest.mark.parametrize(
+    ("stated", "is_known"), [(None, True), ("1", True), ("2", False), ("10", False), ("1b", False)]
+)
+def test_tables_of_ours_that_a_newer_release_means_otherwise_are_left_alone(
+    empty: Database, stated: str | None, is_known: bool
+) -> None:
+    install(empty)
+    if stated is not None:
+        row = {"PROPERTY_KEY": meaning.KEY, "PROPERTY_VALUE": stated}
+        with empty.transaction(write=True) as connection:
+            connection.execute(METASTORE_DB_PROPERTIES.insert().values(row))
+    if is_known:
+        assert (install(empty).meaning, check_schema(empty).meaning) == ("1", "1")
+        return
+    for look in (install, check_schema):
+        with pytest.raises(BackendError, match=f"number {stated}; this program knows 1"):
+            look(empty)
+    assert "take that release or a later one" in (schema_info(empty).next_step() or "")
 
 
 def test_what_is_missing_is_named(empty: Database) -> None:

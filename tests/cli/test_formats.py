@@ -68,7 +68,8 @@ LISTINGS = {
 RECORDS = {
     "schema info": (
         ("schema", "info"),
-        ["database", "version", "usable", "next step", "missing tables", "missing columns"],
+        ["database", "version", "meaning of own tables", "usable", "next step", "missing tables",
+         "missing columns"],
     ),
     "compact": (
         ("compact", "sales.orders", "minor", "--dry-run"), ["target", "decision", "reason"],

@@ -26,9 +26,11 @@ from hms_bridge.backend.engine import Database
 from hms_bridge.backend.schema.all_tables import SEEDS, TABLES
 from hms_bridge.backend.schema.data_steps import LOG_SEQUENCE, WRITE_LOG_SEQUENCE, AddSequence
 from hms_bridge.backend.schema.exact_names import compare_exactly, loose_columns
+from hms_bridge.backend.schema.meaning import MEANING, stated_meaning, why_unknown
 from hms_bridge.backend.schema.shape import IndexShape
 from hms_bridge.backend.schema.steps import DropIndex
 from hms_bridge.backend.schema.txn_tables import VERSION
+from hms_bridge.backend.schema.unused_tables import METASTORE_DB_PROPERTIES
 from hms_bridge.backend.schema.versions import OURS, TARGETS, is_newer, is_old, version_number
 from hms_bridge.errors import BackendError
 
@@ -57,6 +59,8 @@ class SchemaInfo:
     """Those of Hive's that nobody here uses, too."""
     loose_columns: tuple[str, ...] = ()
     """Where MySQL takes names of partitions for the same that differ in case (exact_names)."""
+    meaning: str = str(MEANING)
+    """Of our own tables (meaning)."""
 
     @property
     def is_complete(self) -> bool:
@@ -69,7 +73,7 @@ class SchemaInfo:
         schema, for who knows its URL."""
         if self.version is None:
             return f"there is no metastore schema; run: {init}"
-        unusable = _why_unusable(self.version)
+        unusable = _why_unusable(self.version) or why_unknown(self.meaning)
         if unusable is not None:
             return unusable
         if self.missing_columns:
@@ -97,6 +101,7 @@ def install(database: Database) -> SchemaInfo:
     schema = schema_info(database)
     if schema.version is not None:
         refuse_unusable(schema.version, database.name)
+    _refuse_unknown(schema, database.name)
     with database.transaction(write=True) as connection:
         if not schema.has_all_tables:
             TABLES.create_all(connection)
@@ -118,6 +123,8 @@ def schema_info(database: Database) -> SchemaInfo:
         version = stated_version(connection) if VERSION.name in known else None
         is_before_ours = is_old(version or SCHEMA_VERSION)
         loose = () if version is None or is_before_ours else loose_columns(connection)
+        has_properties = METASTORE_DB_PROPERTIES.name in known and not is_before_ours
+        meaning = stated_meaning(connection) if has_properties else str(MEANING)
         is_case_kept = connection.dialect.name == "postgresql" and not is_before_ours
     columns = _missing_columns(columns_of, version, is_case_kept=is_case_kept)
     used = {
@@ -132,6 +139,7 @@ def schema_info(database: Database) -> SchemaInfo:
         missing_columns=columns,
         has_all_tables=TABLES.tables.keys() <= present,
         loose_columns=tuple(column.name for column in loose),
+        meaning=meaning,
     )
 
 
@@ -146,6 +154,7 @@ def check_schema(database: Database) -> SchemaInfo:
             f"{database.name} holds no metastore schema; run 'hms-bridge schema init'"
         )
     refuse_unusable(schema.version, database.name)
+    _refuse_unknown(schema, database.name)
     if schema.is_complete:
         return schema
     ours = {name for name in TABLES.tables if name.startswith(OURS)}
@@ -184,6 +193,12 @@ def refuse_unusable(version: str, name: str) -> None:
         raise BackendError(
             f"{name} holds Hive's schema {version}; {unusable}; or use an empty database"
         )
+
+
+def _refuse_unknown(schema: SchemaInfo, name: str) -> None:
+    unknown = why_unknown(schema.meaning)
+    if unknown is not None:
+        raise BackendError(f"{name}: {unknown}")
 
 
 def _why_unusable(version: str) -> str | None:
