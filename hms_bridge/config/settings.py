@@ -116,8 +116,7 @@ class EventSettings:
         "How long notification events are kept while the ChangeManager is on.",
         "hive.repl.event.db.listener.timetolive", unit="s")
     mark_ttl_ms: int = setting(Given.duration_ms, "metastore.event.expiry.duration", "0s",
-        "How long marks on partitions (markPartitionForEvent) are kept; 0 keeps them, as a Hive "
-        "does whose metastore.event.clean.freq is 0.",
+        "How long marks on partitions (markPartitionForEvent) are kept; 0 keeps them for ever.",
         "hive.metastore.event.expiry.duration", unit="s")
 
 

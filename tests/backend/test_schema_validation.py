@@ -94,6 +94,10 @@ TABLE = (
         ([DATABASE.format("/warehouse/d")], "'/warehouse/d' names no file system", "hdfs://"),
         ([DATABASE.format("/w:/d")], "'/w:/d' names no file system", "hdfs://"),
         ([DATABASE.format("file:d")], "'file:d' has no absolute path", "hdfs://"),
+        (
+            [COMPACTION, "UPDATE \"COMPLETED_COMPACTIONS\" SET \"CC_START\" = 'soon'"],
+            "COMPLETED_COMPACTIONS.CC_START is no number in 1 rows", "typeof(CC_START)",
+        ),
         ([TABLE.format("MANAGED_TABLE")], "TBLS: table t (TBL_ID 1) has no storage", "drop"),
     ],
 )  # fmt: skip
