@@ -183,6 +183,7 @@ def make_cleaner(store: LocalStore) -> Cleaner:
             resolve=store.resolver,
             lease=WorkLease(store.manifest, store.clock, new_owner, is_dead),
             clock=store.clock,
+            history_retain_ms=store.settings.archive.history_retain_ms,
         ),
         settings=settings,
         clock=store.clock,

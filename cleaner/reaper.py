@@ -36,7 +36,6 @@ STRAY_AFTER_MS = 2 * LEASE_MS
 """How long nothing happened to a removal before it is looked at."""
 _DAY_MS = 86_400_000
 _FINISH_AFTER_MS = 3_600_000
-_FORGET_AFTER_MS = 30 * _DAY_MS
 REVIVE_AFTER_MS = _DAY_MS
 """So long after its last try a cleaning that failed is tried again."""
 _SELDOM_MS = 300_000
@@ -57,6 +56,7 @@ class Reaper:
         resolve: Resolver,
         lease: WorkLease,
         clock: Clock,
+        history_retain_ms: int,
     ) -> None:
         self._metastore = metastore
         self._manifest = manifest
@@ -65,6 +65,7 @@ class Reaper:
         self._resolve = resolve
         self._lease = lease
         self._clock = clock
+        self._history_retain_ms = history_retain_ms
         self._seldom_at_ms: int | None = None
         self._swept_at_ms: int | None = None
         self._sweep = TemporariesSweep(metastore, resolve)
@@ -154,7 +155,7 @@ class Reaper:
 
     def _forget_before_ms(self) -> int:
         time = judge(self._clock.now_ms(), self._manifest.known_times())
-        return time.before_ms(_FORGET_AFTER_MS)
+        return time.before_ms(max(self._history_retain_ms, _DAY_MS))
 
     def _settle_purges(self) -> None:
         if self._archive is not None:

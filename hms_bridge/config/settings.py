@@ -260,6 +260,10 @@ class ArchiveSettings:
     trash_retain_ms: int = setting(Given.duration_ms, "hms.bridge.cm.trash.retain", "30d",
         "How much longer than hive.repl.cm.retain files of what was dropped without PURGE are "
         "kept: in hms.bridge.cm.trash.dir, or in the archive where that is empty.", unit="d")
+    history_retain_ms: int = setting(Given.duration_ms, "hms.bridge.cm.history.retain", "10d",
+        "How long the manifest of the archive tells what was purged, removed and leased; a day at "
+        "least.",
+        unit="d")
     budget_ms: int = setting(Given.duration_ms, "hms.bridge.repl.archive.budget", "30d",
         "How long an archived file is kept at most for a dump that is not loaded or for the next "
         "dump of a database, beyond hive.repl.cm.retain. What needs older files is given up: the "

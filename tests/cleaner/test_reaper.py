@@ -226,9 +226,23 @@ def test_history_is_forgotten(world: CleaningWorld) -> None:
         root, name, seen_archived_at_ms=clock, overridden_holders=(), owner="o", now_ms=clock
     )
     assert manifest.record_purged(root, name, owner="o", now_ms=world.clock.now_ms())
-    world.clock.advance_ms(31 * 86_400_000)
+    removals = manifest.intents(tuple(IntentState))
+    for day, is_known in ((9, True), (11, False)):
+        world.clock.advance_ms(day * 86_400_000 - (world.clock.now_ms() - clock))
+        world.cleaner().run_once()
+        assert (name in manifest.entries(root, [name])) is is_known
+        assert set(removals) <= set(manifest.intents(tuple(IntentState))) or not is_known
+    assert removals
+    assert manifest.intents(tuple(IntentState)) == ()
+
+
+def test_a_lease_that_is_held_is_never_forgotten(world: CleaningWorld) -> None:
+    world.start(archive=replace(world.settings.archive, history_retain_ms=0))
+    manifest, now_ms = world.store.manifest, world.clock.now_ms()
+    assert manifest.take_leases(["work"], "one", now_ms) == {"work"}
+    world.clock.advance_ms(1000)
     world.cleaner().run_once()
-    assert manifest.entries(root, [name]) == {}
+    assert manifest.take_leases(["work"], "other", world.clock.now_ms()) == frozenset()
 
 
 def test_a_step_looks_at_few_directories_and_a_round_at_all(
