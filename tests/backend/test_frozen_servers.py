@@ -94,6 +94,7 @@ def fixed(connection: Connection) -> object:
     return _COUNT.all(connection)
 
 
+@pytest.mark.timeout(60)
 def test_one_that_greets_nobody_ends_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its host accepts for it: PyMySQL's own time for a connection is over then."""
     monkeypatch.setattr(engine, "_CONNECT_SECONDS", 0.2)

@@ -13,6 +13,7 @@ from changemanager.filesystem.hdfs import HdfsFileSystem
 
 hdfs_native = pytest.importorskip("hdfs_native")
 
+pytestmark = pytest.mark.timeout(60)
 UNKNOWN = "whether it did what it was asked is unknown"
 
 
