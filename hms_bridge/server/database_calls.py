@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hms_bridge.errors import MetaError, NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.server.answers import Calls, answers
@@ -39,6 +41,8 @@ class DatabaseCalls(Calls[CatalogStore]):
             catalogName=request.catalogName,
             createTime=request.createTime,
             managedLocationUri=request.managedLocationUri,
+            privileges=request.privileges,
+            remote_dbname=request.remote_dbname,
         )
         self._store.create_database(received_database(database))
 
@@ -91,11 +95,12 @@ class DatabaseCalls(Calls[CatalogStore]):
     @answers("drop_database_req", of="req")
     def drop_database_req(self, request: Struct) -> None:
         """Drop it; an unknown one is an error unless the client does not mind."""
-        catalog, name = split_catalog(given(request.name, "name"))
+        in_name, name = split_catalog(given(request.name, "name"))
+        catalog = (request.catalogName or in_name).lower()
         try:
             self._store.drop_database(
                 name or "",
-                catalog=(request.catalogName or catalog).lower(),
+                catalog=catalog,
                 is_data_deleted=bool(request.deleteData),
                 is_cascade=bool(request.cascade),
             )
@@ -104,8 +109,12 @@ class DatabaseCalls(Calls[CatalogStore]):
                 raise
 
     def _alter(self, old_name: str | None, struct: Struct | None) -> None:
+        """A database without a name keeps the one that it has."""
         _, name = split_catalog(given(old_name, "the database's name"))
-        self._store.alter_database(name or "", received_database(given(struct, "the new database")))
+        sent: Any = given(struct, "the new database")
+        if not sent.name:
+            sent.name = old_name
+        self._store.alter_database(name or "", received_database(sent))
 
 
 def _require_native(kind: int | None, connector: str | None) -> None:

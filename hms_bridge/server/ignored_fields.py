@@ -10,33 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 IGNORED: Mapping[str, str] = {
-    "Not heeded yet.": """
-        .user_name@get_partition_with_auth .group_names@get_partition_with_auth
-        .user_name@get_partitions_with_auth .group_names@get_partitions_with_auth
-        .user_name@get_partitions_ps_with_auth .group_names@get_partitions_ps_with_auth
-        GetPartitionsPsWithAuthRequest.userName GetPartitionsPsWithAuthRequest.groupNames
-        GetPartitionsRequest.withAuth GetPartitionsRequest.user GetPartitionsRequest.groupNames
-        GetTablesRequest.projectionSpec
-        GetPartitionsByNamesRequest.get_col_stats GetPartitionsByNamesRequest.engine
-        PartitionsRequest.includeParamKeyPattern PartitionsRequest.excludeParamKeyPattern
-        PartitionsByExprRequest.includeParamKeyPattern
-        PartitionsByExprRequest.excludeParamKeyPattern
-        GetPartitionsByFilterRequest.includeParamKeyPattern
-        GetPartitionsByFilterRequest.excludeParamKeyPattern
-        GetPartitionsByNamesRequest.includeParamKeyPattern
-        GetPartitionsByNamesRequest.excludeParamKeyPattern
-        GetPartitionsPsWithAuthRequest.includeParamKeyPattern
-        GetPartitionsPsWithAuthRequest.excludeParamKeyPattern
-        DropDatabaseRequest.softDelete DropDatabaseRequest.txnId
-        DropDatabaseRequest.deleteManagedDir DropTableRequest.dropPartitions
-        CreateDatabaseRequest.privileges CreateDatabaseRequest.remote_dbname
-        ShowCompactRequest.order
+    "Hive counts the files of a new partition whatever it says, and nobody else reads it.": """
         .environment_context@add_partition_with_environment_context
-        AddPartitionsRequest.environmentContext
         .environment_context@append_partition_with_environment_context
         .environment_context@append_partition_by_name_with_environment_context
-        AppendPartitionsRequest.environmentContext
+        AddPartitionsRequest.environmentContext AppendPartitionsRequest.environmentContext
     """,
+    "Hive puts it into its SQL as it comes; the order is always that of its default.": """
+        ShowCompactRequest.order
+    """,
+    "A table goes with its partitions.": "DropTableRequest.dropPartitions",
+    "Soft drops are not heeded yet.": "DropDatabaseRequest.softDelete DropDatabaseRequest.txnId",
+    "The directories of a database go if they are empty.": "DropDatabaseRequest.deleteManagedDir",
     "A cache in front of the metastore asks by it whether what it holds is new enough; the answer "
     "comes from the database, and is.": """
         PartitionsRequest.validWriteIdList PartitionsByExprRequest.validWriteIdList
@@ -73,13 +58,19 @@ IGNORED: Mapping[str, str] = {
         CreateTableRequest.defaultConstraints@translate_table_dryrun
         CreateTableRequest.checkConstraints@translate_table_dryrun
     """,
-    "Partitions are sent whole: a client that asks to leave their columns out has them twice.": """
-        PartitionsRequest.skipColumnSchemaForPartition
-        PartitionsByExprRequest.skipColumnSchemaForPartition
-        GetPartitionsByFilterRequest.skipColumnSchemaForPartition
-        GetPartitionsByNamesRequest.skipColumnSchemaForPartition
-        GetPartitionsPsWithAuthRequest.skipColumnSchemaForPartition
+    "Partitions that went are told whole.": """
         DropPartitionsRequest.skipColumnSchemaForPartition
+    """,
+    "Of names alone there is nothing to leave out.": """
+        PartitionsRequest.includeParamKeyPattern@fetch_partition_names_req
+        PartitionsRequest.excludeParamKeyPattern@fetch_partition_names_req
+        PartitionsRequest.skipColumnSchemaForPartition@fetch_partition_names_req
+        PartitionsByExprRequest.includeParamKeyPattern@get_partition_names_req
+        PartitionsByExprRequest.excludeParamKeyPattern@get_partition_names_req
+        PartitionsByExprRequest.skipColumnSchemaForPartition@get_partition_names_req
+    """,
+    "A PartitionSpec has no place for privileges, and Hive sends none.": """
+        GetPartitionsRequest.withAuth GetPartitionsRequest.user GetPartitionsRequest.groupNames
     """,
     "Columns that stand beside partitions count for each that has none, whatever this says.": """
         AddPartitionsRequest.skipColumnSchemaForPartition

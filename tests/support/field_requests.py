@@ -38,6 +38,7 @@ TEXTS = {
     "validWriteIdList": "x.x:1:9223372036854775807::",
     "validTxnList": "1:9223372036854775807::",
     "fieldList": "sd",
+    "tableType": "EXTERNAL_TABLE",
     "new_pool_path": "y",
 }
 """What a field's text is where a mere name leads nowhere."""
@@ -45,6 +46,8 @@ TEXTS = {
 ODD_TEXTS = {
     "get_table_names_by_filter": {"filter": 'hive_filter_field_owner__ = "x"'},
     "get_config_value": {"name": "hive.x"},
+    "get_partitions_by_names_req": {"names": "x=x"},
+    "get_table_objects_by_name_req": {"fieldList": "owner"},
     "alter_wm_pool": {"poolPath": "default"},
 }
 """The same where a method means something else by a name."""
