@@ -140,3 +140,17 @@ def test_statistics_come_with_partitions(served: ServedMetastore) -> None:
         assert with_them.statsObj == [column]
         assert (with_them.engine, with_them.statsDesc.partName) == ("hive", "ds=7/hr=1")
     assert asked(get_col_stats=True, engine="impala") == [None, None]
+
+
+def test_an_altered_partition_was_made_when_the_client_says(served: ServedMetastore) -> None:
+    def stored() -> Any:
+        return served.call("get_partition", **NAMED, part_vals=["7", "1"])
+
+    part = stored()
+    made = part.createTime
+    part.createTime = 0
+    served.call("alter_partition", **NAMED, new_part=part)
+    assert stored().createTime == made
+    part.createTime, part.lastAccessTime = 5, 6
+    served.call("alter_partitions", **NAMED, new_parts=[part])
+    assert (stored().createTime, stored().lastAccessTime) == (5, 6)
