@@ -20,7 +20,7 @@ IGNORED: Mapping[str, str] = {
         ShowCompactRequest.order
     """,
     "A table goes with its partitions.": "DropTableRequest.dropPartitions",
-    "Soft drops are not heeded yet.": "DropDatabaseRequest.softDelete DropDatabaseRequest.txnId",
+    "Of a soft drop, which is refused where a table would need one.": "DropDatabaseRequest.txnId",
     "The directories of a database go if they are empty.": "DropDatabaseRequest.deleteManagedDir",
     "A cache in front of the metastore asks by it whether what it holds is new enough; the answer "
     "comes from the database, and is.": """
