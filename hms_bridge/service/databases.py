@@ -60,7 +60,7 @@ class DatabaseVerbs(VerbFamily):
         places = {location, self._roots.managed_location(wanted)}
         for place in sorted(places):
             self._file_work.settle(place, is_below_left=True)
-        made = [place for place in sorted(places) if self._files.make_directory(place)]
+        made = self._files.make_directories(sorted(places))
         try:
             self._transactions.write(lambda unit: _insert_database(unit, wanted))
         except BaseException:
