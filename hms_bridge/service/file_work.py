@@ -31,7 +31,7 @@ from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import places
-from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.errors import BackendError, InvalidOperationError, MetaError
 from hms_bridge.service import moves
 from hms_bridge.service.directories import Directories, visible_children
 from hms_bridge.service.locations import parent
@@ -341,11 +341,11 @@ class FileWork:
         task = self._planned_move(source, target, context=context, is_archived=is_archived)
         self._note_move(task, require)
         with self._leases.held([task]):
-            self._move(task)
             try:
+                self._move(task)
                 yield task
             except BaseException:
-                self._try(task)
+                self._undo_move(task)
                 raise
         try:
             self._directories.end_move(target, task.id)
@@ -414,8 +414,16 @@ class FileWork:
         except LeaseLostError as error:
             raise MetaError(str(error)) from error
         except (ChangeManagerError, OSError) as error:
-            self._try(task)
             raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
+
+    def _undo_move(self, task: FileTask) -> None:
+        """Unless the commit that ends it came through all the same: then the rows name the new
+        place. Where that cannot be asked, housekeeping finds out."""
+        try:
+            if self._renew(task):
+                self._try(task)
+        except BackendError as error:
+            _LOG.warning("whether %s is to be put back is not known yet: %s", task.location, error)
 
     def archive_copy(self, location: str, context: ArchiveContext) -> None:
         """Copy a file, which is not ours to delete, into the archive, for dumps that name it.

@@ -2,43 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from changemanager.location import FsspecResolver
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_LEASE
-from hms_bridge.errors import MetaError
+from hms_bridge.errors import BackendError, CommitUnknownError, MetaError
 from hms_bridge.model.catalog import Database
 from tests.conformance import objects
-from tests.support.failures import FailingVolume, StorageFailures
-from tests.support.faults import faulty
+from tests.failures.failing import Verb
+from tests.failures.scene import Scene
+from tests.support.engines import MEMORY
 from tests.support.world import World
 
 
 class FailingWorld(World):
-    """On a disk that fails on demand."""
+    """On a disk and a database that fail on demand; a source of replication."""
 
-    def __init__(self, folder: Path) -> None:
-        self.storage = StorageFailures()
-        super().__init__(folder, resolve=faulty(FsspecResolver(), self.storage, kind=FailingVolume))
+    def __init__(self, scene: Scene) -> None:
+        self.storage, self.statements = scene.storage, scene.database
+        super().__init__(
+            scene.folder,
+            url=MEMORY,
+            resolve=scene.resolve,
+            parameters={"repl.source.for": "policy"},
+        )
 
 
 @pytest.fixture
-def world(fast_folder: Path) -> FailingWorld:
-    return FailingWorld(fast_folder)
+def world(fast_folder: Path) -> Iterator[FailingWorld]:
+    scene = Scene(fast_folder)
+    world = FailingWorld(scene)
+    with scene.watched(world):
+        yield world
+
+
+def renaming_of_a_table(world: World) -> Verb:
+    world.create_table("t")
+    world.insert("t", (1, "a"))
+    renamed = replace(world.describe("t"), name="t2")
+    return lambda: world.metastore.alter_table("db", "t", renamed)
+
+
+def renaming_of_a_partition(world: World) -> Verb:
+    world.create_table("t", is_partitioned=True)
+    world.insert("t", (1, "a"), partition=world.add_partition("t", "a"))
+    renamed = replace(world.metastore.get_partition("db", "t", ["a"]), values=("c",))
+    return lambda: world.metastore.rename_partition("db", "t", ["a"], renamed)
+
+
+RENAMES = [renaming_of_a_table, renaming_of_a_partition]
+
+
+@pytest.mark.parametrize("prepare", RENAMES)
+def test_a_rename_that_was_committed_is_not_undone(
+    world: FailingWorld, prepare: Callable[[World], Verb]
+) -> None:
+    """The connection is lost with the answer to its commit: I1."""
+    rename = prepare(world)
+    with (
+        world.statements.failing(at="after commit", since='DELETE FROM "HMSB_FILE_TASK"'),
+        pytest.raises(CommitUnknownError),
+    ):
+        rename()
+    (name,) = world.metastore.get_tables("db")
+    assert [row["id"] for row in world.rows(name)] == [1]
+    assert (world.records(HMSB_FILE_TASK), world.records(HMSB_LEASE)) == ([], [])
+
+
+@pytest.mark.parametrize("prepare", RENAMES)
+@pytest.mark.parametrize("statement", ['INTO "HMSB_ARCHIVED_FILE', 'INTO "NOTIFICATION_LOG'])
+def test_a_rename_that_the_database_broke_off_may_be_tried_at_once(
+    world: FailingWorld, prepare: Callable[[World], Verb], statement: str
+) -> None:
+    """Nothing goes on with it, so nobody waits for the end of its claim."""
+    rename = prepare(world)
+    with world.statements.failing(at="", since=statement), pytest.raises(BackendError):
+        rename()
+    assert (world.records(HMSB_FILE_TASK), world.records(HMSB_LEASE)) == ([], [])
+    rename()
 
 
 def test_a_move_that_failed_may_be_tried_at_once(world: FailingWorld) -> None:
     """Whoever puts the directory back ends the lease of who has begun."""
-    world.create_table("t")
-    world.insert("t", (1, "a"))
-    rename = lambda: world.metastore.alter_table(  # noqa: E731
-        "db", "t", replace(world.describe("t"), name="t2")
-    )
+    rename = renaming_of_a_table(world)
+    place = world.path("t")
     with (
-        world.storage.failing(at="rename " + str(world.path("t")), way="lasting"),
+        world.storage.failing(at=f"before rename {place}", way="lasting"),
         pytest.raises(MetaError, match="cannot be moved"),
     ):
         rename()

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import event
-from sqlalchemy.engine import Dialect
-
+from tests.support.engines import CONNECTION_KINDS
 from tests.support.faults import FaultPlan, FaultyVolume
 from tests.support.installation import Installation
 from tests.support.passing import Passing
@@ -40,12 +38,18 @@ class Failures(FaultPlan):
 
     @contextmanager
     def failing(
-        self, first: int | None = None, *, at: str | None = None, way: str = "once"
+        self,
+        first: int | None = None,
+        *,
+        at: str | None = None,
+        since: str = "",
+        way: str = "once",
     ) -> Iterator[None]:
-        """Fail at the ``first`` point of a block, or at the first one whose label ends so.
-        ``way``: once, lasting or DEADLOCK."""
+        """Fail at the ``first`` point of a block, or at the first one whose label ends as ``at``
+        from one on that has ``since`` in its label. ``way``: once, lasting or DEADLOCK."""
         self.begin()
         self.first, self.crash_label, self.way, self.is_watching = first, at, way, True
+        self._since: str | None = since
         try:
             yield
         finally:
@@ -57,7 +61,10 @@ class Failures(FaultPlan):
                 return
             self.count += 1
             self.labels.append(label)
-            if self.first is None and self.crash_label and label.endswith(self.crash_label):
+            if self._since is not None and self._since in label:
+                self._since = None
+            is_there = self._since is None and self.crash_label is not None
+            if self.first is None and is_there and label.endswith(self.crash_label or ""):
                 self.first = self.count
             if self.first is None or self.count < self.first:
                 return
@@ -217,20 +224,15 @@ class _Cursor(sqlite3.Cursor):
 def failing_database(world: Installation, failures: DatabaseFailures) -> Iterator[None]:
     """The world's database, which is in memory, fails in a block where these say."""
     content = world.backup()
-    engine = world.engine.engine
 
-    def connect(
-        _dialect: Dialect, _record: object, _arguments: object, options: dict[str, Any]
-    ) -> sqlite3.Connection:
-        opened = sqlite3.connect(":memory:", factory=_Connection, **options)
-        assert isinstance(opened, _Connection)
-        opened.failures = failures
-        return opened
+    class Failing(_Connection):
+        pass
 
-    event.listen(engine, "do_connect", connect, insert=True)
+    Failing.failures = failures
+    CONNECTION_KINDS[world.engine.engine] = Failing
     world.engine.close()
     world.restore(content)
     try:
         yield
     finally:
-        event.remove(engine, "do_connect", connect)
+        del CONNECTION_KINDS[world.engine.engine]
