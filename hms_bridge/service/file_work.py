@@ -119,6 +119,12 @@ class FileWork:
         Several are claimed, and recorded as done, in one transaction each: a statement may leave
         thousands.
         """
+        try:
+            self._carry_out(tasks)
+        except BackendError as error:
+            _LOG.warning("what was dropped is deleted later, by housekeeping: %s", error)
+
+    def _carry_out(self, tasks: Sequence[FileTask]) -> None:
         for start in range(0, len(tasks), CLAIMED_AT_ONCE):
             claimed = self._claim_all(tasks[start : start + CLAIMED_AT_ONCE])
             with self._leases.held(claimed):

@@ -85,6 +85,19 @@ def test_a_rename_that_the_database_broke_off_may_be_tried_at_once(
     rename()
 
 
+def test_a_drop_that_was_committed_does_not_fail_afterwards(world: FailingWorld) -> None:
+    """For want of a database to claim its file work in: that is done later."""
+    world.create_table("t")
+    world.insert("t", (1, "a"))
+    place = world.path("t")
+    with world.statements.failing(at="", since='UPDATE "HMSB_FILE_TASK"', way="lasting"):
+        world.metastore.drop_table("db", "t")
+    assert world.metastore.get_tables("db") == ()
+    assert (place.is_dir(), len(world.records(HMSB_FILE_TASK))) == (True, 1)
+    world.metastore.run_housekeeping()
+    assert (place.is_dir(), world.records(HMSB_FILE_TASK)) == (False, [])
+
+
 def test_a_move_that_failed_may_be_tried_at_once(world: FailingWorld) -> None:
     """Whoever puts the directory back ends the lease of who has begun."""
     rename = renaming_of_a_table(world)
