@@ -37,12 +37,13 @@ _LEFT_TABLES = (
     "HMSB_FILE_TASK",
     "HIVE_LOCKS",
     "HMSB_LEASE",
-    "COMPACTION_QUEUE",
+    "TXN_COMPONENTS",
     "REPL_TXN_MAP",
     "MATERIALIZATION_REBUILD_LOCKS",
 )
 _OPEN_ROWS = {
-    "TXNS": "TXN_STATE <> 'c'",
+    "TXNS": "TXN_STATE = 'o'",
+    "COMPACTION_QUEUE": "CQ_STATE <> 'i'",
     "HMSB_ARCHIVE_INTENT": "STATE IN ('p', 'a', 'd')",
     "HMSB_ARCHIVED_FILE": "STATE NOT IN ('a', 'x')",
 }

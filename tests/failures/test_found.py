@@ -15,7 +15,7 @@ from tests.conformance import objects
 from tests.failures.failing import Verb
 from tests.failures.scene import Scene
 from tests.support.engines import MEMORY
-from tests.support.world import World
+from tests.support.world import World, world_to_compact
 
 
 class FailingWorld(World):
@@ -150,3 +150,15 @@ def test_what_stays_of_a_dropped_database_is_logged(
         world.metastore.drop_database("other")
     assert place.is_dir()
     assert f"file:{place} stays" in caplog.text
+
+
+def test_what_a_worker_could_not_read_is_said_without_a_stack(world: FailingWorld) -> None:
+    world_to_compact(world)
+    world.request_compaction()
+    deletes = world.path("t") / "delete_delta_0000003_0000003_0000" / "bucket_00000"
+    with world.storage.failing(at=f"before read {deletes}", since="before close"):
+        outcome = world.worker().run_once()
+    assert outcome is not None
+    assert outcome.state == "failed"
+    assert str(deletes) in outcome.message
+    assert "Traceback" not in outcome.message
