@@ -11,6 +11,7 @@ import pytest
 from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_LEASE
 from hms_bridge.errors import BackendError, CommitUnknownError, MetaError
 from hms_bridge.model.catalog import Database
+from hms_bridge.model.compaction import CompactionState
 from tests.conformance import objects
 from tests.failures.failing import Verb
 from tests.failures.scene import Scene
@@ -162,3 +163,32 @@ def test_what_a_worker_could_not_read_is_said_without_a_stack(world: FailingWorl
     assert outcome.state == "failed"
     assert str(deletes) in outcome.message
     assert "Traceback" not in outcome.message
+
+
+@pytest.mark.parametrize("statement", ['FROM "TBLS"', 'INTO "TXNS"'])
+def test_an_entry_whose_compaction_cannot_begin_is_given_up(
+    world: FailingWorld, statement: str
+) -> None:
+    """Its worker lives on, so nobody would give it back for a day."""
+    world_to_compact(world)
+    world.request_compaction()
+    with (
+        world.statements.failing(at="", since=statement),
+        pytest.raises(BackendError),
+    ):
+        world.worker().run_once()
+    assert world.state() is CompactionState.FAILED
+    world.compact("t")
+
+
+def test_what_a_failed_compaction_wrote_goes_also_if_the_database_fails(
+    world: FailingWorld,
+) -> None:
+    world_to_compact(world)
+    world.request_compaction()
+    with world.statements.failing(
+        at="", since='UPDATE "COMPACTION_QUEUE" SET "CQ_HADOOP', way="lasting"
+    ):
+        outcome = world.worker().run_once()
+    assert outcome is not None
+    assert outcome.state == "failed"
