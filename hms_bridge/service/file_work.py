@@ -33,8 +33,8 @@ from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import places
 from hms_bridge.errors import BackendError, InvalidOperationError, MetaError
 from hms_bridge.service import moves
+from hms_bridge.service.archive_copies import ArchiveCopies
 from hms_bridge.service.directories import Directories, visible_children
-from hms_bridge.service.locations import parent
 from hms_bridge.service.task_leases import CLAIM_MS, TaskLeases
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 from hms_bridge.service.warehouse_files import WarehouseFiles
@@ -66,6 +66,7 @@ class FileWork:
         self._directories = directories
         self._protocol = protocol
         self._archive = protocol.archive
+        self.copies = ArchiveCopies(files, protocol.archive)
         self._new_id = new_id
         self._leases = TaskLeases(self._renew, transactions.clock)
 
@@ -430,53 +431,6 @@ class FileWork:
                 self._try(task)
         except BackendError as error:
             _LOG.warning("whether %s is to be put back is not known yet: %s", task.location, error)
-
-    def archive_copy(self, location: str, context: ArchiveContext) -> None:
-        """Copy a file, which is not ours to delete, into the archive, for dumps that name it.
-        Nothing for what is gone or no plain file; what lies below no known root, where a client may
-        name any file, and what the archive does not take, is logged. Raises MetaError."""
-        if self._archive is None:
-            return
-        try:
-            root = self._files.known_root(location)
-            place = self._archive.resolve(location)
-            status = place.status()
-            if status is None or status.kind is not FileKind.FILE:
-                return
-            self._archive.require_beside(place)
-        except (ChangeManagerError, MetaError) as error:
-            _LOG.warning("%s is not archived: %s", location, error)
-            return
-        except OSError as error:
-            raise MetaError(f"{location} cannot be archived: {error}; try again") from error
-        try:
-            self._archive.recycle(
-                place.uri, RecycleKind.COPY, is_purge=True, root=root, context=context
-            )
-        except DirectoryChangedError:
-            _LOG.warning("%s is not archived: it went meanwhile", location)
-        except PathNotContainedError as error:
-            _LOG.warning("%s is not archived: %s", location, error)
-        except (ChangeManagerError, OSError) as error:
-            raise MetaError(f"{location} cannot be archived: {error}; try again") from error
-
-    def archive_before_removal(self, location: str, context: ArchiveContext) -> None:
-        """Copy what is at a place into the archive, because its client removes it next; nothing for
-        a place that is gone. Raises MetaError: then it must stay."""
-        if self._archive is None:
-            return
-        try:
-            place = self._archive.resolve(location)
-            if place.status() is None:
-                return
-            self._archive.require_beside(place)
-            self._archive.recycle(
-                place.uri, RecycleKind.COPY, is_purge=True, root=parent(place.uri), context=context
-            )
-        except (ChangeManagerError, OSError) as error:
-            raise MetaError(
-                f"{location} cannot be archived: {error}; do not remove it, and try again"
-            ) from error
 
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
