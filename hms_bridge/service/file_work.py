@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -128,13 +128,27 @@ class FileWork:
     def _carry_out(self, tasks: Sequence[FileTask]) -> None:
         for start in range(0, len(tasks), CLAIMED_AT_ONCE):
             claimed = self._claim_all(tasks[start : start + CLAIMED_AT_ONCE])
-            with self._leases.held(claimed):
+            with self._holding(claimed):
                 done = [task for task in claimed if self._is_carried_out(task)]
                 if done:
                     self._transactions.write(partial(self._finish_all, tasks=done))
             for task in claimed:
                 if task not in done:
                     self._try_again(task)
+
+    @contextmanager
+    def _holding(self, claimed: Sequence[FileTask]) -> Iterator[None]:
+        """Beat for claimed tasks. Where the database fails, nobody shall wait for the end of the
+        claims that it can still give back."""
+        with self._leases.held(claimed):
+            try:
+                yield
+            except BackendError as error:
+                with suppress(BackendError):
+                    self._transactions.write_without_waiting(
+                        partial(_give_back_all, tasks=claimed, reason=str(error))
+                    )
+                raise
 
     def _claim_all(self, tasks: Sequence[FileTask]) -> list[FileTask]:
         return self._transactions.write(
@@ -267,7 +281,7 @@ class FileWork:
         )
 
     def _try(self, task: FileTask) -> bool:
-        with self._leases.held([task]):
+        with self._holding([task]):
             if not self._is_carried_out(task):
                 return False
             self._transactions.write(lambda unit: self.finish(unit, task))
@@ -427,7 +441,10 @@ class FileWork:
         """Unless the commit that ends it came through all the same: then the rows name the new
         place. Where that cannot be asked, housekeeping finds out."""
         try:
-            if self._renew(task):
+            is_left = self._transactions.write_without_waiting(
+                lambda unit: file_tasks.renew(unit.connection, task, unit.now_ms)
+            )
+            if is_left:
                 self._try(task)
         except BackendError as error:
             _LOG.warning("whether %s is to be put back is not known yet: %s", task.location, error)
@@ -455,6 +472,11 @@ def _task_at(
     return next(
         (task for task in file_tasks.find(connection) if any(map(task.covers, locations))), None
     )
+
+
+def _give_back_all(unit: UnitOfWork, tasks: Sequence[FileTask], reason: str) -> None:
+    for task in tasks:
+        file_tasks.give_back(unit.connection, task, reason)
 
 
 def _taken(target: str) -> InvalidOperationError:

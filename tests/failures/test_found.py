@@ -99,6 +99,17 @@ def test_a_drop_that_was_committed_does_not_fail_afterwards(world: FailingWorld)
     assert (place.is_dir(), world.records(HMSB_FILE_TASK)) == (False, [])
 
 
+def test_a_deletion_that_cannot_be_recorded_is_given_back(world: FailingWorld) -> None:
+    """Else whoever makes a table there would wait for ten minutes."""
+    world.create_table("t")
+    world.insert("t", (1, "a"))
+    with world.statements.failing(at="", since='DELETE FROM "HMSB_FILE_TASK"'):
+        world.metastore.drop_table("db", "t")
+    assert [task["CLAIMED_BY"] for task in world.records(HMSB_FILE_TASK)] == [None]
+    world.create_table("t")
+    assert world.records(HMSB_FILE_TASK) == []
+
+
 def test_a_move_that_failed_may_be_tried_at_once(world: FailingWorld) -> None:
     """Whoever puts the directory back ends the lease of who has begun."""
     rename = renaming_of_a_table(world)
