@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -33,6 +34,8 @@ from hms_bridge.service.foundation import VerbFamily, normal_database
 from hms_bridge.service.replica_gate import require_place_kept
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole
 from hms_bridge.txn import abort, replication, resources
+
+_LOG = logging.getLogger(__name__)
 
 
 def _get_database(connection: Connection, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
@@ -140,7 +143,8 @@ class DatabaseVerbs(VerbFamily):
         if is_data_deleted:
             # Files that no table of the database owned are not ours to delete.
             for place in self._directories_of(database):
-                self._files.remove_if_empty(place)
+                if not self._files.remove_if_empty(place):
+                    _LOG.warning("%s of the dropped database %s stays", place, database.name)
 
     def _delete_database(
         self, unit: UnitOfWork, stored: StoredDatabase, *, looked: Looked | None, is_cascade: bool

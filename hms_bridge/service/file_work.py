@@ -31,7 +31,13 @@ from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import places
-from hms_bridge.errors import BackendError, InvalidOperationError, MetaError
+from hms_bridge.errors import (
+    BackendError,
+    CommitUnknownError,
+    HmsBridgeError,
+    InvalidOperationError,
+    MetaError,
+)
 from hms_bridge.service import moves
 from hms_bridge.service.archive_copies import ArchiveCopies
 from hms_bridge.service.directories import Directories, visible_children
@@ -144,9 +150,10 @@ class FileWork:
             try:
                 yield
             except BackendError as error:
+                reason = str(error)
                 with suppress(BackendError):
                     self._transactions.write_without_waiting(
-                        partial(_give_back_all, tasks=claimed, reason=str(error))
+                        lambda unit: file_tasks.give_back(unit.connection, claimed, reason)
                     )
                 raise
 
@@ -304,7 +311,7 @@ class FileWork:
         return True
 
     def _give_back(self, task: FileTask, reason: str) -> None:
-        self._transactions.write(lambda unit: file_tasks.give_back(unit.connection, task, reason))
+        self._transactions.write(lambda unit: file_tasks.give_back(unit.connection, [task], reason))
 
     def _delete(self, task: FileTask, require_lease: Callable[[], None] = never_lost) -> None:
         tries = 0
@@ -364,9 +371,13 @@ class FileWork:
         with self._leases.held([task]):
             try:
                 self._move(task)
+            except HmsBridgeError as error:
+                self._undo_move(task, error)
+                raise
+            try:
                 yield task
-            except BaseException:
-                self._undo_move(task)
+            except BaseException as error:
+                self._undo_move(task, error)
                 raise
         try:
             self._directories.end_move(target, task.id)
@@ -437,17 +448,24 @@ class FileWork:
         except (ChangeManagerError, OSError) as error:
             raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
 
-    def _undo_move(self, task: FileTask) -> None:
+    def _undo_move(self, task: FileTask, error: BaseException) -> None:
         """Unless the commit that ends it came through all the same: then the rows name the new
-        place. Where that cannot be asked, housekeeping finds out."""
+        place. Where that is in doubt and cannot be asked, housekeeping finds out."""
         try:
-            is_left = self._transactions.write_without_waiting(
+            if self._is_left(task, error):
+                self._try(task)
+        except BackendError as failure:
+            _LOG.warning("%s may have to be put back, later: %s", task.location, failure)
+
+    def _is_left(self, task: FileTask, error: BaseException) -> bool:
+        try:
+            return self._transactions.write_without_waiting(
                 lambda unit: file_tasks.renew(unit.connection, task, unit.now_ms)
             )
-            if is_left:
-                self._try(task)
-        except BackendError as error:
-            _LOG.warning("whether %s is to be put back is not known yet: %s", task.location, error)
+        except BackendError:
+            if isinstance(error, HmsBridgeError) and not isinstance(error, CommitUnknownError):
+                return True
+            raise
 
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""
@@ -472,11 +490,6 @@ def _task_at(
     return next(
         (task for task in file_tasks.find(connection) if any(map(task.covers, locations))), None
     )
-
-
-def _give_back_all(unit: UnitOfWork, tasks: Sequence[FileTask], reason: str) -> None:
-    for task in tasks:
-        file_tasks.give_back(unit.connection, task, reason)
 
 
 def _taken(target: str) -> InvalidOperationError:

@@ -190,12 +190,14 @@ class WarehouseFiles:
             if user is None:
                 self.remove_if_empty(location)
 
-    def remove_if_empty(self, location: str) -> None:
-        """Remove a directory without files; a failure leaves it, and is logged."""
+    def remove_if_empty(self, location: str) -> bool:
+        """Remove a directory without files; whether it is gone. A failure leaves it, and is
+        logged."""
         try:
-            self._directories.remove_empty(location)
+            return self._directories.remove_empty(location)
         except (OSError, ChangeManagerError) as error:
             _LOG.warning("%s stays, if it is there: %s", location, error)
+            return False
 
     def require_archive(self, what: str) -> None:
         """Refuse to drop files of a replication source while the ChangeManager is off (I4)."""

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from typing import cast
 
 from changemanager.errors import ChangeManagerError
-from hms_bridge.errors import HmsBridgeError, MetastoreError
+from hms_bridge.errors import CommitUnknownError, HmsBridgeError, MetastoreError, ReplError
 from hms_bridge.service.task_leases import CLAIM_MS
 from tests.failures.scene import Scene, different
 from tests.support.failures import DEADLOCK, Failures
 
-CALLS_MAX = int(os.environ.get("HMS_BRIDGE_FAILED_CALLS", "6"))
-"""At so many calls, evenly spread, each verb fails in each way; at all of them with 0."""
+CALLS_MAX = int(os.environ.get("HMS_BRIDGE_FAILED_CALLS", "4"))
+"""At so many calls of storage and of database, evenly spread, each verb fails, in one way after the
+other; with 0 at all of them in all ways."""
+WAYS = ("once", "lasting", DEADLOCK)
 Rows = dict[str, object]
 Verb = Callable[[], object]
 Prepare = Callable[[], Verb]
@@ -50,7 +52,7 @@ class Tried:
         self._saved = scene.save()
         self._before = scene.visible()
         counts = self._count()
-        self._after = scene.visible()
+        self._after, self._done = scene.visible(), scene.save()
         self._ends = [self._end()]
         scene.restore(self._saved)
         self._ends.append(self._end())
@@ -85,8 +87,9 @@ class Tried:
             return
         if error is not None:
             self._check_error(error)
-        is_unchanged = scene.is_as(self._saved)
-        found = self._before if is_unchanged else scene.visible()
+        is_unchanged, is_done = scene.is_as(self._saved), scene.is_as(self._done)
+        known = self._before if is_unchanged else self._after if is_done else None
+        found = known or scene.visible()
         is_after = not different(found, self._after)
         if self.is_of_steps:
             self._check_rows(found)
@@ -94,12 +97,22 @@ class Tried:
             is_lie = "nothing was changed" in str(error) and different(found, self._before)
             assert not is_lie, f"something was changed: {error}"
             is_before = not different(found, self._before)
-            assert is_after or is_before, ("between", different(found, self._after), error)
+            is_doubt = isinstance(error, CommitUnknownError) and way == "lasting"
+            is_noted = is_doubt and "HMSB_FILE_TASK" in _kinds(scene.left())
+            assert is_after or is_before or is_noted, (
+                "between",
+                different(found, self._after),
+                error,
+            )
         if way == DEADLOCK and not failures.met.startswith("after"):
             assert error is None and (is_after or self.is_of_steps), f"not tried again: {error}"
         is_repeated = bool(first % 2) and (error is not None or not is_after)
         if is_repeated:
             self._repeat(is_after, has_time=way == "lasting")
+            is_done = scene.is_as(self._done)
+        if is_done:
+            return
+        if is_repeated:
             leaves_out = is_after or self.is_of_steps
             what = different(scene.visible(), self._after, are_events_left_out=leaves_out)
             assert not what, ("repeated", what, error)
@@ -116,7 +129,8 @@ class Tried:
                     continue
                 for part, rows in cast(Rows, state[name]).items():
                     choices = [cast(Rows, one.get(name, {})).get(part) for one in known]
-                    assert rows in choices, ("between", name, part)
+                    # What a replica gets anew is empty until its write ids are known.
+                    assert rows in ({}, *choices), ("between", name, part)
 
     def _check_error(self, error: Exception) -> None:
         kinds: tuple[type[Exception], ...] = (HmsBridgeError,)
@@ -130,7 +144,7 @@ class Tried:
         try:
             self.verb()
         except Exception as error:
-            if is_after and isinstance(error, MetastoreError):
+            if is_after and isinstance(error, MetastoreError | ReplError):
                 return
             if not has_time:
                 raise AssertionError(f"repeated: {type(error).__name__}: {error}") from error
@@ -183,14 +197,13 @@ def _kinds(left: list[str]) -> set[str]:
 
 
 def _tries(counts: dict[Failures, int]) -> Iterator[tuple[Failures, str, int]]:
-    storage, database = counts
-    for failures, ways in (
-        (storage, ("once", "lasting")),
-        (database, ("once", "lasting", DEADLOCK)),
-    ):
+    """Of each way the same number of calls, each way others; and the last one, which is a commit
+    of most verbs."""
+    for failures, ways in zip(counts, (WAYS[:2], WAYS), strict=True):
         count = counts[failures]
         every = max(1, count // CALLS_MAX) if CALLS_MAX else 1
-        for place, way in enumerate(ways):
-            # Each way meets other calls; the last one, a commit, is met by all.
-            for first in sorted({*range(1 + place % every, count + 1, every), *({count} - {0})}):
+        for first in range(1, count + 1, every) if CALLS_MAX else ():
+            yield failures, ways[(first // every) % len(ways)], first
+        for first in (count,) if CALLS_MAX and count else range(1, count + 1):
+            for way in ways[:1] if CALLS_MAX else ways:
                 yield failures, way, first

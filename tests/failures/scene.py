@@ -15,6 +15,7 @@ from changemanager.fsck import Fsck
 from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.model.event import EventType
+from hms_bridge.model.txn import TxnType
 from hms_bridge.service.task_leases import CLAIM_MS
 from tests.simulation.disk import Directory, File
 from tests.simulation.plain_reader import View, read_rows
@@ -38,17 +39,25 @@ _LEFT_TABLES = (
     "HIVE_LOCKS",
     "HMSB_LEASE",
     "TXN_COMPONENTS",
-    "REPL_TXN_MAP",
     "MATERIALIZATION_REBUILD_LOCKS",
 )
 _OPEN_ROWS = {
-    "TXNS": "TXN_STATE = 'o'",
+    "TXNS": f"TXN_STATE = 'o' AND TXN_TYPE <> {TxnType.REPL_CREATED.value}",
     "COMPACTION_QUEUE": "CQ_STATE <> 'i'",
     "HMSB_ARCHIVE_INTENT": "STATE IN ('p', 'a', 'd')",
     "HMSB_ARCHIVED_FILE": "STATE NOT IN ('a', 'x')",
 }
 _TXN = re.compile(r"_v\d+")
-_VOLATILE = {"transient_lastDdlTime", "repl.last.id", "repl.target.last.id"}
+_VOLATILE = {
+    "transient_lastDdlTime",
+    "repl.last.id",
+    "repl.target.last.id",
+    "hive.repl.ckpt.key",
+    "hive.repl.first.inc.pending",
+    "hms.bridge.repl.first.inc.tables",
+    "hms.bridge.repl.handover",
+}
+"""What names times, events and dumps."""
 
 _COUNTED = {"numFiles", "totalSize", "COLUMN_STATS_ACCURATE", "numFilesErasureCoded"}
 """What a verb leaves out where it cannot look at files."""
@@ -142,7 +151,7 @@ class Scene:
 
     def left(self) -> list[str]:
         """What nobody has ended: rows that wait for somebody, files that only one process knew of,
-        and what a check of the archive finds."""
+        and what a check of the archive finds. What a load replays waits for the next one."""
         found = []
         for world in self.worlds:
             with sqlite_connection(world.engine) as raw:

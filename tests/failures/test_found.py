@@ -12,6 +12,7 @@ from hms_bridge.backend.schema.archive_tables import HMSB_FILE_TASK, HMSB_LEASE
 from hms_bridge.errors import BackendError, CommitUnknownError, MetaError
 from hms_bridge.model.catalog import Database
 from hms_bridge.model.compaction import CompactionState
+from hms_bridge.service.task_leases import CLAIM_MS
 from tests.conformance import objects
 from tests.failures.failing import Verb
 from tests.failures.scene import Scene
@@ -54,6 +55,7 @@ def renaming_of_a_partition(world: World) -> Verb:
     return lambda: world.metastore.rename_partition("db", "t", ["a"], renamed)
 
 
+FINISHED = 'DELETE FROM "HMSB_FILE_TASK"'
 RENAMES = [renaming_of_a_table, renaming_of_a_partition]
 
 
@@ -64,13 +66,47 @@ def test_a_rename_that_was_committed_is_not_undone(
     """The connection is lost with the answer to its commit: I1."""
     rename = prepare(world)
     with (
-        world.statements.failing(at="after commit", since='DELETE FROM "HMSB_FILE_TASK"'),
+        world.statements.failing(at="after commit", since=FINISHED),
         pytest.raises(CommitUnknownError),
     ):
         rename()
     (name,) = world.metastore.get_tables("db")
     assert [row["id"] for row in world.rows(name)] == [1]
     assert (world.records(HMSB_FILE_TASK), world.records(HMSB_LEASE)) == ([], [])
+
+
+@pytest.mark.parametrize("prepare", RENAMES)
+def test_a_rename_that_was_not_committed_is_undone_without_the_database(
+    world: FailingWorld, prepare: Callable[[World], Verb]
+) -> None:
+    """Nobody waits ten minutes for the rows."""
+    rename = prepare(world)
+    world.statements.is_commit_in_doubt = False
+    with (
+        world.statements.failing(at="before commit", since=FINISHED, way="lasting"),
+        pytest.raises(BackendError),
+    ):
+        rename()
+    assert [row["id"] for row in world.rows("t")] == [1]
+
+
+@pytest.mark.parametrize("prepare", RENAMES)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_commit_in_doubt_is_not_undone_before_somebody_can_ask(
+    world: FailingWorld, prepare: Callable[[World], Verb], when: str
+) -> None:
+    rename = prepare(world)
+    world.statements.is_commit_in_doubt = True
+    with (
+        world.statements.failing(at=f"{when} commit", since=FINISHED, way="lasting"),
+        pytest.raises(CommitUnknownError),
+    ):
+        rename()
+    world.clock.advance_ms(CLAIM_MS + 1)
+    world.metastore.run_housekeeping()
+    (name,) = world.metastore.get_tables("db")
+    assert [row["id"] for row in world.rows(name)] == [1]
+    assert world.records(HMSB_FILE_TASK) == []
 
 
 @pytest.mark.parametrize("prepare", RENAMES)
@@ -103,7 +139,7 @@ def test_a_deletion_that_cannot_be_recorded_is_given_back(world: FailingWorld) -
     """Else whoever makes a table there would wait for ten minutes."""
     world.create_table("t")
     world.insert("t", (1, "a"))
-    with world.statements.failing(at="", since='DELETE FROM "HMSB_FILE_TASK"'):
+    with world.statements.failing(at="", since=FINISHED):
         world.metastore.drop_table("db", "t")
     assert [task["CLAIMED_BY"] for task in world.records(HMSB_FILE_TASK)] == [None]
     world.create_table("t")

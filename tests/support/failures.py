@@ -99,12 +99,17 @@ class StorageFailures(Failures):
 
 
 class DatabaseFailures(Failures):
-    """A full disk, a broken one, or a deadlock; a commit may be done all the same."""
+    """A full disk, a broken one, or a deadlock; a commit may be done all the same.
+    ``is_commit_in_doubt``: one that is not done does not say so; in turn, if None."""
+
+    is_commit_in_doubt: bool | None = None
 
     def error(self, label: str) -> Exception:
         text, code = _FULL if self.count % 2 else _BROKEN
         if self.way == DEADLOCK:
             text, code = _LOCKED
+        if label == "before commit" and self.is_commit_in_doubt is not None:
+            text, code = _BROKEN if self.is_commit_in_doubt else _FULL
         if label == "after commit":
             text, code = _BROKEN
         error = sqlite3.OperationalError(text)
