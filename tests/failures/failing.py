@@ -12,25 +12,23 @@ from typing import cast
 from changemanager.errors import ChangeManagerError
 from hms_bridge.errors import CommitUnknownError, HmsBridgeError, MetastoreError, ReplError
 from hms_bridge.service.task_leases import CLAIM_MS
-from tests.failures.scene import Scene, different
+from tests.failures.scene import Scene, State, different
 from tests.support.failures import DEADLOCK, Failures
 
-CALLS_MAX = int(os.environ.get("HMS_BRIDGE_FAILED_CALLS", "4"))
+CALLS_MAX = int(os.environ.get("HMS_BRIDGE_FAILED_CALLS", "3"))
 """At so many calls of storage and of database, evenly spread, each verb fails, in one way after the
 other; with 0 at all of them in all ways."""
 WAYS = ("once", "lasting", DEADLOCK)
-Rows = dict[str, object]
 Verb = Callable[[], object]
-Prepare = Callable[[], Verb]
 
 
 @dataclass(frozen=True)
 class End:
-    """What is left when all is settled; of what nobody ended, the kinds."""
+    """What is left when all is settled, above all what nobody has ended."""
 
-    visible: list[dict[str, object]]
+    left: list[str]
+    visible: State
     files: set[str]
-    left: set[str]
 
 
 @dataclass
@@ -49,15 +47,16 @@ class Tried:
     def run(self) -> None:
         """All failures of all ways. Raises AssertionError."""
         scene = self.scene
-        self._saved = scene.save()
-        self._before = scene.visible()
-        counts = self._count()
-        self._after, self._done = scene.visible(), scene.save()
+        self._saved, self._before = scene.save(), scene.visible()
+        with scene.storage.failing(), scene.database.failing():
+            self.verb()
+        calls = (scene.storage, scene.storage.count), (scene.database, scene.database.count)
+        self._done, self._after = scene.save(), scene.visible()
         self._ends = [self._end()]
         scene.restore(self._saved)
         self._ends.append(self._end())
         problems = []
-        for failures, way, first in _tries(counts):
+        for failures, way, first in _tries(calls):
             scene.restore(self._saved)
             try:
                 self._try(failures, way, first)
@@ -66,14 +65,7 @@ class Tried:
         assert not problems, f"{len(problems)}:\n" + "\n".join(problems)
 
     def _end(self) -> End:
-        self.scene.settle()
-        return End(self.scene.visible(), self.scene.files(), _kinds(self.scene.left()))
-
-    def _count(self) -> dict[Failures, int]:
-        scene = self.scene
-        with scene.storage.failing(None), scene.database.failing(None):
-            self.verb()
-        return {scene.storage: scene.storage.count, scene.database: scene.database.count}
+        return End(self.scene.settle(), self.scene.visible(), self.scene.files())
 
     def _try(self, failures: Failures, way: str, first: int) -> None:
         scene = self.scene
@@ -85,59 +77,55 @@ class Tried:
                 error = raised
         if not failures.is_met:
             return
-        if error is not None:
-            self._check_error(error)
         is_unchanged, is_done = scene.is_as(self._saved), scene.is_as(self._done)
         known = self._before if is_unchanged else self._after if is_done else None
         found = known or scene.visible()
         is_after = not different(found, self._after)
-        if self.is_of_steps:
-            self._check_rows(found)
-        else:
-            is_lie = "nothing was changed" in str(error) and different(found, self._before)
-            assert not is_lie, f"something was changed: {error}"
-            is_before = not different(found, self._before)
-            is_doubt = isinstance(error, CommitUnknownError) and way == "lasting"
-            is_noted = is_doubt and "HMSB_FILE_TASK" in _kinds(scene.left())
-            assert is_after or is_before or is_noted, (
-                "between",
-                different(found, self._after),
-                error,
-            )
+        self._check_error(error, found)
+        self._check_state(error, found, is_lasting=way == "lasting")
         if way == DEADLOCK and not failures.met.startswith("after"):
             assert error is None and (is_after or self.is_of_steps), f"not tried again: {error}"
+        # The other half of them leaves it to the house.
         is_repeated = bool(first % 2) and (error is not None or not is_after)
         if is_repeated:
             self._repeat(is_after, has_time=way == "lasting")
-            is_done = scene.is_as(self._done)
-        if is_done:
-            return
-        if is_repeated:
             leaves_out = is_after or self.is_of_steps
             what = different(scene.visible(), self._after, are_events_left_out=leaves_out)
             assert not what, ("repeated", what, error)
-        elif is_unchanged:
+        if not scene.is_as(self._done) and not scene.is_as(self._saved):
+            self._check_end(is_repeated=is_repeated)
+
+    def _check_error(self, error: Exception | None, found: State) -> None:
+        if error is None:
             return
-        self._check_end(is_repeated=is_repeated)
-
-    def _check_rows(self, found: list[dict[str, object]]) -> None:
-        """Of each table or partition the rows before, or those after."""
-        for place, state in enumerate(found):
-            known = self._before[place], self._after[place]
-            for name in state:
-                if not name.startswith("rows of"):
-                    continue
-                for part, rows in cast(Rows, state[name]).items():
-                    choices = [cast(Rows, one.get(name, {})).get(part) for one in known]
-                    # What a replica gets anew is empty until its write ids are known.
-                    assert rows in ({}, *choices), ("between", name, part)
-
-    def _check_error(self, error: Exception) -> None:
         kinds: tuple[type[Exception], ...] = (HmsBridgeError,)
         if self.is_of_program:
             kinds += (ChangeManagerError, OSError)
         assert isinstance(error, kinds), f"{type(error).__name__}: {error}"
         assert len(str(error)) > 30 or isinstance(error, OSError), f"says too little: {error!r}"
+        if "nothing was changed" in str(error) and not self.is_of_steps:
+            assert not different(found, self._before), f"something was changed: {error}"
+
+    def _check_state(self, error: Exception | None, found: State, *, is_lasting: bool) -> None:
+        """The one before, or the one after; or nobody can tell before the database is back."""
+        if self.is_of_steps:
+            self._check_rows(found)
+            return
+        is_in_doubt = isinstance(error, CommitUnknownError) and is_lasting
+        if is_in_doubt and "HMSB_FILE_TASK" in _kinds(self.scene.left()):
+            return
+        what = different(found, self._after)
+        assert not what or not different(found, self._before), ("between", what, error)
+
+    def _check_rows(self, found: State) -> None:
+        """Of each table or partition the rows before, or those after. What a replica gets anew is
+        empty until its write ids are known."""
+        for place, state in enumerate(found):
+            for name in (name for name in state if name.startswith("rows of")):
+                known = (self._before[place].get(name, {}), self._after[place].get(name, {}))
+                for part, rows in cast(dict[str, object], state[name]).items():
+                    choices = [cast(dict[str, object], one).get(part) for one in known]
+                    assert rows in ({}, *choices), ("between", name, part)
 
     def _repeat(self, is_after: bool, *, has_time: bool) -> None:
         """``has_time``: what could not even be given back runs out first."""
@@ -146,8 +134,7 @@ class Tried:
         except Exception as error:
             if is_after and isinstance(error, MetastoreError | ReplError):
                 return
-            if not has_time:
-                raise AssertionError(f"repeated: {type(error).__name__}: {error}") from error
+            assert has_time, f"repeated: {type(error).__name__}: {error}"
             for world in self.scene.worlds:
                 world.clock.advance_ms(CLAIM_MS + 1)
                 world.metastore.run_housekeeping()
@@ -155,23 +142,21 @@ class Tried:
 
     def _check_end(self, *, is_repeated: bool) -> None:
         found = self._end()
-        left = [
-            one for one in self.scene.left() if not any(_kinds([one]) <= e.left for e in self._ends)
-        ]
+        known = _kinds(self._ends[0].left + self._ends[1].left)
+        left = [one for one in found.left if not _kinds([one]) <= known]
         assert not left, ("left", left)
         if self.is_of_steps:
             self._check_rows(found.visible)
-            wanted = {one for one in self._ends[0].files if "/warehouse/" in f"/{one}"}
-            there = {one for one in found.files if "/warehouse/" in f"/{one}"}
+            wanted, there = (_of_warehouses(one.files) for one in (self._ends[0], found))
             assert not is_repeated or wanted == there, ("stray", there - wanted, wanted - there)
             return
         differences = []
-        for wanted in self._ends:
-            what = different(found.visible, wanted.visible, are_events_left_out=is_repeated)
-            stray = {one for one in found.files - wanted.files if not self._is_said(one)}
-            if not what and not stray and found.files >= wanted.files:
+        for end in self._ends:
+            what = different(found.visible, end.visible, are_events_left_out=is_repeated)
+            stray = {one for one in found.files - end.files if not self._is_said(one)}
+            if not what and not stray and found.files >= end.files:
                 return
-            differences.append((what, "stray", stray, "lost", wanted.files - found.files))
+            differences.append((what, "stray", stray, "lost", end.files - found.files))
         raise AssertionError(("at the end", *differences))
 
     def _is_said(self, path: str) -> bool:
@@ -196,14 +181,18 @@ def _kinds(left: list[str]) -> set[str]:
     return {one.split()[0] for one in left}
 
 
-def _tries(counts: dict[Failures, int]) -> Iterator[tuple[Failures, str, int]]:
-    """Of each way the same number of calls, each way others; and the last one, which is a commit
-    of most verbs."""
-    for failures, ways in zip(counts, (WAYS[:2], WAYS), strict=True):
-        count = counts[failures]
-        every = max(1, count // CALLS_MAX) if CALLS_MAX else 1
-        for first in range(1, count + 1, every) if CALLS_MAX else ():
-            yield failures, ways[(first // every) % len(ways)], first
-        for first in (count,) if CALLS_MAX and count else range(1, count + 1):
-            for way in ways[:1] if CALLS_MAX else ways:
-                yield failures, way, first
+def _of_warehouses(files: set[str]) -> set[str]:
+    return {one for one in files if "warehouse" in one.split("/")}
+
+
+def _tries(calls: tuple[tuple[Failures, int], ...]) -> Iterator[tuple[Failures, str, int]]:
+    """Each way at other calls; and once at the last one, which is the commit of most verbs."""
+    for (failures, count), ways in zip(calls, (WAYS[:2], WAYS), strict=True):
+        if not CALLS_MAX:
+            yield from ((failures, way, n) for n in range(1, count + 1) for way in ways)
+            continue
+        every = max(1, count // CALLS_MAX)
+        for place, first in enumerate(range(1, count + 1, every)):
+            yield failures, ways[place % len(ways)], first
+        if count:
+            yield failures, "once", count

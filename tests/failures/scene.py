@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,8 @@ _VOLATILE = {
 _COUNTED = {"numFiles", "totalSize", "COLUMN_STATS_ACCURATE", "numFilesErasureCoded"}
 """What a verb leaves out where it cannot look at files."""
 
+State = list[dict[str, object]]
+"""What users see, by world and name."""
 Saved = tuple[dict[Path, tuple[bytes | None, int]], list[tuple[bytes, int]]]
 """Files with their times; databases with the time of their worlds."""
 
@@ -121,22 +123,26 @@ class Scene:
             world.restore(database)
             world.clock.set_back_ms(world.clock.now_ms() - now_ms)
 
-    def settle(self) -> None:
-        """Time goes by, servers keep house, cleaners clean, an administrator repairs archives."""
+    def settle(self) -> list[str]:
+        """Time goes by, servers keep house, cleaners clean, an administrator repairs archives.
+        What is left then."""
+        left: list[str] = []
         for passed_ms in PASSES_MS:
             for world in self.worlds:
                 world.clock.advance_ms(passed_ms)
                 world.metastore.run_housekeeping()
                 world.cleaner().run_once(is_retried_now=True)
-        for world in self.worlds:
-            if world.cmroot.is_dir():
-                check = self._check(world)
-                check.repair(check.plan())
+                if world.cmroot.is_dir():
+                    check = self._check(world)
+                    check.repair(check.plan())
+            if not (left := self.left()):
+                break
+        return left
 
     def _check(self, world: World) -> Fsck:
         return Fsck(world.store.archive(), world.metastore.manifest, world.clock)
 
-    def visible(self) -> list[dict[str, object]]:
+    def visible(self) -> State:
         """What users see, by world: definitions, rows as a plain reader finds them, and events."""
         return [_visible(world) for world in self.worlds]
 
@@ -254,12 +260,7 @@ def _tree(path: Path) -> Directory | None:
     return Directory(names)
 
 
-def different(
-    found: Sequence[dict[str, Any]],
-    wanted: Sequence[dict[str, Any]],
-    *,
-    are_events_left_out: bool = False,
-) -> list[str]:
+def different(found: State, wanted: State, *, are_events_left_out: bool = False) -> list[str]:
     """What differs between two states, by name."""
     return [
         f"{name}: {one.get(name)} is not {other.get(name)}"

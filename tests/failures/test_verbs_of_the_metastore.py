@@ -223,7 +223,7 @@ VERBS: dict[str, Callable[[World], Verb]] = {
         )
     ),
     "drop_database": m(lambda w: w.metastore.drop_database("other", is_cascade=True)),
-    "create_table": m(lambda w: w.create_table("new")),
+    "create_table": m(lambda w: w.metastore.create_table(objects.acid_table("db", "new"))),
     "alter_table": m(lambda w: w.metastore.alter_table("db", "t", widened(w))),
     "rename": lambda w: partial(w.metastore.alter_table, "db", "t", renamed(w)),
     "drop_table": m(lambda w: w.metastore.drop_table("db", "t")),
