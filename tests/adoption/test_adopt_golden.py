@@ -23,7 +23,7 @@ from tests.support.golden_values import golden_value
 
 pytestmark = pytest.mark.golden
 
-STAGES = [stage for stage in golden_stages("full_acid") if stage.rows is not None]
+STAGES = [stage for stage in golden_stages("full_acid") if stage.has_rows]
 RENAMED = {"g14_evolution", "g24_positional"}
 """Files tell the names that columns had when they were written."""
 

@@ -35,7 +35,7 @@ from tests.support.plan_rows import read_plan
 pytestmark = pytest.mark.golden
 
 LOCAL = LocalVolume()
-STAGES = [stage for stage in golden_stages("full_acid") if stage.rows is not None]
+STAGES = [stage for stage in golden_stages("full_acid") if stage.has_rows]
 KINDS = [CompactionType.MINOR, CompactionType.MAJOR]
 
 

@@ -19,7 +19,7 @@ from tests.support.plan_rows import read_plan
 
 pytestmark = pytest.mark.golden
 
-STAGES = [stage for stage in golden_stages("full_acid") if stage.rows is not None]
+STAGES = [stage for stage in golden_stages("full_acid") if stage.has_rows]
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=str)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from changemanager.containment import ResolverWithin
 from changemanager.location import Location, Resolver
@@ -17,9 +17,11 @@ from hms_bridge.model.txn import (
     AbortTxnRequest,
     AllocateWriteIdsRequest,
     OpenTxnsRequest,
+    TableWriteIdState,
     TxnToWriteId,
     TxnType,
 )
+from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.untrusted import DumpedFile
 from hms_bridge.repl.load.copy import Copier, Copies, CopyGroup, CopyPlace
 from hms_bridge.repl.load.file_copy import CopyReport
@@ -224,6 +226,23 @@ class Replica:
                 type=TxnType.REPL_CREATED,
                 repl_policy=self.names.policy,
                 repl_source_txn_ids=tuple(source_txn_ids),
+            )
+        )
+
+    def begin_write_ids(
+        self, name: str, ids: ValidWriteIdList, partitions: tuple[str, ...] | None = None
+    ) -> None:
+        """The source's write ids become those of a table here, which need not be there yet; nothing
+        where the name has some. Of ids that are aborted a compaction of these partitions is due."""
+        names = self.names
+        self.metastore.repl_table_write_id_state(
+            TableWriteIdState(
+                valid_write_ids=replace(ids, table=f"{names.target_database}.{name}").format(),
+                user=names.user,
+                host=names.host,
+                database_name=names.target_database,
+                table_name=name,
+                partition_names=partitions,
             )
         )
 

@@ -10,7 +10,6 @@ from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.ids import EventId
 from hms_bridge.model.properties import CHECKPOINT
-from hms_bridge.model.txn import TableWriteIdState
 from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.reader import DumpedPartition, DumpedTable
 from hms_bridge.repl.load.copy import CopyGroup, CopyPlace
@@ -145,7 +144,12 @@ class _TableLoad:
         if self._missing:
             return
         if self._dumped.table.is_transactional:
-            _set_write_ids(self._replica, self._dumped)
+            names = tuple(partition.name for partition in self._dumped.partitions)
+            self._replica.begin_write_ids(
+                self._table.name,
+                write_ids_of(self._dumped),
+                names if self._table.is_partitioned else None,
+            )
         _finish_table(self._replica, self._table, self._checkpoint)
 
 
@@ -164,19 +168,3 @@ def _finish_table(replica: Replica, table: Table, checkpoint: str) -> None:
     parameters = {key: value for key, value in table.parameters.items() if key != BEGUN}
     done = replace(table, parameters={**parameters, CHECKPOINT: checkpoint})
     replica.metastore.alter_table(table.database_name, table.name, done, environment=AS_ON_SOURCE)
-
-
-def _set_write_ids(replica: Replica, dumped: DumpedTable) -> None:
-    names = replica.names
-    partitions = tuple(part.name for part in dumped.partitions)
-    ids = replace(write_ids_of(dumped), table=f"{names.target_database}.{dumped.table.name}")
-    replica.metastore.repl_table_write_id_state(
-        TableWriteIdState(
-            valid_write_ids=ids.format(),
-            user=names.user,
-            host=names.host,
-            database_name=names.target_database,
-            table_name=dumped.table.name,
-            partition_names=partitions if dumped.table.is_partitioned else None,
-        )
-    )

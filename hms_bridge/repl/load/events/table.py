@@ -7,6 +7,7 @@ from dataclasses import replace
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import WRITE_IDS_ABOVE, Table
 from hms_bridge.model.ids import WriteId
+from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.event_payload import Payload
 from hms_bridge.repl.format.reader import DumpedEvent
 from hms_bridge.repl.format.untrusted import checked_name
@@ -49,13 +50,13 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
 
 def _begin_write_ids(context: ReplayContext, name: str, source: Table) -> None:
     """Those of a table that was made where writers of a dropped one may still come begin above
-    theirs. Nothing where ids are counted: this try is not the first, or a bootstrap brought them.
+    theirs, and those of a name that had some before above these. Nothing where ids are counted:
+    this try is not the first, or a bootstrap brought them.
     """
-    replica = context.replica
     last = source.parameters.get(WRITE_IDS_ABOVE, "")
-    database = replica.names.target_database
-    if last.isdecimal() and not replica.metastore.get_max_allocated_write_id(database, name):
-        replica.metastore.seed_write_id(database, name, WriteId(int(last)))
+    if last.isdecimal():
+        ids = ValidWriteIdList(table=None, high_watermark=WriteId(int(last)))
+        context.replica.begin_write_ids(name, ids)
 
 
 def alter_table(context: ReplayContext, event: DumpedEvent) -> None:

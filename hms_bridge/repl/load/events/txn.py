@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from hms_bridge.errors import ReplError
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.txn import TxnToWriteId
+from hms_bridge.model.valid_ids import ValidWriteIdList
 from hms_bridge.repl.format.event_payload import (
     AbortTxnPayload,
     AllocWriteIdPayload,
@@ -88,7 +89,7 @@ def _begins_anew(replica: Replica, name: str, known: WriteId, first: WriteId) ->
     tables that were gone at the bootstrap, or were never made. Nothing of them can be missing."""
     if known or replica.find_table(name) is not None:
         return False
-    replica.metastore.seed_write_id(replica.names.target_database, name, WriteId(first - 1))
+    replica.begin_write_ids(name, ValidWriteIdList(table=None, high_watermark=WriteId(first - 1)))
     return True
 
 
