@@ -216,13 +216,14 @@ def renew(connection: Connection, task: FileTask, now_ms: int) -> bool:
     return renewed.rowcount == 1
 
 
-def give_back(connection: Connection, task: FileTask, error: str) -> None:
-    """A claimed task failed: anyone may try it again; the error stays for people to read."""
-    connection.execute(
-        update(HMSB_FILE_TASK)
-        .where(_mine(task))
-        .values(CLAIMED_AT_MS=None, CLAIMED_BY=None, ERROR=error)
-    )
+def give_back(connection: Connection, tasks: Sequence[FileTask], error: str) -> None:
+    """Claimed tasks failed: anyone may try them again; the error stays for people to read."""
+    for task in tasks:
+        connection.execute(
+            update(HMSB_FILE_TASK)
+            .where(_mine(task))
+            .values(CLAIMED_AT_MS=None, CLAIMED_BY=None, ERROR=error)
+        )
 
 
 def finish(connection: Connection, task: FileTask) -> bool:

@@ -277,6 +277,7 @@ def _update(
 ) -> None:
     values: dict[str, Any] = {
         "PART_NAME": name_of(table.table, new.values),
+        "CREATE_TIME": new.create_time or old.partition.create_time,
         "LAST_ACCESS_TIME": new.last_access_time,
     }
     if new.write_id > 0:

@@ -37,6 +37,8 @@ _KEY: Final = ("originaltransaction", "bucket", "rowid")
 _CURRENT: Final = "currenttransaction"
 _ROW: Final = "row"
 _SEEDS: Final = (0x243F6A8885A308D3, 0x13198A2E03707344)
+_TRACE: Final = ". Detail: Python exception"
+"""Where Arrow begins to show the stack of what it called."""
 
 _Numbers = npt.NDArray[np.int64]
 _Digests = npt.NDArray[np.uint64]
@@ -79,8 +81,9 @@ def verify_task(
             written_deletes=look.seen(look.events(deletes, has_values=False)),
         )
     except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).partition(_TRACE)[0]
         raise CompactionError(
-            f"bucket {task.bucket_id}: what was written cannot be verified ({error}); nothing was "
+            f"bucket {task.bucket_id}: what was written cannot be verified ({reason}); nothing was "
             f"published{': use --verify keys' if mode is VerifyMode.FULL else ''}"
         ) from error
 

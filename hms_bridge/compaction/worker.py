@@ -30,7 +30,7 @@ from hms_bridge.directories.staging import (
     token_of,
     write_version_file,
 )
-from hms_bridge.errors import CompactionError, HmsBridgeError, MetastoreError
+from hms_bridge.errors import CompactionError, HmsBridgeError
 from hms_bridge.interrupts import HeldInterrupts
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import Compaction, CompactionType
@@ -103,14 +103,23 @@ class Worker:
             )
             if entry is None:
                 return None
+            outcome = self._take(entry, held)
+        _log_outcome(outcome)
+        return outcome
+
+    def _take(self, entry: Compaction, held: HeldInterrupts) -> CompactionOutcome:
+        """Whatever fails before there is a transaction, by whose end others would hear of it, does
+        not leave the entry claimed."""
+        try:
             try:
                 target = find_target(self._metastore, entry.target)
             except CompactionError as error:
                 self._metastore.mark_refused(replace(entry, error_message=str(error)))
                 return CompactionOutcome(entry=entry, state="refused", message=str(error))
-            outcome = self._in_transaction(entry, target, held)
-        _log_outcome(outcome)
-        return outcome
+            return self._in_transaction(entry, target, held)
+        except HmsBridgeError as error:
+            self._give_up(entry, None, _as_text(error))
+            raise
 
     def run_until_idle(self, is_ending: Callable[[], bool] = lambda: False) -> int:
         """Take entries until the queue is empty, or the process ``is_ending``; how many were
@@ -164,7 +173,7 @@ class Worker:
         """Whether its transaction was not committed, as far as can be known."""
         try:
             return any(txn.id == entry.txn_id for txn in self._metastore.get_open_txns().txns)
-        except MetastoreError:
+        except HmsBridgeError:
             return True
 
     def _root(self, target: CompactionTarget) -> tuple[Volume, str]:
@@ -264,17 +273,17 @@ class Worker:
         self._metastore.mark_refused(replace(entry, error_message=plan.reason))
         return CompactionOutcome(entry=entry, state="refused", message=plan.reason)
 
-    def _give_up(self, entry: Compaction, target: CompactionTarget, message: str) -> None:
-        """After the abort, so that what was published stays invisible for good."""
+    def _give_up(self, entry: Compaction, target: CompactionTarget | None, message: str) -> None:
+        """After the abort, so that what was published stays invisible for good. Without a target
+        nothing was written."""
         failed = replace(entry, error_message=message[:2000])
-        steps: tuple[Callable[[], None], ...] = (
-            lambda: self._metastore.mark_failed(failed),
-            lambda: self._remove_temporary(target, entry.txn_id or NO_TXN),
-        )
+        steps: list[Callable[[], None]] = [lambda: self._metastore.mark_failed(failed)]
+        if target is not None:
+            steps.append(lambda: self._remove_temporary(target, entry.txn_id or NO_TXN))
         for step in steps:
             try:
                 step()
-            except (MetastoreError, OSError) as error:
+            except (HmsBridgeError, OSError) as error:
                 _LOG.warning("after a failed compaction of %s: %s", entry.target, error)
 
     def _remove_temporary(self, target: CompactionTarget, txn_id: TxnId) -> None:

@@ -62,6 +62,10 @@ class ServerSettings:
         "or does not take its answer for longest, and for this long at least, is closed for a new "
         "one; when all memory of messages is, those whose messages take it so. Clients of Hive "
         "connect again by themselves.", unit="s")
+    partitions_max: int = setting(Given.number, "metastore.limit.partition.request", "-1",
+        "The most partitions that a client may read in one call; a call that would read more is "
+        "refused. Names of partitions do not count; -1 means any number.",
+        "hive.metastore.limit.partition.request", low=-1)
     message_timeout_ms: int = 600_000  # no setting: how long one message may take
 
 

@@ -121,7 +121,7 @@ class CompactionCalls(Calls[ServedCompactions]):
 
     @answers("get_latest_committed_compaction_info", of="rqst")
     def latest_committed(self, request: Struct) -> Struct:
-        wanted = frozenset(request.partitionnames or ())
+        wanted, last = frozenset(request.partitionnames or ()), request.lastCompactionId or 0
         entries = self._store.show_compactions(
             ShowCompactionsRequest(
                 scope=Scope(
@@ -131,10 +131,9 @@ class CompactionCalls(Calls[ServedCompactions]):
         )
         newest: dict[str | None, Compaction] = {}
         for compaction in sorted(entries, key=lambda entry: entry.id):
-            is_new = compaction.id > (request.lastCompactionId or 0)
             if (
                 compaction.state in _DONE
-                and is_new
+                and compaction.id > last
                 and (not wanted or compaction.target.partition in wanted)
             ):
                 newest[compaction.target.partition] = compaction

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from hms_bridge.errors import MetaError, NoSuchObjectError
+from typing import Any
+
+from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
 from hms_bridge.metastore import CatalogStore
+from hms_bridge.model.properties import is_true
 from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import pattern_of
 from hms_bridge.wire.catalog_names import split_catalog
@@ -12,6 +15,7 @@ from hms_bridge.wire.received import received_database
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
+_SOFT_DELETE = "soft_delete"
 _REMOTE = 2
 """Hive's DatabaseType of a database over a data connector."""
 
@@ -39,6 +43,8 @@ class DatabaseCalls(Calls[CatalogStore]):
             catalogName=request.catalogName,
             createTime=request.createTime,
             managedLocationUri=request.managedLocationUri,
+            privileges=request.privileges,
+            remote_dbname=request.remote_dbname,
         )
         self._store.create_database(received_database(database))
 
@@ -91,11 +97,14 @@ class DatabaseCalls(Calls[CatalogStore]):
     @answers("drop_database_req", of="req")
     def drop_database_req(self, request: Struct) -> None:
         """Drop it; an unknown one is an error unless the client does not mind."""
-        catalog, name = split_catalog(given(request.name, "name"))
+        in_name, name = split_catalog(given(request.name, "name"))
+        catalog = (request.catalogName or in_name).lower()
         try:
+            if request.softDelete and request.deleteData:
+                self._require_no_soft_drop(name or "", catalog)
             self._store.drop_database(
                 name or "",
-                catalog=(request.catalogName or catalog).lower(),
+                catalog=catalog,
                 is_data_deleted=bool(request.deleteData),
                 is_cascade=bool(request.cascade),
             )
@@ -103,9 +112,25 @@ class DatabaseCalls(Calls[CatalogStore]):
             if not request.ignoreUnknownDb:
                 raise
 
+    def _require_no_soft_drop(self, name: str, catalog: str) -> None:
+        """Raises InvalidOperationError for a table whose files readers without locks may still read
+        after its drop (Hive: TxnUtils.isTableSoftDeleteEnabled; docs/hive/metastore.md §49)."""
+        names = self._store.get_tables(name, catalog=catalog)
+        for table in self._store.get_tables_by_names(name, names, catalog):
+            if table.is_transactional and is_true(table.parameters, _SOFT_DELETE):
+                raise InvalidOperationError(
+                    f"{table.full_name} has {_SOFT_DELETE}=true, and its files would go at once, "
+                    "while readers without locks may need them: soft drops are not offered; drop "
+                    "the database without softDelete once nobody reads it"
+                )
+
     def _alter(self, old_name: str | None, struct: Struct | None) -> None:
+        """A database without a name keeps the one that it has."""
         _, name = split_catalog(given(old_name, "the database's name"))
-        self._store.alter_database(name or "", received_database(given(struct, "the new database")))
+        sent: Any = given(struct, "the new database")
+        if not sent.name:
+            sent.name = old_name
+        self._store.alter_database(name or "", received_database(sent))
 
 
 def _require_native(kind: int | None, connector: str | None) -> None:

@@ -7,7 +7,7 @@ from hms_bridge.server.answers import Calls, answers
 from hms_bridge.server.names import pattern_of
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.convert_function import function_from_struct, function_to_struct
-from hms_bridge.wire.required import given, given_name
+from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
 
@@ -16,29 +16,32 @@ class FunctionCalls(Calls[FunctionStore]):
 
     @answers("create_function", of="func")
     def create_function(self, function: Struct) -> None:
+        """Java clients always say of what type it and its owner are, and Hive insists on it."""
+        for field in ("functionName", "dbName", "ownerType", "functionType"):
+            given(getattr(function, field), f"Function.{field}")
         self._store.create_function(function_from_struct(function))
 
     @answers("alter_function")
     def alter_function(self, args: Struct) -> None:
         catalog, database = split_catalog(given(args.dbName, "dbName"))
         function = function_from_struct(given(args.newFunc, "newFunc"))
-        name = given_name(args.funcName, "funcName")
+        name = given(args.funcName, "funcName").lower()
         self._store.alter_function(database or "", name, function, catalog)
 
     @answers("drop_function")
     def drop_function(self, args: Struct) -> None:
         catalog, database = split_catalog(given(args.dbName, "dbName"))
-        self._store.drop_function(database or "", given_name(args.funcName, "funcName"), catalog)
+        self._store.drop_function(database or "", given(args.funcName, "funcName").lower(), catalog)
 
     @answers("get_function")
     def get_function(self, args: Struct) -> Struct:
         catalog, database = split_catalog(given(args.dbName, "dbName"))
-        name = given_name(args.funcName, "funcName")
+        name = given(args.funcName, "funcName").lower()
         return function_to_struct(self._store.get_function(database or "", name, catalog))
 
     @answers("get_functions")
     def get_names(self, args: Struct) -> list[str]:
-        catalog, database = split_catalog(args.dbName)
+        catalog, database = split_catalog(given(args.dbName, "dbName"))
         functions = self._store.get_functions(database or "", pattern_of(args.pattern), catalog)
         return [function.name for function in functions]
 

@@ -10,7 +10,7 @@ from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.properties import IF_PURGE
 from hms_bridge.model.target import TableName
 from hms_bridge.wire.catalog_names import split_catalog
-from hms_bridge.wire.required import given, given_name
+from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct
 
 _DATABASES = ("dbName", "db_name", "dbname")
@@ -19,14 +19,14 @@ _CATALOGS = ("catName", "catalogName", "cat_name")
 
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """From a call's arguments; the catalog may stand in the database's name.
+    """From a call's arguments; the catalog may stand in the database's name. Of an empty name
+    there is nothing, which each verb says in its own way.
 
     Raises MetaError if a name is missing.
     """
     in_name, plain = split_catalog(database)
-    if not plain:
-        raise MetaError("the database's name was not sent or is empty; set that field")
-    return TableName(plain, given_name(table, "the table's name"), (catalog or in_name).lower())
+    plain = given(plain, "the database's name")
+    return TableName(plain, given(table, "the table's name").lower(), (catalog or in_name).lower())
 
 
 def table_of(struct: Struct) -> TableName:

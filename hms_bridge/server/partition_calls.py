@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
 
 from hms_bridge.errors import InvalidObjectError, MetaError, NoSuchObjectError
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Partition, Table
-from hms_bridge.model.partition_name import parse_partition_name
-from hms_bridge.model.statistics_state import seen_partition
+from hms_bridge.model.partition_name import parse_partition_name, partition_name
+from hms_bridge.model.statistics import HIVE, StatisticsQuery
+from hms_bridge.model.statistics_state import accurate_columns, seen_partition
 from hms_bridge.model.target import TableName
-from hms_bridge.server.answers import Calls, answers
+from hms_bridge.server.answers import answers
 from hms_bridge.server.names import given_partition_name, limit_of, table_of, values_of_name
-from hms_bridge.server.served_metastore import ServedPartitions
+from hms_bridge.server.partition_projection import narrowed
+from hms_bridge.server.partition_reads import PartitionReads, has_values
 from hms_bridge.wire.condition import read_condition
 from hms_bridge.wire.convert_catalog import partition_to_struct
+from hms_bridge.wire.convert_statistics import object_to_struct
 from hms_bridge.wire.partition_bytes import partitions_to_bytes
 from hms_bridge.wire.required import given, given_name
 from hms_bridge.wire.struct_bytes import EncodedStructs
 from hms_bridge.wire.structs import Struct, hive
 
 
-class PartitionCalls(Calls[ServedPartitions]):
+class PartitionCalls(PartitionReads):
     """Partitions, read. Filters are texts, or expressions in Java's serialised form, of which no
     object is ever made (wire/kryo): making them let clients run code in Hive (CVE-2022-41137)."""
 
-    @answers("get_partition", "get_partition_with_auth")
+    @answers("get_partition")
     def get_partition(self, args: Struct) -> Struct:
         return partition_to_struct(self._get(table_of(args), args.part_vals))
 
@@ -33,7 +38,7 @@ class PartitionCalls(Calls[ServedPartitions]):
         name = table_of(request)
         partition = self._get(name, request.partVals)
         if request.validWriteIdList is not None:
-            table = self._store.get_table(name.database, name.table, name.catalog)
+            table = self._table(name)
             partition = seen_partition(table, partition, request.validWriteIdList)
         return hive.GetPartitionResponse(partition=partition_to_struct(partition))
 
@@ -46,14 +51,14 @@ class PartitionCalls(Calls[ServedPartitions]):
         )
         if partitions:
             return partition_to_struct(partitions[0])
-        table = self._store.get_table(name.database, name.table, name.catalog)
+        table = self._table(name)
         try:
             values = values_of_name(table, text)  # the name may have another order or case
         except InvalidObjectError as error:
             raise NoSuchObjectError(str(error)) from error
         return partition_to_struct(self._get(name, values))
 
-    @answers("get_partitions", "get_partitions_with_auth")
+    @answers("get_partitions")
     def get_partitions(self, args: Struct) -> EncodedStructs:
         return partitions_to_bytes(self._all(table_of(args), args.max_parts))
 
@@ -61,7 +66,7 @@ class PartitionCalls(Calls[ServedPartitions]):
     def get_partitions_req(self, request: Struct) -> Struct:
         name = table_of(request)
         return hive.PartitionsResponse(
-            partitions=partitions_to_bytes(self._all(name, request.maxParts))
+            partitions=partitions_to_bytes(narrowed(request, self._all(name, request.maxParts)))
         )
 
     @answers("get_partitions_pspec")
@@ -92,42 +97,34 @@ class PartitionCalls(Calls[ServedPartitions]):
             )
         )
 
-    @answers("get_partitions_ps", "get_partitions_ps_with_auth")
+    @answers("get_partitions_ps")
     def get_partitions_by_values(self, args: Struct) -> EncodedStructs:
         """Those with the given values; "" for any."""
         return partitions_to_bytes(self._by_values(table_of(args), args.part_vals, args.max_parts))
 
-    @answers("get_partitions_ps_with_auth_req", of="req")
-    def get_partitions_by_values_req(self, request: Struct) -> Struct:
-        """Those with the given values, or names."""
-        name = table_of(request)
-        if request.partNames is not None:
-            partitions = self._by_names(name, request.partNames)
-        else:
-            partitions = self._by_values(name, request.partVals, request.maxParts)
-        return hive.GetPartitionsPsWithAuthResponse(partitions=partitions_to_bytes(partitions))
-
     @answers("get_partition_names_ps")
     def get_names_by_values(self, args: Struct) -> list[str]:
         """Names of those with the given values; "" for any."""
-        return self._names_by_values(table_of(args), args.part_vals or (), args.max_parts)
+        return self._names_by_values(table_of(args), args.part_vals, args.max_parts)
 
     @answers("get_partition_names_ps_req", of="req")
     def get_names_by_values_req(self, request: Struct) -> Struct:
         """Names of those with the given values; "" for any."""
-        names = self._names_by_values(table_of(request), request.partValues or (), request.maxParts)
+        names = self._names_by_values(table_of(request), request.partValues, request.maxParts)
         return hive.GetPartitionNamesPsResponse(names=names)
 
     @answers("get_partitions_by_names")
     def get_partitions_by_names(self, args: Struct) -> EncodedStructs:
-        return partitions_to_bytes(self._by_names(table_of(args), args.names or ()))
+        return partitions_to_bytes(self._of_names(table_of(args), args.names))
 
     @answers("get_partitions_by_names_req", of="req")
     def get_partitions_by_names_req(self, request: Struct) -> Struct:
-        try:
-            partitions = self._by_names(table_of(request), request.names or ())
-        except NoSuchObjectError as error:  # another class than that of the older form
-            raise InvalidObjectError(str(error)) from error
+        """Those that exist, with statistics of their columns if the client wants them."""
+        name = table_of(request)
+        partitions = narrowed(request, self._of_names(name, request.names))
+        if request.get_col_stats:
+            structs = self._with_statistics(name, partitions, request.engine or HIVE)
+            return hive.GetPartitionsByNamesResult(partitions=structs)
         return hive.GetPartitionsByNamesResult(partitions=partitions_to_bytes(partitions))
 
     @answers("get_partitions_by_filter")
@@ -136,9 +133,8 @@ class PartitionCalls(Calls[ServedPartitions]):
 
     @answers("get_partitions_by_filter_req", of="req")
     def get_partitions_by_filter_req(self, request: Struct) -> EncodedStructs:
-        return partitions_to_bytes(
-            self._by_filter(table_of(request), request.filter, request.maxParts)
-        )
+        partitions = self._by_filter(table_of(request), request.filter, request.maxParts)
+        return partitions_to_bytes(narrowed(request, partitions))
 
     @answers("get_part_specs_by_filter")
     def get_specs_by_filter(self, args: Struct) -> list[Struct]:
@@ -172,9 +168,8 @@ class PartitionCalls(Calls[ServedPartitions]):
         """Those that an expression selects; "unknown" if it could not be decided for some, and
         the client filters itself."""
         partitions, is_uncertain = self._by_condition(request)
-        return hive.PartitionsByExprResult(
-            partitions=partitions_to_bytes(partitions), hasUnknownPartitions=is_uncertain
-        )
+        shown = partitions_to_bytes(narrowed(request, partitions))
+        return hive.PartitionsByExprResult(partitions=shown, hasUnknownPartitions=is_uncertain)
 
     @answers("get_partitions_spec_by_expr", of="req")
     def get_partition_specs_by_expression(self, request: Struct) -> Struct:
@@ -182,7 +177,7 @@ class PartitionCalls(Calls[ServedPartitions]):
         name = table_of(request)
         partitions, is_uncertain = self._by_condition(request)
         return hive.PartitionsSpecByExprResult(
-            partitionsSpec=[self._spec(name, partitions)] if partitions else [],
+            partitionsSpec=[self._spec(name, narrowed(request, partitions))] if partitions else [],
             hasUnknownPartitions=is_uncertain,
         )
 
@@ -205,52 +200,54 @@ class PartitionCalls(Calls[ServedPartitions]):
         wanted = given(values, "the partition's values")
         return self._store.get_partition(name.database, name.table, wanted, name.catalog)
 
-    def _all(self, name: TableName, limit: int | None) -> Sequence[Partition]:
-        return self._store.get_partitions(name.database, name.table, limit_of(limit), name.catalog)
+    def _of_names(self, name: TableName, names: Sequence[str] | None) -> Sequence[Partition]:
+        try:
+            return self._by_names(name, names)
+        except NoSuchObjectError as error:  # as Hive, for these calls alone
+            raise InvalidObjectError(str(error)) from error
 
-    def _names(self, name: TableName, limit: int | None) -> tuple[str, ...]:
-        return self._store.get_partition_names(
-            name.database, name.table, limit_of(limit), name.catalog
+    def _with_statistics(
+        self, name: TableName, partitions: Sequence[Partition], engine: str
+    ) -> list[Struct]:
+        columns = self._table(name).partition_columns
+        names = {partition_name(columns, partition.values): partition for partition in partitions}
+        query = StatisticsQuery(
+            database_name=name.database,
+            table_name=name.table,
+            catalog_name=name.catalog,
+            columns=sorted({c for p in partitions for c in accurate_columns(p.parameters)}),
+            partition_names=list(names),
+            engine=engine,
         )
-
-    def _by_names(self, name: TableName, names: Sequence[str]) -> Sequence[Partition]:
-        return self._store.get_partitions_by_names(
-            name.database, name.table, tuple(names), name.catalog
-        )
-
-    def _by_values(
-        self, name: TableName, values: Sequence[str] | None, limit: int | None
-    ) -> Sequence[Partition]:
-        return self._store.get_partitions_by_values(
-            name.database, name.table, tuple(values or ()), limit_of(limit), name.catalog
-        )
-
-    def _by_filter(
-        self, name: TableName, text: str | None, limit: int | None
-    ) -> Sequence[Partition]:
-        if not text:
-            return self._all(name, limit)
-        return self._store.get_partitions_by_filter(
-            name.database, name.table, text, limit_of(limit), name.catalog
-        )
-
-    def _by_condition(self, request: Struct) -> tuple[Sequence[Partition], bool]:
-        name = table_of(request)
-        return self._store.get_partitions_by_condition(
-            name,
-            read_condition(request.expr),
-            max_parts=limit_of(request.maxParts),
-            default_value=request.defaultPartitionName or DEFAULT_PARTITION_VALUE,
-        )
+        structs: dict[str, Any] = {text: partition_to_struct(p) for text, p in names.items()}
+        for of_partition in self._store.get_column_statistics(query):
+            text = given(of_partition.partition_name, "the partition's name")
+            accurate = accurate_columns(names[text].parameters)
+            shown = replace(
+                of_partition, columns=tuple(c for c in of_partition.columns if c.column in accurate)
+            )
+            if shown.columns:
+                structs[text].colStats = object_to_struct(
+                    shown, database=name.database, table=name.table, catalog=name.catalog,
+                    engine=engine,
+                )  # fmt: skip
+        return list(structs.values())
 
     def _names_by_values(
-        self, name: TableName, values: Sequence[str], limit: int | None
+        self, name: TableName, values: Sequence[str] | None, limit: int | None
     ) -> list[str]:
-        names = [n for n in self._names(name, None) if _has_values(n, values)]
+        wanted = given(values, "the partition's values")
+        keys = self._table(name).partition_columns
+        if not 0 < len(wanted) <= len(keys):
+            raise MetaError(
+                f"Incorrect number of partition values. numPartKeys={len(keys)}, "
+                f"part_val={list(wanted)}; give 1 to {len(keys)}"
+            )
+        names = [n for n in self._names(name, None) if has_values(n, wanted)]
         return names if limit_of(limit) < 0 else names[:limit]
 
     def _spec(self, name: TableName, partitions: Iterable[Partition]) -> Struct:
-        table = self._store.get_table(name.database, name.table, name.catalog)
+        table = self._table(name)
         return partitions_to_spec(table, partitions)
 
 
@@ -268,13 +265,3 @@ def partitions_to_spec(table: Table, partitions: Iterable[Partition]) -> Struct:
 
 def _parsed(name: str | None) -> tuple[tuple[str, str], ...]:
     return parse_partition_name(name) if name else ()
-
-
-def _has_values(name: str, wanted: Sequence[str]) -> bool:
-    values = [value for _, value in parse_partition_name(name)]
-    if len(wanted) > len(values):
-        raise MetaError(
-            f"{len(wanted)} values were given for {len(values)} partition columns; give fewer"
-        )
-    return all(not given_value or given_value == value
-               for given_value, value in zip(wanted, values, strict=False))  # fmt: skip

@@ -123,7 +123,7 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
     @answers("drop_partition_by_name", "drop_partition_by_name_with_environment_context")
     def drop_partition_by_name(self, args: Struct) -> bool:
         name = table_of(args)
-        text = given(args.part_name, "part_name")
+        text = given_partition_name(args.part_name, "part_name")
         return self._drop(name, text, args.deleteData, context_of(args))
 
     @answers("drop_partition_req", of="dropPartitionReq")
@@ -235,7 +235,7 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
         is_if_not_exists: bool = False,
     ) -> tuple[Partition, ...]:
         try:
-            partitions = [_partition(name, struct, columns) for struct in structs]
+            partitions = [_named(name, struct, columns) for struct in structs]
         except MetaError:
             self._table(name)  # that there is none goes before what is sent for it
             raise
@@ -249,6 +249,8 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
 
     def _append(self, name: TableName, values: Sequence[str]) -> Struct:
         table = self._table(name)
+        if table.is_view:
+            raise MetaError("Cannot append a partition to a view")
         partition = Partition(
             values=tuple(values),
             database_name=name.database,
@@ -274,7 +276,7 @@ class PartitionChangeCalls(Calls[ServedPartitions]):
         self._store.alter_partitions(
             name.database,
             name.table,
-            [_partition(name, struct, columns) for struct in structs],
+            [_whole(name, struct, columns) for struct in structs],
             environment=environment,
             catalog=name.catalog,
             is_event_each=is_event_each,
@@ -320,6 +322,21 @@ def _partition(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> 
     return replace(partition, catalog_name=name.catalog)
 
 
+def _named(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:
+    """One that names its table, as Hive wants it though the call does."""
+    if not struct.dbName or not struct.tableName:
+        raise MetaError("The database and table name must be set in the partition.")
+    return _partition(name, struct, columns)
+
+
+def _whole(name: TableName, struct: Struct, columns: tuple[Column, ...]) -> Partition:
+    """A change of one, which says what columns it has."""
+    partition = _named(name, struct, columns)
+    if struct.sd.cols is None and not columns:
+        raise MetaError(f"partition {list(partition.values)} has no sd.cols; send a list")
+    return partition
+
+
 def _structs_of_spec(spec: Struct) -> Iterator[Struct]:
     """Of a list as they are; those that share a storage each with a place below its own (Hive:
     PartitionSpecWithSharedSDProxy)."""
@@ -328,7 +345,11 @@ def _structs_of_spec(spec: Struct) -> Iterator[Struct]:
     elif spec.sharedSDPartitionSpec is not None:
         storage = given(spec.sharedSDPartitionSpec.sd, "sd")
         for part in spec.sharedSDPartitionSpec.partitions or ():
-            struct = hive.Partition(sd=hive.StorageDescriptor(**vars(storage)))
+            struct = hive.Partition(
+                sd=hive.StorageDescriptor(**vars(storage)),
+                dbName=spec.dbName,
+                tableName=spec.tableName,
+            )
             for field in ("values", "createTime", "lastAccessTime", "parameters"):
                 value = getattr(part, field)
                 if value is not None:

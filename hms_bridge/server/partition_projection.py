@@ -6,12 +6,12 @@ Hive: PartitionProjectionEvaluator, MetaStoreServerUtils.getPartitionspecsGroupe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hms_bridge.errors import MetaError
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Partition, Table
 from hms_bridge.model.like_pattern import LikePattern, escaped_pattern
 from hms_bridge.model.shortened import shortened
 from hms_bridge.wire.structs import Struct, hive
@@ -57,17 +57,37 @@ class Projection:
 
     def applied(self, partition: Struct) -> Struct:
         """A struct with these fields alone."""
-        chosen = self._chosen(partition.parameters or {})
+        chosen = self.parameters_of(partition.parameters or {})
         whole = hive.Partition(**vars(partition) | {"parameters": chosen})
         return whole if self.fields is None else _only(whole, self.fields - _OF_THE_TABLE)
 
-    def _chosen(self, parameters: dict[str, str]) -> dict[str, str]:
+    def parameters_of(self, parameters: Mapping[str, str]) -> dict[str, str]:
+        """Those whose keys are wanted."""
         return {
             key: value
             for key, value in parameters.items()
             if (self.include is None or self.include.matches(key))
             and not (self.exclude is not None and self.exclude.matches(key))
         }
+
+
+def narrowed(request: Struct, partitions: Sequence[Partition]) -> Sequence[Partition]:
+    """Without their columns, and with those of their parameters, that a request asks for. Raises
+    MetaError for a pattern that is none."""
+    include, exclude = _like(request.includeParamKeyPattern), _like(request.excludeParamKeyPattern)
+    if include is None and exclude is None and not request.skipColumnSchemaForPartition:
+        return partitions
+    chosen = Projection(None, include, exclude)
+    return [
+        replace(
+            partition,
+            parameters=chosen.parameters_of(partition.parameters),
+            storage=replace(partition.storage, columns=())
+            if request.skipColumnSchemaForPartition
+            else partition.storage,
+        )
+        for partition in partitions
+    ]
 
 
 def projection_of(spec: Struct | None) -> Projection:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hms_bridge.errors import MetaError
 from hms_bridge.model.privilege import Grant
 from hms_bridge.server.answers import Calls, answers
@@ -67,9 +69,14 @@ class PrivilegeCalls(Calls[ServedPrivileges]):
         """What a user may do with an object, its groups and roles among it."""
         wanted = given(object_from_struct(args.hiveObject), "hiveObject.objectType")
         groups = args.group_names or ()
-        if len(groups) > GROUPS_MAX:
-            raise MetaError(f"{len(groups)} groups were sent; send at most {GROUPS_MAX}")
+        require_few_groups(groups)
         return set_to_struct(self._store.get_privilege_set(wanted, args.user_name, groups))
+
+
+def require_few_groups(groups: Sequence[str]) -> None:
+    """Raises MetaError for more groups of a user than are looked up in a call."""
+    if len(groups) > GROUPS_MAX:
+        raise MetaError(f"{len(groups)} groups were sent; send at most {GROUPS_MAX}")
 
 
 def _grants(bag: Struct | None) -> list[Grant]:

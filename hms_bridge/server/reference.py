@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from hms_bridge.server.ignored_fields import IGNORED
 from hms_bridge.server.serve import offered, offered_names
 from hms_bridge.server.verb_classes import class_of
 from hms_bridge.wire.generations import ASKED, releases_of
@@ -27,6 +28,10 @@ _REFUSED = """What none of the clients that we tried calls: indices, types, a ca
 metadata, a registry of schemas, delegation tokens (nobody is authenticated; tokens and keys that
 others store are kept), properties, options of the service, and a form that only betas of 4.0 had.
 """
+_IGNORED = """Every other field of a request has an effect, or is refused by name. A field is
+written with its struct, or with a dot alone if it is an argument of the method itself; behind the @
+stands the only method that ignores it. What lies in an ignored field is ignored with it.
+"""
 
 
 def wire_methods_page() -> str:
@@ -38,7 +43,15 @@ def wire_methods_page() -> str:
     for family, members in offered().items():
         lines += [f"## {family}", "", *_table(members)]
     lines += ["## Refused", "", _REFUSED, *_table(set(names) - offered_names())]
+    lines += ["## Fields without an effect", "", _IGNORED, *_ignored()]
     return "\n".join(lines)
+
+
+def _ignored() -> Iterator[str]:
+    yield from ("| why | fields |", "|---|---|")
+    for reason, names in IGNORED.items():
+        yield f"| {reason} | {', '.join(f'`{name}`' for name in sorted(names.split()))} |"
+    yield ""
 
 
 def _table(names: Iterable[str]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from hms_bridge.server.materialized_view_calls import MaterializedViewCalls
 from hms_bridge.server.notification_calls import NotificationCalls
 from hms_bridge.server.partition_calls import PartitionCalls
 from hms_bridge.server.partition_changes import PartitionChangeCalls
+from hms_bridge.server.partition_rights_calls import PartitionRightsCalls
 from hms_bridge.server.partition_spec_calls import PartitionSpecCalls
 from hms_bridge.server.places import Place, Places, wake
 from hms_bridge.server.plan_calls import PlanPartCalls, ResourcePlanCalls
@@ -65,6 +66,7 @@ class _Given:
     config: Mapping[str, str]
     database_uuid: str | None
     since_seconds: int
+    partitions_max: int
 
     @property
     def is_capability_checked(self) -> bool:
@@ -75,7 +77,13 @@ _FAMILIES: Mapping[str, tuple[type, ...]] = {
     "Service": (ServiceCalls,),
     "Catalogs and databases": (CatalogCalls, DatabaseCalls),
     "Tables": (TableCalls,),
-    "Partitions": (PartitionCalls, PartitionChangeCalls, PartitionSpecCalls, MarkCalls),
+    "Partitions": (
+        PartitionCalls,
+        PartitionRightsCalls,
+        PartitionChangeCalls,
+        PartitionSpecCalls,
+        MarkCalls,
+    ),
     "Transactions and write ids": (TransactionCalls,),
     "Locks": (LockCalls,),
     "Compactions": (CompactionCalls,),
@@ -99,6 +107,8 @@ _MADE_OTHERWISE: Mapping[type, Callable[[_Given], object]] = {
         given.config, given.database_uuid, given.since_seconds
     ),
     TableCalls: lambda given: TableCalls(given.metastore, given.is_capability_checked),
+    PartitionCalls: lambda given: PartitionCalls(given.metastore, given.partitions_max),
+    PartitionRightsCalls: lambda given: PartitionRightsCalls(given.metastore, given.partitions_max),
 }
 """Those that do not answer from the metastore alone."""
 
@@ -121,6 +131,7 @@ def answers_of(
     config: Mapping[str, str] | None = None,
     database_uuid: str | None = None,
     since_seconds: int | None = None,
+    partitions_max: int = _DEFAULT_LIMITS.partitions_max,
 ) -> dict[str, Answer]:
     """What answers each thrift method, over a metastore; ``since_seconds``: since when the service
     is there, if not from now on."""
@@ -129,6 +140,7 @@ def answers_of(
         config=config or {},
         database_uuid=database_uuid,
         since_seconds=_seconds(SystemClock()) if since_seconds is None else since_seconds,
+        partitions_max=partitions_max,
     )
     return collect_answers(
         _MADE_OTHERWISE[calls](given) if calls in _MADE_OTHERWISE else calls(metastore)
@@ -152,7 +164,7 @@ def dispatcher_of(
     for this machine alone."""
     clock = clock or SystemClock()
     since_seconds = _seconds(clock) if since_seconds is None else since_seconds
-    answers = answers_of(metastore, config, database_uuid, since_seconds)
+    answers = answers_of(metastore, config, database_uuid, since_seconds, limits.partitions_max)
     gate = gate or Gate(AccessSettings(), own_user="")
     return Dispatcher(answers, limits, clock, gate, watch, identify)
 

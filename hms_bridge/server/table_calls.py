@@ -12,7 +12,7 @@ from hms_bridge.errors import (
     MetaError,
     NoSuchObjectError,
 )
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Table, TableType
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.ids import WriteId
 from hms_bridge.model.privilege import ObjectKind, Securable
@@ -35,6 +35,7 @@ from hms_bridge.server.names import (
 from hms_bridge.server.privilege_calls import bounded
 from hms_bridge.server.served_metastore import ServedMetastore
 from hms_bridge.server.table_filter import parse_table_filter
+from hms_bridge.server.table_projection import only_fields, table_fields
 from hms_bridge.wire.catalog_names import split_catalog
 from hms_bridge.wire.convert_catalog import (
     columns_to_structs,
@@ -48,6 +49,7 @@ from hms_bridge.wire.received import received_table
 from hms_bridge.wire.required import given
 from hms_bridge.wire.structs import Struct, hive
 
+_TYPES = frozenset(kind.value for kind in TableType)
 _INSERT_ONLY_TABLES = 2
 _ACCESS_TYPE = 1
 """Hive's GetTablesExtRequestFields.ACCESS_TYPE."""
@@ -89,6 +91,7 @@ class TableCalls:
         """Those of several that exist, by names or by a pattern."""
         in_name, database = split_catalog(given(request.dbName, "dbName"))
         database, catalog = database or "", (request.catName or in_name).lower()
+        fields = table_fields(request.projectionSpec)
         if request.tblNames is not None:
             names: Iterable[str] = [name.lower() for name in request.tblNames]
         elif request.tablesPattern is not None:
@@ -100,8 +103,10 @@ class TableCalls:
         if not tables:
             self._store.get_database(database, catalog)  # says so if that is the reason
         readable = self._readable(tables, request.capabilities)
-        understood = request.processorCapabilities
-        return hive.GetTablesResult(tables=[_with_access(table, understood) for table in readable])
+        structs = [_with_access(table, request.processorCapabilities) for table in readable]
+        if fields is not None:
+            structs = [only_fields(struct, fields) for struct in structs]
+        return hive.GetTablesResult(tables=structs)
 
     @answers("get_all_tables")
     def get_all_tables(self, args: Struct) -> list[str]:
@@ -113,7 +118,12 @@ class TableCalls:
 
     @answers("get_tables_by_type")
     def get_tables_by_type(self, args: Struct) -> list[str]:
-        return self._names(args.db_name, args.pattern, args.tableType)
+        kind = given(args.tableType, "tableType")
+        if kind not in _TYPES:
+            raise MetaError(
+                f"{kind!r} is no type of tables; send one of {', '.join(sorted(_TYPES))}"
+            )
+        return self._names(args.db_name, args.pattern, kind)
 
     @answers("get_table_meta")
     def get_table_meta(self, args: Struct) -> list[Struct]:
@@ -155,8 +165,12 @@ class TableCalls:
     @answers("get_table_names_by_filter")
     def get_table_names_by_filter(self, args: Struct) -> list[str]:
         """Names of tables whose owner, access time or parameters fulfil a condition."""
-        catalog, database = split_catalog(given(args.dbname, "dbname"))
-        condition = parse_table_filter(args.filter or "")
+        catalog, database = split_catalog(args.dbname)
+        if not database:
+            raise NoSuchObjectError("DB name is null or empty")
+        if args.filter is None:
+            raise InvalidOperationError(f"{database} cannot apply a null filter; send a text")
+        condition = parse_table_filter(args.filter)
         self._store.get_database(database or "", catalog)
         names = self._store.get_tables(database or "", None, None, catalog)
         tables = self._store.get_tables_by_names(database or "", names, catalog)
@@ -341,7 +355,14 @@ class TableCalls:
         environment: Mapping[str, str],
         valid_write_ids: str | None = None,
     ) -> None:
-        table = replace(received_table(given(struct, "the new table")), catalog_name=name.catalog)
+        sent: Any = given(struct, "the new table")
+        table = received_table(sent)
+        if sent.catName is not None and table.catalog_name != name.catalog:
+            raise InvalidOperationError(
+                f"Tables cannot be moved between catalogs, old catalog {name.catalog}, new "
+                f"catalog {table.catalog_name}"
+            )
+        table = replace(table, catalog_name=name.catalog)
         self._store.alter_table(
             name.database,
             name.table,

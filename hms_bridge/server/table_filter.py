@@ -50,9 +50,12 @@ LENGTH_MAX = 100_000
 
 
 def parse_table_filter(text: str) -> Condition:
-    """A condition over tables. Raises MetaError for a text that cannot be parsed."""
+    """A condition over tables; all fulfil an empty one. Raises MetaError for a text that cannot be
+    parsed."""
     if len(text) > LENGTH_MAX:
         raise MetaError(f"a table filter of {len(text)} characters; at most {LENGTH_MAX} are read")
+    if not text:
+        return lambda _: True
     parser = _Parser(text)
     condition = parser.disjunction(0)
     parser.expect_end()

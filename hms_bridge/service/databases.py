@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -34,6 +35,8 @@ from hms_bridge.service.replica_gate import require_place_kept
 from hms_bridge.service.unit_of_work import UnitOfWork, reads, reads_whole
 from hms_bridge.txn import abort, replication, resources
 
+_LOG = logging.getLogger(__name__)
+
 
 def _get_database(connection: Connection, name: str, catalog: str = DEFAULT_CATALOG) -> Database:
     return databases.require_database(connection, name.lower(), catalog.lower()).database
@@ -60,7 +63,7 @@ class DatabaseVerbs(VerbFamily):
         places = {location, self._roots.managed_location(wanted)}
         for place in sorted(places):
             self._file_work.settle(place, is_below_left=True)
-        made = [place for place in sorted(places) if self._files.make_directory(place)]
+        made = self._files.make_directories(sorted(places))
         try:
             self._transactions.write(lambda unit: _insert_database(unit, wanted))
         except BaseException:
@@ -140,7 +143,8 @@ class DatabaseVerbs(VerbFamily):
         if is_data_deleted:
             # Files that no table of the database owned are not ours to delete.
             for place in self._directories_of(database):
-                self._files.remove_if_empty(place)
+                if not self._files.remove_if_empty(place):
+                    _LOG.warning("%s of the dropped database %s stays", place, database.name)
 
     def _delete_database(
         self, unit: UnitOfWork, stored: StoredDatabase, *, looked: Looked | None, is_cascade: bool

@@ -61,18 +61,10 @@ class Directories:
         # The file systems of roots that it cannot be below need not be asked.
         return any(place.is_below(self._resolve(root)) for root in roots if is_below(uri, root))
 
-    def make(self, uri: str) -> bool:
-        """Make a directory with all above it; whether it was not there."""
-        place = self._resolve(uri)
-        if _is_there(place):
-            return False
-        place.volume.make_directory(place.path)
-        return True
-
-    def make_all(self, uris: Sequence[str]) -> list[str]:
-        """Make directories with all above them; those that were not there. All are on the disk when
-        this returns: what holds a thousand new ones is brought there once."""
-        made: list[str] = []
+    def make_all(self, uris: Sequence[str], begun: list[str]) -> None:
+        """Make directories with all above them. All are on the disk when this returns: what holds a
+        thousand new ones is brought there once. ``begun`` gets each that was not there, before it
+        is made: a failure may leave it."""
         changed: dict[str, Location] = {}
         for uri in uris:
             place = self._resolve(uri)
@@ -80,11 +72,10 @@ class Directories:
                 continue
             if place.volume.capabilities.has_sync:
                 changed |= {above.uri: above for above in _above_missing(place)}
+            begun.append(uri)
             place.volume.make_working_directory(place.path)
-            made.append(uri)
         for above in sorted(changed.values(), key=lambda place: len(place.path)):
             settle_names(above.volume, above.path)
-        return made
 
     def exists(self, uri: str) -> bool:
         """Whether anything is at a place."""

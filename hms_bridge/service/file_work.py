@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -31,10 +31,16 @@ from hms_bridge.archive import file_tasks
 from hms_bridge.archive.file_tasks import FileTask, FileTaskKind
 from hms_bridge.backend.connection import Connection
 from hms_bridge.catalog import places
-from hms_bridge.errors import InvalidOperationError, MetaError
+from hms_bridge.errors import (
+    BackendError,
+    CommitUnknownError,
+    HmsBridgeError,
+    InvalidOperationError,
+    MetaError,
+)
 from hms_bridge.service import moves
+from hms_bridge.service.archive_copies import ArchiveCopies
 from hms_bridge.service.directories import Directories, visible_children
-from hms_bridge.service.locations import parent
 from hms_bridge.service.task_leases import CLAIM_MS, TaskLeases
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 from hms_bridge.service.warehouse_files import WarehouseFiles
@@ -66,6 +72,7 @@ class FileWork:
         self._directories = directories
         self._protocol = protocol
         self._archive = protocol.archive
+        self.copies = ArchiveCopies(files, protocol.archive)
         self._new_id = new_id
         self._leases = TaskLeases(self._renew, transactions.clock)
 
@@ -119,15 +126,36 @@ class FileWork:
         Several are claimed, and recorded as done, in one transaction each: a statement may leave
         thousands.
         """
+        try:
+            self._carry_out(tasks)
+        except BackendError as error:
+            _LOG.warning("what was dropped is deleted later, by housekeeping: %s", error)
+
+    def _carry_out(self, tasks: Sequence[FileTask]) -> None:
         for start in range(0, len(tasks), CLAIMED_AT_ONCE):
             claimed = self._claim_all(tasks[start : start + CLAIMED_AT_ONCE])
-            with self._leases.held(claimed):
+            with self._holding(claimed):
                 done = [task for task in claimed if self._is_carried_out(task)]
                 if done:
                     self._transactions.write(partial(self._finish_all, tasks=done))
             for task in claimed:
                 if task not in done:
                     self._try_again(task)
+
+    @contextmanager
+    def _holding(self, claimed: Sequence[FileTask]) -> Iterator[None]:
+        """Beat for claimed tasks. Where the database fails, nobody shall wait for the end of the
+        claims that it can still give back."""
+        with self._leases.held(claimed):
+            try:
+                yield
+            except BackendError as error:
+                reason = str(error)
+                with suppress(BackendError):
+                    self._transactions.write_without_waiting(
+                        lambda unit: file_tasks.give_back(unit.connection, claimed, reason)
+                    )
+                raise
 
     def _claim_all(self, tasks: Sequence[FileTask]) -> list[FileTask]:
         return self._transactions.write(
@@ -260,7 +288,7 @@ class FileWork:
         )
 
     def _try(self, task: FileTask) -> bool:
-        with self._leases.held([task]):
+        with self._holding([task]):
             if not self._is_carried_out(task):
                 return False
             self._transactions.write(lambda unit: self.finish(unit, task))
@@ -283,7 +311,7 @@ class FileWork:
         return True
 
     def _give_back(self, task: FileTask, reason: str) -> None:
-        self._transactions.write(lambda unit: file_tasks.give_back(unit.connection, task, reason))
+        self._transactions.write(lambda unit: file_tasks.give_back(unit.connection, [task], reason))
 
     def _delete(self, task: FileTask, require_lease: Callable[[], None] = never_lost) -> None:
         tries = 0
@@ -341,11 +369,15 @@ class FileWork:
         task = self._planned_move(source, target, context=context, is_archived=is_archived)
         self._note_move(task, require)
         with self._leases.held([task]):
-            self._move(task)
+            try:
+                self._move(task)
+            except HmsBridgeError as error:
+                self._undo_move(task, error)
+                raise
             try:
                 yield task
-            except BaseException:
-                self._try(task)
+            except BaseException as error:
+                self._undo_move(task, error)
                 raise
         try:
             self._directories.end_move(target, task.id)
@@ -414,55 +446,26 @@ class FileWork:
         except LeaseLostError as error:
             raise MetaError(str(error)) from error
         except (ChangeManagerError, OSError) as error:
-            self._try(task)
             raise MetaError(f"{source} cannot be moved to {target}: {error}") from error
 
-    def archive_copy(self, location: str, context: ArchiveContext) -> None:
-        """Copy a file, which is not ours to delete, into the archive, for dumps that name it.
-        Nothing for what is gone or no plain file; what lies below no known root, where a client may
-        name any file, and what the archive does not take, is logged. Raises MetaError."""
-        if self._archive is None:
-            return
+    def _undo_move(self, task: FileTask, error: BaseException) -> None:
+        """Unless the commit that ends it came through all the same: then the rows name the new
+        place. Where that is in doubt and cannot be asked, housekeeping finds out."""
         try:
-            root = self._files.known_root(location)
-            place = self._archive.resolve(location)
-            status = place.status()
-            if status is None or status.kind is not FileKind.FILE:
-                return
-            self._archive.require_beside(place)
-        except (ChangeManagerError, MetaError) as error:
-            _LOG.warning("%s is not archived: %s", location, error)
-            return
-        except OSError as error:
-            raise MetaError(f"{location} cannot be archived: {error}; try again") from error
-        try:
-            self._archive.recycle(
-                place.uri, RecycleKind.COPY, is_purge=True, root=root, context=context
-            )
-        except DirectoryChangedError:
-            _LOG.warning("%s is not archived: it went meanwhile", location)
-        except PathNotContainedError as error:
-            _LOG.warning("%s is not archived: %s", location, error)
-        except (ChangeManagerError, OSError) as error:
-            raise MetaError(f"{location} cannot be archived: {error}; try again") from error
+            if self._is_left(task, error):
+                self._try(task)
+        except BackendError as failure:
+            _LOG.warning("%s may have to be put back, later: %s", task.location, failure)
 
-    def archive_before_removal(self, location: str, context: ArchiveContext) -> None:
-        """Copy what is at a place into the archive, because its client removes it next; nothing for
-        a place that is gone. Raises MetaError: then it must stay."""
-        if self._archive is None:
-            return
+    def _is_left(self, task: FileTask, error: BaseException) -> bool:
         try:
-            place = self._archive.resolve(location)
-            if place.status() is None:
-                return
-            self._archive.require_beside(place)
-            self._archive.recycle(
-                place.uri, RecycleKind.COPY, is_purge=True, root=parent(place.uri), context=context
+            return self._transactions.write_without_waiting(
+                lambda unit: file_tasks.renew(unit.connection, task, unit.now_ms)
             )
-        except (ChangeManagerError, OSError) as error:
-            raise MetaError(
-                f"{location} cannot be archived: {error}; do not remove it, and try again"
-            ) from error
+        except BackendError:
+            if isinstance(error, HmsBridgeError) and not isinstance(error, CommitUnknownError):
+                return True
+            raise
 
     def finish(self, unit: UnitOfWork, task: FileTask) -> bool:
         """Record inside a transaction that a task is done; False if another process took it."""

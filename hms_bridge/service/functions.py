@@ -119,7 +119,7 @@ class FunctionVerbs(VerbFamily):
         context = ArchiveContext(cause=ArchiveCause.DROP_FUNCTION, database=key[1])
         # Before it is dropped: whoever may remove its files then finds earlier dumps served.
         for uri in self._transactions.read(lambda c: _named_by_dumps(c, key)):
-            self._file_work.archive_copy(uri, context)
+            self._file_work.copies.archive_copy(uri, context)
         self._transactions.write(lambda unit: _drop_function(unit, key))
 
 

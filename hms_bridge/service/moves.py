@@ -22,13 +22,12 @@ def begin(work: Work, task: FileTask) -> bool:
     (compaction_queue.find_next_compaction).
     """
     connection, database, table = work.connection, task.context.database, task.context.table
-    owner = task.owner
-    if database and table and owner:
+    if database and table:
         name = cleaning_lease(database, table)
         holder = leases.owner_of(connection, name)
         others = file_tasks.find_moves(connection, database, table)
-        is_of_move = holder is not None and holder in {other.owner for other in others}
-        if not is_of_move and not leases.take(connection, name, owner, work.now_ms):
+        is_of_move = holder is not None and holder in {other.id for other in others}
+        if not is_of_move and not leases.take(connection, name, task.id, work.now_ms):
             return False
         compaction_queue.give_back_table(
             connection, database, table, f"{task.location} is moved by a rename"
@@ -38,12 +37,9 @@ def begin(work: Work, task: FileTask) -> bool:
 
 
 def end(connection: Connection, task: FileTask) -> None:
-    """Cleaners may come again, if the one that began the move is the one that ends it; else its
-    lease runs out."""
+    """Cleaners and other moves may come again, whoever has ended this one."""
     if task.context.database and task.context.table:
-        leases.end(
-            connection, cleaning_lease(task.context.database, task.context.table), task.owner
-        )
+        leases.end(connection, cleaning_lease(task.context.database, task.context.table), task.id)
 
 
 def require_no_new_writer(connection: Connection, table: Table, highest_before: WriteId) -> None:

@@ -373,7 +373,7 @@ def _altered(old: Partition, new: Partition, now_seconds: int) -> Partition:
     location = new.storage.location or old.storage.location
     return replace(
         new,
-        create_time=old.create_time,
+        create_time=new.create_time or old.create_time,
         storage=replace(new.storage, location=location),
         parameters=with_ddl_time(dict(new.parameters), now_seconds),
     )

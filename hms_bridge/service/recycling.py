@@ -26,7 +26,7 @@ class RecycleVerbs(VerbFamily):
                 "are archived"
             )
         self._files.known_root(place)
-        self._file_work.archive_before_removal(place, context)
+        self._file_work.copies.archive_before_removal(place, context)
 
 
 def _look(connection: Connection, place: str) -> tuple[ArchiveContext | None, bool]:

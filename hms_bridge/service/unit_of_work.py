@@ -241,10 +241,19 @@ class Transactions:
     def read_without_waiting(self, work: Callable[[Connection], T]) -> T:
         """As :meth:`read`, for what follows a failure: a database that is gone is an error at once,
         as it was waited for before."""
-        impatient = replace(self._retry or RetrySettings(), outage_seconds_max=0.0)
         return run_in_transaction(
-            self.database, work, write=False, clock=self.clock, settings=impatient
+            self.database, work, write=False, clock=self.clock, settings=self._impatient
         )
+
+    def write_without_waiting(self, work: Callable[[UnitOfWork], T]) -> T:
+        """As :meth:`write`, likewise."""
+        write = _Write(work, self)
+        self._write_alone(write, self._impatient)
+        return write.result
+
+    @property
+    def _impatient(self) -> RetrySettings:
+        return replace(self._retry or RetrySettings(), outage_seconds_max=0.0)
 
     def read_whole(self, work: Callable[[Connection], T]) -> T:
         """As :meth:`read`, for what stands in many rows: all of them as they were at one moment."""
@@ -277,12 +286,12 @@ class Transactions:
         shared = self._shared
         if find_turn is None or shared is None or not shared.takes_this_thread():
             write = _Write(work, self)
-            self._write_alone(write)
+            self._write_alone(write, self._retry)
         else:
             place, alike = find_turn()
             write = _Write(work, self, place, alike)
             if place is None or not shared.run(write):
-                self._write_alone(write)
+                self._write_alone(write, self._retry)
         if self._hooks.has_hooks and (write.unit.events or write.points):
             self._hooks.wake()
         if any(draft.type in _DROPS for draft in write.unit.events):
@@ -292,14 +301,12 @@ class Transactions:
             raise write.unit.failure
         return write
 
-    def _write_alone(self, write: _Write[T]) -> None:
+    def _write_alone(self, write: _Write[T], settings: RetrySettings | None) -> None:
         def attempt(connection: Connection) -> None:
             write.run(connection, self._now_seconds())
             self._end(connection, (write,))
 
-        run_in_transaction(
-            self.database, attempt, write=True, clock=self.clock, settings=self._retry
-        )
+        run_in_transaction(self.database, attempt, write=True, clock=self.clock, settings=settings)
         self._learn((write,))
 
     def _learn(self, writes: Sequence[_Write[Any]]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import takewhile
 
@@ -59,19 +58,20 @@ class WarehouseFiles:
         """Make it; whether it was not there before. Below no known root it is left to who writes
         there first: the server may make and see what its clients may not. So is one of an external
         table, which others keep, where the metastore does not connect to. Raises MetaError."""
-        try:
-            return self._is_made_here(location, is_external) and self._directories.make(location)
-        except (OSError, ChangeManagerError, ValueError) as error:
-            raise _not_made(location, error) from error
+        return bool(self.make_directories([location], is_external=is_external))
 
-    def make_directories(self, locations: Sequence[str], *, is_external: bool) -> list[str]:
-        """Those that were not there before: as :meth:`make_directory`, for many at once."""
+    def make_directories(self, locations: Sequence[str], *, is_external: bool = False) -> list[str]:
+        """Those that were not there before: as :meth:`make_directory`, for many at once. What was
+        made before one fails goes again."""
+        begun: list[str] = []
         shown = ", ".join(locations[:1]) + (" and others" if len(locations) > 1 else "")
         try:
             known = [place for place in locations if self._is_made_here(place, is_external)]
-            return self._directories.make_all(known)
+            self._directories.make_all(known, begun)
         except (OSError, ChangeManagerError, ValueError) as error:
+            self.undo_made(begun)
             raise _not_made(shown, error) from error
+        return begun
 
     def _is_made_here(self, location: str, is_external: bool) -> bool:
         if is_external and not self.is_connected(location):
@@ -190,10 +190,14 @@ class WarehouseFiles:
             if user is None:
                 self.remove_if_empty(location)
 
-    def remove_if_empty(self, location: str) -> None:
-        """Remove a directory without files; a failure leaves it."""
-        with suppress(OSError, ChangeManagerError):
-            self._directories.remove_empty(location)
+    def remove_if_empty(self, location: str) -> bool:
+        """Remove a directory without files; whether it is gone. A failure leaves it, and is
+        logged."""
+        try:
+            return self._directories.remove_empty(location)
+        except (OSError, ChangeManagerError) as error:
+            _LOG.warning("%s stays, if it is there: %s", location, error)
+            return False
 
     def require_archive(self, what: str) -> None:
         """Refuse to drop files of a replication source while the ChangeManager is off (I4)."""

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from integration.recorded.odd_calls import FLAVOURS, outcomes
 from integration.recorded.record import RECORDINGS, Recording, recorded
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 from tests.support.golden_fields import differences
 from tests.support.golden_wire import RecordedCall, calls_of, lines, request_of
+from tests.support.odd_calls import FILE
 from tests.support.recorded_replay import Outcome, recorded_answer
 from tests.support.wire_answers import Thrown
 
@@ -39,6 +41,19 @@ def test_hive_answers_as_it_was_recorded(
         for found in _different(call, again, *events)
     ]
     assert different == []
+
+
+@pytest.mark.parametrize("version", FLAVOURS)
+def test_hive_refuses_what_it_refused(
+    version: str, workplace: Workplace, hive_schemas: HiveSchemas, postgresql: PostgreSql
+) -> None:
+    """Of tests/golden/wire/odd-calls.tsv; ``postgresql``: under the schemas."""
+    header, *rows = (line.split("\t") for line in FILE.read_text().splitlines())
+    column = header.index(version)
+    calls = [": ".join(row[:2]) for row in rows]
+    again = outcomes(workplace, hive_schemas, FLAVOURS[version]())
+    before = [(call, row[column]) for call, row in zip(calls, rows, strict=True)]
+    assert list(zip(calls, again, strict=True)) == before
 
 
 def _different(call: RecordedCall, again: RecordedCall, row: Row, row_again: Row) -> Iterator[Any]:

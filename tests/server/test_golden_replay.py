@@ -31,12 +31,12 @@ pytestmark = pytest.mark.golden
 
 ALL = (*range(1, 674), *range(1001, 1319), *range(2001, 2335))
 ACCOUNT = {
-    "the same in every field": 501,
-    "the same but for times, ids and the order of lists": 188,
+    "the same in every field": 505,
+    "the same but for times, ids and the order of lists": 184,
     "the same but for named masks": 205,
-    "the same wire exception and message": 165,
-    "the same wire exception, another message": 149,
-    "another outcome": 117,
+    "the same wire exception and message": 166,
+    "the same wire exception, another message": 152,
+    "another outcome": 113,
     "not played": 0,
 }
 """How many calls of the recordings are of which kind. Each that is not the same is listed by its

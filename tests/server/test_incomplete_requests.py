@@ -26,7 +26,7 @@ KINDS = (("", 0), ("x", 1))
 INCOMPLETE: dict[str, dict[str, Any]] = {
     "add_partitions": {"new_parts": [hive.Partition(
         values=["1"], dbName="db", tableName="t",
-        sd=hive.StorageDescriptor(sortCols=[hive.Order()]),
+        sd=hive.StorageDescriptor(sortCols=[hive.Order()], serdeInfo=hive.SerDeInfo()),
     )]},
     "create_table": {},
     "get_catalog": {},

@@ -61,7 +61,7 @@ def test_conditions(text: str, expected: bool) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "bogus = 1", OWNER, f"{OWNER} =", f'{OWNER} ~ "x"', f'{OWNER} = "x" and', '"x" = "y"',
+    ["bogus = 1", OWNER, f"{OWNER} =", f'{OWNER} ~ "x"', f'{OWNER} = "x" and', '"x" = "y"',
      f'({OWNER} = "x"', f'{OWNER} = "x")', f'{OWNER} = "x', f'{OWNER} = x', f'{OWNER} = "x" "y"',
      "(" * 100 + f'{OWNER} = "x"' + ")" * 100, "((("],
 )  # fmt: skip

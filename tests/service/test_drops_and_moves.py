@@ -386,7 +386,7 @@ def test_nothing_is_moved_to_where_another_table_has_come_meanwhile(
 ) -> None:
     """On an object store no directory shows that it is there."""
     there = orc_storage(location=f"file:{place.parents[1]}/renamed")
-    monkeypatch.setattr(Directories, "make", lambda *_: False)
+    monkeypatch.setattr(Directories, "make_all", lambda *_: None)
     act = lambda: new_table(pair.other, pair.database, "v", storage=there)  # noqa: E731
     with (
         meanwhile(Directories, "exists", act) as refusals,

@@ -17,6 +17,12 @@ from tests.support.power_loss import Loss, PowerLossDisk
 from tests.support.simulated_clock import SimulatedClock
 
 
+def made(directories: Directories, uris: list[str]) -> list[str]:
+    begun: list[str] = []
+    directories.make_all(uris, begun)
+    return begun
+
+
 @pytest.mark.parametrize("loss", Loss)
 def test_they_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: Loss) -> None:
     disk = PowerLossDisk(tmp_path / "disk", monkeypatch)
@@ -26,17 +32,17 @@ def test_they_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, l
     places = [disk.root / "t" / f"ds={day}" / f"hr={hour}" for day in range(3) for hour in range(3)]
     uris = [f"file:{place}" for place in (*places, there)]
     directories = Directories(FsspecResolver())
-    assert directories.make_all(uris) == uris[:-1]
+    assert made(directories, uris) == uris[:-1]
     disk.come_back(loss)
     assert all(place.is_dir() for place in places)
-    assert directories.make_all(uris) == []
+    assert made(directories, uris) == []
 
 
 def test_what_holds_many_is_brought_to_the_disk_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = PowerLossDisk(tmp_path / "disk", monkeypatch)
-    Directories(FsspecResolver()).make_all([f"file:{disk.root}/t/ds={n}" for n in range(100)])
+    made(Directories(FsspecResolver()), [f"file:{disk.root}/t/ds={n}" for n in range(100)])
     syncs = [label for label in disk.labels if label.startswith("fsync")]
     assert len(syncs) == 2, "the table's directory, and its own name above it"
 
@@ -61,18 +67,17 @@ def test_a_database_that_is_gone_is_not_waited_for_again_to_undo(
     url = sqlite_file(tmp_path)
     metastore = open_local_metastore(url, warehouse=f"{tmp_path}/warehouse", clock=clock)
     database = new_database(metastore)
-    make = metastore._files._directories.make
+    make_all = metastore._files._directories.make_all
 
-    def make_and_lose(place: str) -> bool:
-        made = make(place)
+    def make_and_lose(uris: list[str], begun: list[str]) -> None:
+        make_all(uris, begun)
         gone.setattr(metastore._transactions.database, "transaction", lose)
-        return made
 
     def lose(**_: object) -> None:
         raise DatabaseGoneError("connection lost")
 
     with monkeypatch.context() as gone:
-        gone.setattr(metastore._files._directories, "make", make_and_lose)
+        gone.setattr(metastore._files._directories, "make_all", make_and_lose)
         with pytest.raises(BackendError, match=r"connection lost \(it was gone for 30 s\)"):
             new_table(metastore, database)
     assert sum(clock.slept_seconds) < 31

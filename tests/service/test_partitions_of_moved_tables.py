@@ -39,10 +39,10 @@ def test_one_that_looked_before_the_move_began_is_refused(
         moved.set()
         added.wait(LONG_SECONDS)
 
-    def make_after_a_move(directories: Directories, uris: Sequence[str]) -> list[str]:
+    def make_after_a_move(directories: Directories, uris: Sequence[str], begun: list[str]) -> None:
         rename.start()
         assert moved.wait(LONG_SECONDS)
-        return make_all(directories, uris)
+        make_all(directories, uris, begun)
 
     monkeypatch.setattr(Directories, "move", move_and_wait)
     monkeypatch.setattr(Directories, "make_all", make_after_a_move)

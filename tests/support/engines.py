@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import sqlite3
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import event, make_url
+from sqlalchemy import Engine, event, make_url
 from sqlalchemy.engine import Dialect
 
 from hms_bridge.backend.engine import Database, open_database
 
 MEMORY = "sqlite://"
+CONNECTION_KINDS: WeakKeyDictionary[Engine, type[sqlite3.Connection]] = WeakKeyDictionary()
+"""Of new connections of an engine, where they are not the driver's own."""
 _idle: dict[bool, list[Database]] = {True: [], False: []}
 
 
@@ -44,7 +47,8 @@ def _steered(url: str) -> Database:
         _dialect: Dialect, _record: object, _arguments: object, options: dict[str, Any]
     ) -> sqlite3.Connection:
         place = database.engine.url.database or ":memory:"
-        opened: sqlite3.Connection = sqlite3.connect(place, **options)
+        kind = CONNECTION_KINDS.get(database.engine, sqlite3.Connection)
+        opened: sqlite3.Connection = sqlite3.connect(place, factory=kind, **options)
         return opened
 
     return database

@@ -29,11 +29,8 @@ class DyingDirectories(Directories):
         super().__init__(resolve)
         self._faults = faults
 
-    def make(self, uri: str) -> bool:
-        return self._faults.around("make", lambda: super(DyingDirectories, self).make(uri))
-
-    def make_all(self, uris: Sequence[str]) -> list[str]:
-        return self._faults.around("make", lambda: super(DyingDirectories, self).make_all(uris))
+    def make_all(self, uris: Sequence[str], begun: list[str]) -> None:
+        self._faults.around("make", lambda: super(DyingDirectories, self).make_all(uris, begun))
 
     def move(
         self, source: str, target: str, token: str, proceed: Callable[[], None] = lambda: None

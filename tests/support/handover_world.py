@@ -42,8 +42,11 @@ class Sites:
         *,
         urls: tuple[str | None, str | None] = (None, None),
         name_at_dr: str = POLICY,
+        **given: Any,
     ) -> None:
+        """``given``: to both worlds."""
         self.folder = folder
+        self._given = given
         self.clock = SimulatedClock(1_790_000_000_000)
         self.main = self._site(MAIN, urls[0], POLICY, {"repl.source.for": POLICY})
         self.dr = self._site(DR, urls[1], name_at_dr, None)
@@ -79,6 +82,7 @@ class Sites:
             has_database=parameters is not None,
             parameters=parameters,
             archive=ArchiveSettings(root=str(below / "cmroot")),
+            **self._given,
         )
 
     def close(self) -> None:

@@ -112,6 +112,7 @@ LONG = frozenset(
         "server/test_every_change.py::"
         "test_what_hives_log_has_no_event_for_is_asked_and_heard_and_has_no_secrets",
         "server/test_golden_replay.py",
+        "server/test_ignored_fields.py",
         "server/test_killed_calls.py",
         "server/test_malformed_input.py",
         "server/test_odd_texts.py",
