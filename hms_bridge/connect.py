@@ -260,14 +260,14 @@ def require_shareable(url: str) -> None:
         )
 
 
-def await_database(url: str, clock: Clock | None = None) -> None:
+def await_database(url: str, wait_ms: int, clock: Clock | None = None) -> None:
     """Wait until a database's server answers, for what starts with it; not for a file, nor for a
-    metastore over thrift. Raises DatabaseAbsentError after some minutes, ConfigError."""
+    metastore over thrift. Raises DatabaseAbsentError after ``wait_ms``, ConfigError."""
     if not names_server(url) and not _is_sqlite(url):
         _require_database(url)
         database = open_database(shareable_url(url))
         try:
-            await_start(database, clock or SystemClock())
+            await_start(database, clock or SystemClock(), wait_ms)
         finally:
             database.close()
 

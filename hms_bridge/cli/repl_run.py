@@ -99,7 +99,7 @@ def run(
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if pause_seconds is not None:
-            await_database(call.metastore_url)
+            await_database(call.metastore_url, call.settings.server.database_wait_ms)
         with call.store() as store:
             chosen = _chosen(store, names)  # what is mistyped is refused before anything is done
             if call.is_dry_run:

@@ -91,7 +91,7 @@ def serve(
     Hive, Spark, Trino, PyIceberg and hmsclient connect to thrift://HOST:PORT. It is ready when it
     says "serving thrift://…" on standard error; SIGTERM and Ctrl-C stop it, a second one at once.
     A SQLite file is made if it is not there; in a database server, run "hms-bridge schema init"
-    first. A database server that does not answer yet is waited for, five minutes at most.
+    first. One that does not answer yet is waited for (hms.bridge.database.start.wait).
 
     \b
     Examples:
@@ -123,7 +123,7 @@ def serve(
         ),
         spark=spark,
     )
-    await_database(metastore_url)
+    await_database(metastore_url, settings.server.database_wait_ms)
     count = settings.server.processes if processes is None else processes
     if count == 1:
         _serve_alone(request)

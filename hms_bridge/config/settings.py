@@ -66,6 +66,9 @@ class ServerSettings:
         "The most partitions that a client may read in one call; a call that would read more is "
         "refused. Names of partitions do not count; -1 means any number.",
         "hive.metastore.limit.partition.request", low=-1)
+    database_wait_ms: int = setting(Given.duration_ms, "hms.bridge.database.start.wait", "5m",
+        "How long serve, and repl run --every, wait at their start for a database server that does "
+        "not answer yet; 0 does not wait. What it refuses is heard at once.", unit="s")
     message_timeout_ms: int = 600_000  # no setting: how long one message may take
 
 

@@ -39,7 +39,7 @@ URLS = {
 
 @pytest.mark.parametrize("url", URLS.values(), ids=URLS)
 def test_no_error_has_a_password(url: str, tmp_path: Path) -> None:
-    program = Program(tmp_path)
+    program = Program(tmp_path, settings={"hms.bridge.database.start.wait": "0s"})
     for words in (
         ("txns", "--metastore", url),
         ("schema", "info", "--database", url),

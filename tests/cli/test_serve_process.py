@@ -126,7 +126,13 @@ def test_the_ready_line_tells_no_password_and_archives_are_tried_first(program: 
     assert answer.exit_code == 1
     assert "192.0.2.1" in answer.err
     answer = program.start(
-        "serve", "--port", "0", "--database", "postgresql://ann:secret@127.0.0.1:1/m"
+        "serve",
+        "--port",
+        "0",
+        "--database",
+        "postgresql://ann:secret@127.0.0.1:1/m",
+        "--set",
+        "hms.bridge.database.start.wait=0s",
     )
     assert answer.exit_code == 1
     assert "127.0.0.1:1" in answer.err

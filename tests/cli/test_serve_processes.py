@@ -298,8 +298,11 @@ def test_what_cannot_start_says_why_once(program: Program) -> None:
     assert taken.exit_code == figures.exit_code == 1
     assert f"port {port} on 127.0.0.1 is in use by another program" in taken.err
     assert f"metrics cannot be served on 127.0.0.1 port {port}" in figures.err
-    nowhere = "postgresql://ann:secret@127.0.0.1:1/m"
-    unreachable = program.start("serve", *TWO, "--database", nowhere)
+    nowhere = (
+        "--database", "postgresql://ann:secret@127.0.0.1:1/m",
+        "--set", "hms.bridge.database.start.wait=0s",
+    )  # fmt: skip
+    unreachable = program.start("serve", *TWO, *nowhere)
     missing = program.start("serve", *TWO, "--set", "hms.bridge.event.hooks=nowhere:Nobody")
     inner = program.start("serve", *TWO, "--set", "metastore.pre.event.listeners=nowhere:Nobody")
     for answer, text in ((unreachable, "127.0.0.1:1"), (missing, "nowhere"), (inner, "nowhere")):
@@ -309,7 +312,7 @@ def test_what_cannot_start_says_why_once(program: Program) -> None:
         assert text in errors[0]
         assert "secret" not in answer.err
         assert "Traceback" not in answer.err
-    as_json = program.start("serve", *TWO, "--database", nowhere, "--log-format", "json")
+    as_json = program.start("serve", *TWO, *nowhere, "--log-format", "json")
     assert [line["level"] for line in as_json_lines(as_json.err)][-1] == "error"
 
 
