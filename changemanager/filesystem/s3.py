@@ -39,6 +39,7 @@ class S3(S3FileSystem):  # type: ignore[misc]
     would be waited for half an hour otherwise, for each call."""
 
     async def _call_s3(self, method: str, *args: Any, **given: Any) -> Any:
+        place = str(given.get("Bucket") or self.endpoint_url or "S3")
         try:
             return await asyncio.wait_for(
                 super()._call_s3(method, *args, **given), CALL_SECONDS_MAX
@@ -48,15 +49,14 @@ class S3(S3FileSystem):  # type: ignore[misc]
                 errno.EIO,  # fsspec leaves nothing of a TimeoutError
                 f"S3 does not answer: {str(error) or method}; see whether the store of "
                 "fs.s3a.endpoint stands still, then try again",
-                str(given.get("Bucket") or self.endpoint_url or "S3"),
+                place,
             ) from error
         except BotoCoreError as error:
-            place = given.get("Bucket") or self.endpoint_url or "S3"
             raise OSError(
                 errno.EIO,
                 f"S3 cannot be used: {error}; check fs.s3a.endpoint, fs.s3a.access.key and "
                 "fs.s3a.secret.key, or the AWS_… environment",
-                str(place),
+                place,
             ) from error
         except OSError as error:
             full = _full(error)

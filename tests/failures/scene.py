@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from hms_bridge.service.task_leases import CLAIM_MS
 from tests.simulation.disk import Directory, File
 from tests.simulation.plain_reader import View, read_rows
 from tests.support.databases import sqlite_connection
+from tests.support.engines import MEMORY
 from tests.support.failures import (
     DatabaseFailures,
     FailingVolume,
@@ -268,3 +269,20 @@ def different(found: State, wanted: State, *, are_events_left_out: bool = False)
         for name in sorted({*one, *other})
         if one.get(name) != other.get(name) and not (are_events_left_out and name == "events")
     ]
+
+
+@contextmanager
+def scene_of_one(folder: Path, fill: Callable[[World], object]) -> Iterator[Scene]:
+    """A source of replication alone in a folder that is made; ``fill`` says what is there."""
+    folder.mkdir()
+    scene = Scene(folder)
+    world = World(
+        folder,
+        url=MEMORY,
+        resolve=scene.resolve,
+        parameters={"repl.source.for": "policy"},
+        compactor=SETTINGS,
+    )
+    fill(world)
+    with scene.watched(world):
+        yield scene

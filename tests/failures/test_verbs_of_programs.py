@@ -23,8 +23,7 @@ from hms_bridge.backend.schema.archive_tables import HMSB_ARCHIVE_ORIGIN, HMSB_A
 from hms_bridge.errors import CompactionError
 from hms_bridge.model.compaction import CompactionState, CompactionType
 from tests.failures.failing import Tried, Verb
-from tests.failures.scene import SETTINGS, Saved, Scene
-from tests.support.engines import MEMORY
+from tests.failures.scene import Saved, Scene, scene_of_one
 from tests.support.golden import acid_goldens
 from tests.support.simulated_clock import DAY_MS
 from tests.support.world import World, world_to_compact
@@ -142,18 +141,7 @@ VERBS: dict[str, Callable[[World], Verb]] = {
 
 @pytest.fixture(scope="module")
 def scene(fast_root: Path) -> Iterator[Scene]:
-    folder = fast_root / "failing-programs"
-    folder.mkdir()
-    scene = Scene(folder)
-    world = World(
-        folder,
-        url=MEMORY,
-        resolve=scene.resolve,
-        parameters={"repl.source.for": "policy"},
-        compactor=SETTINGS,
-    )
-    world_to_compact(world)
-    with scene.watched(world):
+    with scene_of_one(fast_root / "failing-programs", world_to_compact) as scene:
         yield scene
 
 

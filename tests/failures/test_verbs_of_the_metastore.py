@@ -32,8 +32,7 @@ from hms_bridge.model.target import TableName
 from hms_bridge.model.txn import DynamicPartitions
 from tests.conformance import objects
 from tests.failures.failing import Tried, Verb
-from tests.failures.scene import SETTINGS, Saved, Scene
-from tests.support.engines import MEMORY
+from tests.failures.scene import Saved, Scene, scene_of_one
 from tests.support.world import COLUMNS, PARTITION_COLUMNS, World
 
 ADDED = Column(name="added", type="int")
@@ -299,18 +298,7 @@ OF_STEPS = {"truncate_table, no ACID", "run_housekeeping"}
 
 @pytest.fixture(scope="module")
 def scene(fast_root: Path) -> Iterator[Scene]:
-    folder = fast_root / "failing"
-    folder.mkdir()
-    scene = Scene(folder)
-    world = World(
-        folder,
-        url=MEMORY,
-        resolve=scene.resolve,
-        parameters={"repl.source.for": "policy"},
-        compactor=SETTINGS,
-    )
-    fill(world)
-    with scene.watched(world):
+    with scene_of_one(fast_root / "failing", fill) as scene:
         yield scene
 
 
