@@ -441,10 +441,11 @@ def _pipeline(engine: Engine) -> None:
         settings = _POSTGRESQL_SETTINGS.format(
             idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
         )
+        # Of several hosts of a URL another one would answer for that which stands still.
+        server = options | connection.server_address
+        log_in = partial(engine.dialect.connect, *arguments, **server)
+        connection.server_check = ServerCheck(_shown(engine.url), log_in)
         connection.set_at_once(settings)
-        connection.server_check = ServerCheck(
-            _shown(engine.url), partial(engine.dialect.connect, *arguments, **options)
-        )
         return connection
 
     @event.listens_for(engine, "handle_error")
