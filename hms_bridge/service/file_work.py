@@ -369,7 +369,7 @@ class FileWork:
         with self._leases.held([task]):
             try:
                 self._move(task)
-            except HmsBridgeError as error:
+            except (Exception, KeyboardInterrupt) as error:
                 self._undo_move(task, error)
                 raise
             try:
