@@ -28,6 +28,7 @@ from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.frozen_server import ServerCheck
 from hms_bridge.backend.kept_connections import KeptConnections
+from hms_bridge.backend.number_columns import wrong_numbers
 from hms_bridge.backend.patient_mysql import LIMITS, give_up_who_is_silent
 from hms_bridge.backend.sqlite_file import keep_for_owner
 from hms_bridge.errors import BackendError, ConfigError
@@ -181,8 +182,9 @@ class Database:
                 has_answered=self._has_answered,
                 connections=self._kept.count,
             ) from error
-        except UnicodeEncodeError as error:
-            raise _no_text(self.name, error) from error
+        except (TypeError, ValueError) as error:
+            self._refuse_unfit(error)
+            raise
         finally:
             if writer is not None:
                 writer.release()
@@ -235,6 +237,20 @@ class Database:
         except self.engine.dialect.loaded_dbapi.Error:
             return False
         return True
+
+    def _refuse_unfit(self, error: Exception) -> None:
+        """Raises BackendError for a text that no database holds, and for one that a SQLite file has
+        where a number belongs."""
+        if isinstance(error, UnicodeEncodeError):
+            raise _no_text(self.name, error) from error
+        if not self.is_embedded:
+            return
+        with self.transaction(write=False) as connection:
+            wrong = next(wrong_numbers(connection), None)
+        if wrong is not None:
+            raise BackendError(
+                f"{self.name}: {wrong.what}; {wrong.remedy}. 'hms-bridge schema validate' shows all"
+            ) from error
 
     def _isolation(self, *, write: bool, is_of_one_moment: bool) -> str | None:
         # SQLite reads what there is at the first statement, always; MySQL is asked by a statement.
