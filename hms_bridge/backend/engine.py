@@ -29,7 +29,7 @@ from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.frozen_server import ServerCheck
 from hms_bridge.backend.kept_connections import KeptConnections
 from hms_bridge.backend.number_columns import wrong_numbers
-from hms_bridge.backend.patient_mysql import LIMITS, give_up_who_is_silent
+from hms_bridge.backend.patient_mysql import give_up_who_is_silent, log_in_limits
 from hms_bridge.backend.sqlite_file import keep_for_owner
 from hms_bridge.errors import BackendError, ConfigError
 from hms_bridge.silent_hosts import patience
@@ -405,9 +405,7 @@ def _server_options(url: URL, pool_size: int) -> dict[str, Any]:
                 idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
             )
         }
-        # PyMySQL's connect_timeout ends before the server's greeting.
-        if url.query.keys().isdisjoint(LIMITS):
-            options["connect_args"] |= dict.fromkeys(LIMITS, _CONNECT_SECONDS)
+        options["connect_args"] |= log_in_limits(url, _CONNECT_SECONDS)
     return options
 
 

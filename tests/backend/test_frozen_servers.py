@@ -109,6 +109,28 @@ def test_one_that_greets_nobody_ends_a_connection(monkeypatch: pytest.MonkeyPatc
         database.close()
 
 
+@pytest.mark.timeout(60)
+def test_one_that_greets_late_has_the_time_that_its_url_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one that looks for its clients' names first."""
+    monkeypatch.setattr(engine, "_CONNECT_SECONDS", 0.2)
+    said = b"\xff" + (1045).to_bytes(2, "little") + b"#28000no entry"
+    with socket.create_server(("127.0.0.1", 0)) as slow, ThreadPoolExecutor(1) as threads:
+
+        def greet() -> None:
+            with slow.accept()[0] as client:
+                time.sleep(0.6)
+                client.sendall(len(said).to_bytes(3, "little") + b"\0" + said)
+
+        threads.submit(greet)
+        url = f"mysql://u:p@127.0.0.1:{slow.getsockname()[1]}/d?connect_timeout=30"
+        database = open_database(url)
+        with pytest.raises(BackendError, match="no entry"), database.transaction(write=False):
+            pass
+        database.close()
+
+
 @pytest.mark.parametrize(
     ("refusal", "is_working"), [(TimeoutError, False), (ConnectionRefusedError, True), (None, True)]
 )
