@@ -27,8 +27,8 @@ def log_in_limits(url: URL, seconds: float) -> dict[str, float]:
         return {}
     said = url.query.get("connect_timeout", seconds)
     try:
-        return dict.fromkeys(LIMITS, float(said))
-    except (TypeError, ValueError) as error:
+        return dict.fromkeys(LIMITS, float(str(said)))
+    except ValueError as error:
         raise ConfigError(
             f"a database URL has connect_timeout={said!r}; give seconds, as 30"
         ) from error
