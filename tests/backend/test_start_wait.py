@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from hms_bridge.backend import engine
 from hms_bridge.connect import await_database
 from hms_bridge.errors import BackendError, DatabaseAbsentError
 from tests.support.databases import ON_A_SERVER, SERVER_URL
-from tests.support.program import Program
+from tests.support.program import Program, command, process_environment
 from tests.support.simulated_clock import SimulatedClock
 
 WAIT_MS = 300_000
@@ -105,6 +106,25 @@ def test_what_lasts_waits_for_its_database(words: tuple[str, ...], tmp_path: Pat
     refused = Program(tmp_path).run(*words, "--metastore", url, *wait)
     assert refused.exit_code == 1
     assert "(waited for 1 s)" in refused.err
+
+
+@pytest.mark.process
+def test_it_is_stopped_as_by_ctrl_c(tmp_path: Path) -> None:
+    """The system spares a container's first process any signal that it does not listen to."""
+    url = f"mysql://u:p@127.0.0.1:{free_port()}/d"
+    process = subprocess.Popen(
+        [*command(), "serve", "--port", "0", "--metastore", url],
+        cwd=tmp_path,
+        env=process_environment(Program(tmp_path).environment),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None
+        assert "not there yet" in process.stderr.readline()
+        process.terminate()
+        said = process.stderr.read()
+        assert (process.wait(60), said.splitlines()[-1]) == (1, "stopped")
 
 
 @ON_A_SERVER
