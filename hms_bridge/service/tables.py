@@ -22,7 +22,7 @@ from hms_bridge.model.catalog import (
     Database,
     Table,
     asks_to_keep,
-    without_keep_request,
+    stored_parameters,
 )
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.privilege import Grant
@@ -70,7 +70,7 @@ class TableVerbs(VerbFamily):
         grants: Sequence[Grant] = (),
     ) -> None:
         is_kept = asks_to_keep(table.parameters)
-        request = replace(table, parameters=without_keep_request(table.parameters))
+        request = replace(table, parameters=stored_parameters(table.parameters))
         wanted = with_acid_properties(normal_table(request))
         check_column_types(wanted)
         database = self._database_for(wanted)
