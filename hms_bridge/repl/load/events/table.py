@@ -31,7 +31,7 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
     replica.note(dumped.table)
     table = replica.find_table(dumped.table.name)
     if table is None:
-        replica.metastore.create_table(new_table(replica, dumped, event.id))
+        replica.make_table(new_table(replica, dumped, event.id), dumped.table)
         table = replica.find_table(dumped.table.name)
         if table is not None:
             replica.require_own_place(table, dumped.table)
