@@ -5,7 +5,7 @@ PY := .venv/bin/python
 # test files' asserts that pytest rewrites, would be compiled anew every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test coverage simulate histories mutants lint types docs bench bench-cluster bench-metastore bench-metastore-mariadb bench-repl integration integration-long lock clean
+.PHONY: help setup demo quick test spark coverage simulate histories mutants lint types docs bench bench-cluster bench-metastore bench-metastore-mariadb bench-repl integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -20,10 +20,13 @@ JOBS ?= 2
 quick: setup lint types  ## style, types of what changed, and most tests: none with Spark, processes, or that take long
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q --quick -m "not spark and not process" --durations 10
 
-test: setup lint types  ## all tests of this project alone
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup
+test: setup lint types  ## all tests of this project alone that need no Spark
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup -m "not spark"
 
-coverage: setup  ## the same tests, and which lines none of them runs; takes two thirds longer
+spark: setup     ## those that start Spark
+	$(PY) -m pytest -n $(JOBS) --dist loadgroup -m spark
+
+coverage: setup  ## the tests of both, and which lines none of them runs; takes two thirds longer
 	$(PY) -m pytest -n 2 --dist loadgroup --cov --cov-report=term-missing:skip-covered
 
 SEEDS ?= 1000

@@ -43,6 +43,7 @@ from integration.referees.spark import (
     SparkStandalone,
 )
 from integration.referees.trino import Trino
+from integration.second_try import OPTION, SecondTry, add_option
 from integration.systems import SYSTEMS
 
 pytest.register_assert_rewrite("tests.support.world", "tests.support.repl_world")
@@ -56,7 +57,13 @@ class Stoppable(Protocol):
 Referee = TypeVar("Referee", bound=Stoppable)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if outcomes := config.getoption(OPTION):
+        config.pluginmanager.register(SecondTry(config, Path(outcomes)))
     for system in SYSTEMS:
         config.addinivalue_line(
             "markers", f"{system.fixture}: cases of {system.name} {system.version}"

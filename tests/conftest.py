@@ -38,10 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with Spark run in one process, so that a run starts one session."""
+    """Tests that share a session of Spark run in one process; those of a file that starts one of
+    its own in another."""
     for item in items:
+        shares_session = "spark" in getattr(item, "fixturenames", ())
+        if shares_session:
+            item.add_marker("spark")
         if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.xdist_group("spark" if shares_session else item.path.stem))
 
 
 def pytest_collection_finish() -> None:

@@ -15,7 +15,7 @@ from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace
 from tests.support.golden_fields import differences
 from tests.support.golden_wire import RecordedCall, calls_of, lines, request_of
-from tests.support.odd_calls import FILE
+from tests.support.odd_calls import recorded_lines
 from tests.support.recorded_replay import Outcome, recorded_answer
 from tests.support.wire_answers import Thrown
 
@@ -47,8 +47,8 @@ def test_hive_answers_as_it_was_recorded(
 def test_hive_refuses_what_it_refused(
     version: str, workplace: Workplace, hive_schemas: HiveSchemas, postgresql: PostgreSql
 ) -> None:
-    """Of tests/golden/wire/odd-calls.tsv; ``postgresql``: under the schemas."""
-    header, *rows = (line.split("\t") for line in FILE.read_text().splitlines())
+    """Of tests/golden/wire/odd-calls.tsv.gz; ``postgresql``: under the schemas."""
+    header, *rows = (line.split("\t") for line in recorded_lines())
     column = header.index(version)
     calls = [": ".join(row[:2]) for row in rows]
     again = outcomes(workplace, hive_schemas, FLAVOURS[version]())

@@ -1,6 +1,6 @@
 """``python -m integration.recorded.odd_calls``: asks a real Hive 4.0.1 and a real Hive 4.2.0, each
 newly made on PostgreSQL, calls of which something is missing or wrong, and writes what came of each
-into tests/golden/wire/odd-calls.tsv."""
+into tests/golden/wire/odd-calls.tsv.gz."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from integration.referees.hive_schema import HiveSchemas
 from integration.referees.java_metastore import Flavour, JavaMetastore, flavour_42, flavour_401
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import Workplace, temporary_workplace
-from tests.support.odd_calls import FILE, HEADER, make, odd_calls
+from tests.support.odd_calls import HEADER, make, odd_calls, record
 from tests.support.wire_answers import WireClient
 
 FLAVOURS: Mapping[str, Callable[[], Flavour]] = {"4.0.1": flavour_401, "4.2.0": flavour_42}
@@ -47,7 +47,7 @@ def main() -> None:
     lines = [HEADER]
     for call, *answers in zip(odd_calls("file:/odd"), of_401, of_42, strict=True):
         lines.append("\t".join((call.method, call.label, *answers)))
-    FILE.write_text("".join(f"{line}\n" for line in lines))
+    record(lines)
 
 
 if __name__ == "__main__":

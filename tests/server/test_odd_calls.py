@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hms_bridge.wire.methods import method
-from tests.support.odd_calls import FILE, HEADER, make, odd_calls
+from tests.support.odd_calls import HEADER, make, odd_calls, recorded_lines
 from tests.support.served_metastore import served_metastore
 from tests.support.wire_answers import CLOSED, WireClient
 
@@ -84,7 +84,7 @@ DIFFERENCES: Mapping[str, str] = {
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, str]]:
     """The call, what Hive 4.2.0 did, what is done here."""
-    header, *lines = FILE.read_text().splitlines()
+    header, *lines = recorded_lines()
     assert header == HEADER
     return list(_played(tmp_path_factory.mktemp("odd"), [line.split("\t") for line in lines]))
 

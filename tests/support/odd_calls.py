@@ -1,8 +1,9 @@
 """Calls of which something is missing, empty or wrong: what two real Hives did with each stands in
-tests/golden/wire/odd-calls.tsv, written by integration/recorded/odd_calls.py."""
+tests/golden/wire/odd-calls.tsv.gz, written by integration/recorded/odd_calls.py."""
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +12,23 @@ from hms_bridge.wire.structs import Struct, hive
 from tests.support.golden_wire import FOLDER
 from tests.support.wire_answers import Thrown
 
-FILE = FOLDER / "odd-calls.tsv"
+FILE = FOLDER / "odd-calls.tsv.gz"
 HEADER = "method\tcall\t4.0.1\t4.2.0"
 
 DATABASE, TABLE, VIEW, PLAIN = "odd", "t", "v", "plain"
 """The table has partitions 1/1 and 2/1 of keys ds and hr."""
 INVALID = "inv@lid"
+
+
+def recorded_lines() -> list[str]:
+    """Of the file, with the header."""
+    return gzip.decompress(FILE.read_bytes()).decode().splitlines()
+
+
+def record(lines: list[str]) -> None:
+    """Write the file."""
+    FILE.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0))
+
 
 Send = Callable[..., Any]
 """Sends a method by its name and its arguments by theirs; what it answers."""
