@@ -37,11 +37,13 @@ def move_to_trash(
     Raises FileExistsError if other content is there, and leaves both where they are.
     """
     target.volume.make_directory(target.parent.path)
-    status = target.status()
-    if status is None:
-        give_new_name(aside, target, aside.checksum(), new_token, above.of(aside))
-    elif target.checksum_like(aside.checksum()) != aside.checksum():
-        raise FileExistsError(f"{target.uri} is there with other content; move it away")
+    checksum = aside.checksum()
+    if target.status() is not None:
+        if target.checksum_like(checksum) != checksum:
+            raise FileExistsError(f"{target.uri} is there with other content; move it away")
+        # Of an earlier drop, whose time ends earlier.
+        target.volume.remove_file(target.path)
+    give_new_name(aside, target, checksum, new_token, above.of(aside))
     if aside.status() is not None:
         aside.volume.remove_file(aside.path)
 

@@ -30,10 +30,12 @@ class PartlyCleanedError(CleanerError):
 @dataclass(eq=False, slots=True)
 class EntryWork:
     """What is known of it so far; at its end the ``result``. ``goes_alone``: it leaves the others
-    behind, and is to be cleaned by itself afterwards."""
+    behind, and is to be cleaned by itself afterwards. ``recorded``: the entry that ends with it,
+    where that is another one."""
 
     entry: Compaction
     goes_alone: bool = False
+    recorded: Compaction | None = None
     result: CleaningOutcome | CleaningError | None = None
     known_target: CleaningTarget | None = None
     known_lists: CleanerLists | None = None

@@ -42,14 +42,17 @@ class AbortedHandler:
         """Several at once: see :meth:`AcidCleaning.clean_together`."""
         return self._cleaning.clean_together(entries, self._clean_where_it_was)
 
-    def _clean_where_it_was(self, entry: Compaction) -> None:
+    def _clean_where_it_was(self, entry: Compaction) -> CleaningOutcome | None:
         """A writer may bring files to where a partition was that is dropped, and may be made there
-        again. Raises CleanerError, TargetChangedError and others, with which the record stays."""
+        again. The record ends with what is found there, as if the partition were. Raises
+        CleanerError, TargetChangedError and others, with which the record stays."""
         target = entry.target
         if target.partition is None:
             self._leftovers.remove_where_expected(entry)
-            return
+            return None
         of_table = Target(target.database, target.table)
-        outcome = self._cleaning.clean(replace(entry, id=NEVER_QUEUED, target=of_table))
+        whole = replace(entry, id=NEVER_QUEUED, target=of_table)
+        outcome = self._cleaning.clean(whole, recorded=entry)
         if outcome.state is CleaningState.WAITING:
             raise TargetChangedError(outcome.message)
+        return None if outcome.state is CleaningState.GONE else replace(outcome, entry=entry)

@@ -34,7 +34,7 @@ _SMALL_VICTIMS_MAX = 16
 """So many directories of each entry go together with those of others."""
 _SMALL_BYTES_MAX = 16 * 1024 * 1024
 """So much is read for the archive, while others wait."""
-WhenGone = Callable[[Compaction], None]
+WhenGone = Callable[[Compaction], CleaningOutcome | None]
 
 
 class AcidCleaning:
@@ -47,15 +47,21 @@ class AcidCleaning:
         self._planner = planner
         self._remover = remover
 
-    def clean(self, entry: Compaction, when_gone: WhenGone | None = None) -> CleaningOutcome:
+    def clean(
+        self,
+        entry: Compaction,
+        when_gone: WhenGone | None = None,
+        recorded: Compaction | None = None,
+    ) -> CleaningOutcome:
         """Remove what may go; the entry is cleaned only when a fresh look finds nothing left.
-        ``when_gone``: what to do before the entry of a table that is not there ends.
+        ``when_gone``: what to do before the entry of a target that is not there ends; an outcome
+        where that has ended it. ``recorded``: the entry that ends, where it is another one.
 
         Raises CleanerError if something could not be removed; errors of the metastore and of the
         file system pass through; PartlyCleanedError for each of them after which something has
         gone. What was not removed is in its place.
         """
-        work = EntryWork(entry)
+        work = EntryWork(entry, recorded=recorded)
         self._clean([work], when_gone)
         if isinstance(work.result, CleaningOutcome):
             return work.result
@@ -122,8 +128,9 @@ class AcidCleaning:
     def _gone(
         self, entry: Compaction, error: NoSuchObjectError, when_gone: WhenGone | None
     ) -> CleaningOutcome:
-        if when_gone is not None:
-            when_gone(entry)
+        outcome = None if when_gone is None else when_gone(entry)
+        if outcome is not None:
+            return outcome
         self.record(entry)
         return CleaningOutcome(entry=entry, state=CleaningState.GONE, message=str(error))
 
@@ -243,7 +250,7 @@ class AcidCleaning:
         Without its abort record a write id counts as committed (HIVE-24481; docs/hive/compaction.md
         §18). So does one that the list of write ids, which ends at `judged`, did not know.
         """
-        entry, judged = work.entry, work.lists.write_ids.high_watermark
+        entry, judged = work.recorded or work.entry, work.lists.write_ids.high_watermark
         reached = entry.highest_write_id  # 0: below the table's first write, which is open
         highest = judged if reached is None else min(reached, judged)
         if work.after.has_uncompacted_aborts:

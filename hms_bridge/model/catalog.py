@@ -27,8 +27,8 @@ KEEP_FILES = "hms.bridge.keep.files"
 """Parameter of a table or partition that is made over files that are there: a DROP that has not
 deleted them yet must not do so any more. It only asks: our server stores it in the event alone."""
 WRITE_IDS_ABOVE = "hms.bridge.write.ids.above"
-"""Parameter of a new table in its event alone: its write ids begin above this one, because writers
-of a dropped table may still bring those up to it."""
+"""Parameter of a new table in its event alone: its write ids begin above this one, because its name
+had those up to it before, or writers of a dropped table may still bring them."""
 ORC_INPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 ORC_OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcOutputFormat"
 ORC_SERDE = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
@@ -39,9 +39,10 @@ def asks_to_keep(parameters: Mapping[str, str]) -> bool:
     return parameters.get(KEEP_FILES, "").lower() == "true"
 
 
-def without_keep_request(parameters: Mapping[str, str]) -> dict[str, str]:
-    """What is stored of the parameters."""
-    return {name: value for name, value in parameters.items() if name != KEEP_FILES}
+def stored_parameters(parameters: Mapping[str, str]) -> dict[str, str]:
+    """What is stored of those of a client: neither a request, nor what only events say."""
+    not_stored = (KEEP_FILES, WRITE_IDS_ABOVE)
+    return {name: value for name, value in parameters.items() if name not in not_stored}
 
 
 class PrincipalType(IntEnum):

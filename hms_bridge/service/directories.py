@@ -92,9 +92,13 @@ class Directories:
         return {
             file.path: file.size_bytes
             for file in self._limit.of(walk_tree(self._resolve(uri)), uri)
-            if file.kind is FileKind.FILE
-            and not any(name.startswith(("_", ".")) for name in file.path.split("/"))
+            if _is_visible_file(file)
         }
+
+    def first_visible_file(self, uri: str) -> str | None:
+        """One of the same files, by path below the place; None if there is none."""
+        files = (file for file in walk_tree(self._resolve(uri)) if _is_visible_file(file))
+        return next((file.path for file in files), None)
 
     def listing(self, uri: str, *, is_limited: bool = False) -> tuple[ListedFile, ...]:
         """Everything below a place, as it is now. ``is_limited``: OSError (EFBIG) where the walk is
@@ -324,6 +328,11 @@ def _has_names_below(place: Location) -> bool:
         return bool(place.volume.children(place.path))
     except FileNotFoundError:
         return False
+
+
+def _is_visible_file(file: ListedFile) -> bool:
+    names = file.path.split("/")
+    return file.kind is FileKind.FILE and not any(name.startswith(("_", ".")) for name in names)
 
 
 def visible_children(listing: Sequence[ListedFile]) -> dict[str, list[ListedFile]]:

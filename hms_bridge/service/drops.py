@@ -25,6 +25,7 @@ from hms_bridge.notification import events
 from hms_bridge.service.aborts import log_abort
 from hms_bridge.service.file_work import FileWork
 from hms_bridge.service.locations import parent
+from hms_bridge.service.replica_gate import is_kept_by_loads
 from hms_bridge.service.unit_of_work import Transactions, UnitOfWork
 from hms_bridge.service.warehouse_files import WarehouseFiles
 from hms_bridge.txn import late_compactions, late_writers, resources, write_ids
@@ -231,7 +232,8 @@ class Drops:
         for verdict in self._files.rule.verdicts(unit.connection, list(wanted), owner):
             place = verdict.place
             if verdict.root is None or verdict.refusal is not None:
-                if owner.partitions is not None:
+                is_of_source = is_kept_by_loads(database.parameters) and not table.is_external
+                if owner.partitions is not None and (table.is_transactional or is_of_source):
                     self._require_no_return(table, place, verdict.refusal)
                 _LOG.warning("%s is dropped, its files stay: %s", place, verdict.refusal)
                 continue
@@ -257,9 +259,10 @@ class Drops:
 
     def _require_no_return(self, table: Table, place: str, refusal: str | None) -> None:
         """The next INSERT makes a dropped partition again at its usual place, and rows that had
-        to stay there would be in it. Raises InvalidOperationError."""
+        to stay there would be in it; of a plain table that is as in Hive, but a replica's source
+        does not have them. Raises InvalidOperationError."""
         home = table.storage.location
-        if table.is_transactional and home and is_below(place, home) and self._files.look(place):
+        if home and is_below(place, home) and self._files.look(place):
             raise InvalidOperationError(
                 f"{place} cannot be dropped: {refusal}; its rows would come back with the next "
                 "partition of that name"

@@ -25,7 +25,7 @@ from hms_bridge.model.catalog import (
     Partition,
     Table,
     asks_to_keep,
-    without_keep_request,
+    stored_parameters,
 )
 from hms_bridge.model.target import TableName
 from hms_bridge.notification import events
@@ -163,7 +163,7 @@ class PartitionVerbs(VerbFamily):
             self._require_places(unit.connection, stored.table, new)
             unit.events.append(events.partitions_added(stored.table, new, unit.now_seconds))
             new = [
-                replace(partition, parameters=without_keep_request(partition.parameters))
+                replace(partition, parameters=stored_parameters(partition.parameters))
                 for partition in new
             ]
             partitions.insert_partitions(unit.connection, stored, new)

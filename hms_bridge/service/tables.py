@@ -22,10 +22,11 @@ from hms_bridge.model.catalog import (
     Database,
     Table,
     asks_to_keep,
-    without_keep_request,
+    stored_parameters,
 )
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.privilege import Grant
+from hms_bridge.model.properties import LAST_EVENT
 from hms_bridge.notification import events
 from hms_bridge.service import constraints as constraints_of
 from hms_bridge.service import file_statistics
@@ -70,7 +71,7 @@ class TableVerbs(VerbFamily):
         grants: Sequence[Grant] = (),
     ) -> None:
         is_kept = asks_to_keep(table.parameters)
-        request = replace(table, parameters=without_keep_request(table.parameters))
+        request = replace(table, parameters=stored_parameters(table.parameters))
         wanted = with_acid_properties(normal_table(request))
         check_column_types(wanted)
         database = self._database_for(wanted)
@@ -84,6 +85,9 @@ class TableVerbs(VerbFamily):
             else:
                 self._file_work.settle(location)
             is_made = self._files.make_directory(location, is_external=wanted.is_external)
+            is_loaded = LAST_EVENT in wanted.parameters and is_kept_by_loads(database.parameters)
+            if is_loaded and not (is_made or is_kept or wanted.is_external):
+                self._files.require_none(location, wanted.full_name)
             counted = file_statistics.NO_FILES if is_made else self._files.count(location)
             parameters = file_statistics.of_created(wanted, counted, trusted_columns)
             wanted = replace(wanted, parameters=parameters)

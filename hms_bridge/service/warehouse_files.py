@@ -112,6 +112,22 @@ class WarehouseFiles:
         names = map(DirectoryName.parse, sorted({level for path in paths for level in path}))
         return [name for name in names if name is not None]
 
+    def require_none(self, location: str, what: str) -> None:
+        """For what a load makes at a place: files of something that was dropped, and had to stay
+        there, would be rows that its source does not have. Not where nobody can look. Raises
+        MetaError."""
+        try:
+            left = self._directories.first_visible_file(location)
+        except (OSError, ChangeManagerError, ValueError) as error:
+            _LOG.warning("what lies at %s is not known: %s", location, error)
+            return
+        if left is not None:
+            raise MetaError(
+                f"{what} cannot be made at {location}: {left} lies there, which no load has "
+                "brought for it, and its rows would come back; if it is of a table that was "
+                "dropped there, move it away, then load again"
+            )
+
     def references(self, location: str, *, is_source: bool) -> list[str]:
         """The files at a place, as events name them, for a replica: none below no known root.
 

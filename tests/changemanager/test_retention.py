@@ -422,6 +422,20 @@ def test_dropped_without_purge_means_into_the_trash(
     assert trashed.read_bytes() == b"rows"
 
 
+def test_the_last_drop_of_a_content_decides_how_long_it_is_in_the_trash(tmp_path: Path) -> None:
+    world = ArchiveWorld(tmp_path, has_trash=True, retain_ms=RETAIN_MS)
+    recycle(world, is_purge=False)
+    world.clock.advance_ms(RETAIN_MS + 1)
+    purge(world)
+    name = recycle(world, is_purge=False)
+    trashed = world.trash / str(world.cmroot).strip("/") / name
+    for days, is_there in ((RETAIN_MS // DAY_MS, True), (29, True), (2, False)):
+        world.clock.advance_ms(days * DAY_MS + 1)
+        world.store.note_time(world.clock.now_ms())
+        purge(world)
+        assert trashed.exists() is is_there
+
+
 def test_other_content_in_the_trash_is_not_replaced(tmp_path: Path) -> None:
     world = ArchiveWorld(tmp_path, has_trash=True, retain_ms=RETAIN_MS)
     name = recycle(world, is_purge=False)

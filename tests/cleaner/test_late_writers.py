@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -165,3 +166,24 @@ def test_what_an_open_writer_brings_to_a_dropped_partition_goes_too(tmp_path: Pa
     keep_house(world)
     assert aborted_ids(world) == ()
     assert delta(late) not in world.names("t", "p=1")
+
+
+def test_a_file_of_several_writes_in_a_dropped_partition_keeps_their_aborts(tmp_path: Path) -> None:
+    """I7: a stream's file has rows of a write that was aborted beside those of others; both are in
+    the partition that is made there again."""
+    world = CleaningWorld(tmp_path, is_partitioned=True, abort_retention_ms=RETENTION_MS)
+    world.add_partition("t", "1")
+    late, other = lose_writer(world, "p=1"), world.open()
+    change = objects.component("db", "t", LockType.SHARED_WRITE, DataOperation.INSERT, "p=1")
+    world.metastore.lock(objects.request(change, txn=other))
+    last = objects.write_id(world.metastore, other, "db")
+    drop(world)
+    stream = world.write_directory(f"delta_{late:07d}_{last:07d}", partition="p=1")
+    world.commit(other)
+    world.clock.advance_ms(RETENTION_MS)
+    keep_house(world)
+    assert aborted_ids(world) == (late,)
+    assert stream.exists()
+    shutil.rmtree(stream)
+    keep_house(world)
+    assert aborted_ids(world) == ()

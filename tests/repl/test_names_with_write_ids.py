@@ -6,7 +6,9 @@ from __future__ import annotations
 import pytest
 
 from hms_bridge.errors import ReplError
+from hms_bridge.model.catalog import WRITE_IDS_ABOVE, Database
 from hms_bridge.model.ids import WriteId
+from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import assert_equal
 
@@ -70,3 +72,50 @@ def test_a_table_that_comes_whole_has_the_sources_ids(world: ReplWorld) -> None:
     world.replicate()
     world.assert_same()
     assert_equal(world, rows=2)
+
+
+def kill_load(world: ReplWorld, after: str) -> None:
+    """It dies after its first call of that name, and is taken for dead."""
+    faults = FaultPlan()
+    faults.crash_label = f"after {after}"
+    loader = world.loader(FaultyMetastore(world.target, faults))
+    with pytest.raises(CrashError):
+        loader.run(loader.plan(world.load_request))
+    world.clock.advance_ms(100_000)
+
+
+@pytest.mark.parametrize("after", ("create_table", "drop_table", "repl_table_write_id_state"))
+@pytest.mark.parametrize("is_bootstrap", (False, True))
+def test_a_load_that_is_killed_while_it_makes_such_a_table(
+    empty_world: ReplWorld, is_bootstrap: bool, after: str
+) -> None:
+    """I1, I6: the next one does not take the ids that the name had for the source's."""
+    world = empty_world
+    if is_bootstrap:
+        world.target.create_database(Database(name="dst"))
+        failed = world.replica.begin()
+        failed.write_id("n")
+        failed.abort()
+    else:
+        world.create_table("t")
+        world.replicate()
+        failed = world.begin()
+        failed.write_id("n")
+        failed.abort()
+        world.replicate()
+    world.create_table("n")
+    for number in range(3):
+        world.insert("n", (number, "a"))
+    world.dump(tables_anew=() if is_bootstrap else ("n",))
+    kill_load(world, after)
+    world.load()
+    world.assert_same()
+    assert_equal(world, rows=3)
+
+
+def test_a_parameter_of_a_client_says_nothing_of_write_ids(world: ReplWorld) -> None:
+    world.create_table("m", **{WRITE_IDS_ABOVE: "5"})
+    assert WRITE_IDS_ABOVE not in world.describe("m").parameters
+    world.insert("m", (1, "a"))
+    world.replicate()
+    world.assert_same()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from changemanager.containment import ResolverWithin
 from changemanager.location import Location, Resolver
-from hms_bridge.errors import ReplError
+from hms_bridge.errors import MetaError, ReplError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Database, Partition, Table
 from hms_bridge.model.ids import EventId, TxnId
@@ -175,7 +175,25 @@ class Replica:
             return
         database = self.names.target_database
         self.metastore.drop_table(database, table.name, is_data_deleted=False)
-        raise ReplError(
+        raise self._one_warehouse(table)
+
+    def make_table(self, table: Table, source: Table) -> None:
+        """Make a table of the source here. Raises MetaError where files lie at its place; ReplError
+        if these may be the source's."""
+        try:
+            self.metastore.create_table(table)
+        except MetaError:
+            database = self.metastore.get_database(self.names.target_database)
+            above = (database.managed_location or database.location or "").rstrip("/")
+            location = table.storage.location or f"{above}/{table.name}"
+            there = replace(table, storage=replace(table.storage, location=location))
+            if self.owns_files(there) and is_same_place(there, source, self.resolve):
+                raise self._one_warehouse(there) from None
+            raise
+
+    def _one_warehouse(self, table: Table) -> ReplError:
+        database = self.names.target_database
+        return ReplError(
             f"table {table.full_name} of the replica would lie where the source's is, in "
             f"{table.storage.location}: both sides have one warehouse. No file was touched. Give "
             "the replica's metastore a hive.metastore.warehouse.dir of its own (with sqlite: and "

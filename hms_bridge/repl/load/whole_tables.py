@@ -84,24 +84,32 @@ def _begun_table(
     checkpoint: str, replica: Replica, dumped: DumpedTable, table: Table | None
 ) -> Table:
     """The target's table, made if it is not there. Raises ReplError for one of somebody else."""
-    if table is None:
-        new = new_table(replica, dumped, dumped.spec.last_event_id)
-        # By this a next try knows the table as its own (replace_tables).
-        begun = replace(new, parameters={**new.parameters, BEGUN: checkpoint})
-        replica.metastore.create_table(begun)
-        if new.is_transactional and _has_write_ids(replica, new.name):
-            # Of a statement that never made its table, or of one that somebody else has dropped.
-            # They would stand for the source's; the drop of a table is what forgets them.
-            replica.metastore.drop_table(new.database_name, new.name, is_data_deleted=False)
-            replica.metastore.create_table(begun)
-        table = replica.metastore.get_table(replica.names.target_database, dumped.table.name)
-    elif last_event_of(table.parameters) != dumped.spec.last_event_id:
+    if table is not None and last_event_of(table.parameters) != dumped.spec.last_event_id:
         raise ReplError(
             f"table {table.full_name} is on the target, and this load did not make it; drop it, "
             "then load again"
         )
+    if table is None or BEGUN not in table.parameters:
+        new = new_table(replica, dumped, dumped.spec.last_event_id)
+        _make(checkpoint, replica, new, dumped.table, is_there=table is not None)
+        table = replica.metastore.get_table(replica.names.target_database, dumped.table.name)
     replica.require_own_place(table, dumped.table)
     return table
+
+
+def _make(checkpoint: str, replica: Replica, new: Table, source: Table, *, is_there: bool) -> None:
+    """Write ids that its name has would stand for the source's: they are of a statement that never
+    made its table, or of a table that somebody else has dropped. The drop of a table is what
+    forgets them. The one that is made for that is not begun: a load that is killed before the drop
+    goes on with it."""
+    if not is_there and new.is_transactional and _has_write_ids(replica, new.name):
+        replica.make_table(new, source)
+        is_there = True
+    if is_there:
+        replica.metastore.drop_table(new.database_name, new.name, is_data_deleted=False)
+    # By this a next try knows the table as its own (replace_tables).
+    begun = {**new.parameters, BEGUN: checkpoint}
+    replica.make_table(replace(new, parameters=begun), source)
 
 
 def _has_write_ids(replica: Replica, name: str) -> bool:

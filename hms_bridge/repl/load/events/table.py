@@ -31,10 +31,8 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
     replica.note(dumped.table)
     table = replica.find_table(dumped.table.name)
     if table is None:
-        replica.metastore.create_table(new_table(replica, dumped, event.id))
+        replica.make_table(new_table(replica, dumped, event.id), dumped.table)
         table = replica.find_table(dumped.table.name)
-        if table is not None:
-            replica.require_own_place(table, dumped.table)
     elif last_event_of(table.parameters) is None:
         raise ReplError(
             f"{event.where}: table {table.full_name} is on the target, and no load made it; its "
@@ -43,6 +41,9 @@ def create_table(context: ReplayContext, event: DumpedEvent) -> None:
             + replica.bring_anew(table.name)
         )
     if table is not None:
+        # Made by an earlier try, too, which may have been killed before it looked.
+        if last_event_of(table.parameters) == event.id:
+            replica.require_own_place(table, dumped.table)
         _begin_write_ids(context, table.name, dumped.table)
     if table is not None and replica.owns_files(table):
         replica.copy(dumped.files, table.storage.location, table.full_name)
