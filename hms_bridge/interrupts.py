@@ -7,11 +7,23 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
 _SIGNALS = (int(signal.SIGINT), int(signal.SIGTERM))
+
+
+@contextmanager
+def stopped_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends a block as Ctrl-C does: also that of a container's first process, which the
+    system spares otherwise."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class HeldInterrupts:

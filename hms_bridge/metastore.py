@@ -175,7 +175,9 @@ class CatalogStore(Protocol):
     def get_partitions_by_names(
         self, database: str, table: str, names: Sequence[str], catalog: str = DEFAULT_CATALOG
     ) -> Sequence[Partition]:
-        """Those that exist. Raises NoSuchObjectError for an unknown table."""
+        """Those that exist. Names are compared as they come, keys too: DS=a is not ds=a (Hive 4.2:
+        GetPartitionsHandler.getPartitionsByNames, MetaStoreDirectSql.getPartitionsByNames). Raises
+        NoSuchObjectError for an unknown table."""
 
     def get_partitions_by_values(
         self,

@@ -8,16 +8,18 @@ from __future__ import annotations
 import errno
 import io
 import os
-import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from io import UnsupportedOperation
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import Any, TypeVar, cast
 
 import hdfs_native
 
 from changemanager.checksum import HDFS_LAYOUT, ChecksumLayout, composite_checksum
 from changemanager.filesystem.hdfs_client import OWNER_ALONE, HdfsClient, HdfsClientVolume
+from changemanager.filesystem.hdfs_question import Question
 from changemanager.filesystem.refusals import native_refusal
 from changemanager.filesystem.volume import Durability
 from changemanager.filesystem.webhdfs import HttpFileSystem, WebHdfsVolume
@@ -31,6 +33,10 @@ _SILENT_ADVICE = (
     "whether it did what it was asked is unknown; see whether its NameNode or a DataNode stands "
     "still, then try again"
 )
+_MAY_COME = (
+    "HDFS has not answered an earlier change of {}, which may still come; wait for HDFS to work "
+    "again, or start this program anew"
+)
 _DEFAULTS = {
     # The native client's own defaults make an unreachable NameNode known after three minutes.
     "dfs.client.failover.max.attempts": "6",
@@ -41,22 +47,6 @@ _BUFFER_BYTES = 1 << 20
 _CRC_BYTES = "dfs.bytes-per-checksum"
 
 _Answer = TypeVar("_Answer")
-
-
-def _asked(call: Callable[[], _Answer], seconds: float) -> tuple[_Answer | None, Exception | None]:
-    """What the native client answers or raises. Raises Empty if it does not within a time: it waits
-    without end for a NameNode that takes a connection and keeps quiet."""
-    done: SimpleQueue[tuple[_Answer | None, Exception | None]] = SimpleQueue()
-
-    def ask() -> None:
-        try:
-            done.put((call(), None))
-        except Exception as error:  # the caller's, on its own thread
-            done.put((None, error))
-
-    # A daemon: a wait that never ends must not keep the program from ending.
-    threading.Thread(target=ask, name="hdfs", daemon=True).start()
-    return done.get(timeout=seconds)
 
 
 class HdfsFileSystem(HdfsClient):
@@ -83,6 +73,7 @@ class HdfsFileSystem(HdfsClient):
         self.settings = dict(settings)
         self.umask = umask
         self.web = web
+        self._given_up: list[tuple[Question[Any], tuple[str, ...]]] = []
         if user:
             # The native client asks the environment only; every client of a process is one user.
             os.environ["HADOOP_USER_NAME"] = user
@@ -100,13 +91,25 @@ class HdfsFileSystem(HdfsClient):
         )
 
     def _do(
-        self, path: str, call: Callable[[], _Answer], *, seconds: float = 0.0, advice: str = ""
+        self,
+        path: str,
+        call: Callable[[], _Answer],
+        *,
+        changed: tuple[str, ...] = (),
+        seconds: float = 0.0,
+        advice: str = "",
     ) -> _Answer:
-        """Raises OSError, at the latest after a time; 0 seconds: that of any later answer."""
+        """Raises OSError, at the latest after a time; 0 seconds: that of any later answer.
+        ``changed``: where files come or go."""
         place, seconds = f"hdfs://{self.authority}{path}", seconds or ANSWER_SECONDS
+        if self._given_up:
+            self._require_settled(path, changed, place)
+        question = Question(call)
         try:
-            answer, error = _asked(call, seconds)
+            answer, error = question.answer(seconds)
         except Empty:
+            if changed:
+                self._given_up.append((question, changed))
             raise TimeoutError(
                 errno.ETIMEDOUT,
                 f"HDFS does not answer within {seconds:g} s; {advice or _SILENT_ADVICE}",
@@ -117,6 +120,18 @@ class HdfsFileSystem(HdfsClient):
         if error is not None:
             raise error
         return cast(_Answer, answer)
+
+    def _require_settled(self, path: str, changed: tuple[str, ...], place: str) -> None:
+        """Where a change was given up that may still come, nothing that is seen is sure, and what
+        is put there may go. Raises TimeoutError."""
+        for question, places in tuple(self._given_up):
+            if not question.is_open:
+                with suppress(ValueError):  # another thread has done so
+                    self._given_up.remove((question, places))
+                continue
+            for late in places:
+                if _is_at(path, late) or any(_is_at(p, late) or _is_at(late, p) for p in changed):
+                    raise TimeoutError(errno.ETIMEDOUT, _MAY_COME.format(late), place)
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """What is there. FileNotFoundError if nothing is."""
@@ -138,10 +153,15 @@ class HdfsFileSystem(HdfsClient):
     def rename(self, source: str, target: str, **_: Any) -> None:
         """Give a file or directory another name; never over another, never into a directory."""
         source, target = self._strip_protocol(source), self._strip_protocol(target)
-        self._do(source, lambda: self.client.rename(source, target, overwrite=False))
+        self._do(
+            source,
+            lambda: self.client.rename(source, target, overwrite=False),
+            changed=(source, target),
+        )
 
     def _delete(self, path: str, *, is_recursive: bool) -> bool:
-        return bool(self._do(path, lambda: self.client.delete(path, is_recursive)))
+        call = partial(self.client.delete, path, is_recursive)
+        return bool(self._do(path, call, changed=(path,)))
 
     def set_times(self, path: str, mtime_ms: int) -> None:
         """Set a file's modification time; its access time stays."""
@@ -223,7 +243,7 @@ class _Writer(io.RawIOBase):
         options = hdfs_native.WriteOptions(
             overwrite=is_replacing, create_parent=False, permission=permission
         )
-        self._inner = fs._do(path, lambda: fs.client.create(path, options))
+        self._inner = fs._do(path, lambda: fs.client.create(path, options), changed=(path,))
 
     def writable(self) -> bool:
         return True
@@ -250,6 +270,10 @@ class _Writer(io.RawIOBase):
             # Erasure-coded files have no sync; closing them is all there is.
             if error.errno != errno.EOPNOTSUPP:
                 raise
+
+
+def _is_at(path: str, place: str) -> bool:
+    return path == place or path.startswith(f"{place.rstrip('/')}/")
 
 
 def _described(status: hdfs_native.FileStatus) -> dict[str, Any]:

@@ -28,7 +28,8 @@ from hms_bridge.backend.driver_cursor import execute
 from hms_bridge.backend.failures import has_stale_plan, translate
 from hms_bridge.backend.frozen_server import ServerCheck
 from hms_bridge.backend.kept_connections import KeptConnections
-from hms_bridge.backend.patient_mysql import LIMITS, give_up_who_is_silent
+from hms_bridge.backend.number_columns import wrong_numbers
+from hms_bridge.backend.patient_mysql import give_up_who_is_silent, log_in_limits
 from hms_bridge.backend.sqlite_file import keep_for_owner
 from hms_bridge.errors import BackendError, ConfigError
 from hms_bridge.silent_hosts import patience
@@ -181,8 +182,9 @@ class Database:
                 has_answered=self._has_answered,
                 connections=self._kept.count,
             ) from error
-        except UnicodeEncodeError as error:
-            raise _no_text(self.name, error) from error
+        except (TypeError, ValueError) as error:
+            self._refuse_unfit(error)
+            raise
         finally:
             if writer is not None:
                 writer.release()
@@ -235,6 +237,20 @@ class Database:
         except self.engine.dialect.loaded_dbapi.Error:
             return False
         return True
+
+    def _refuse_unfit(self, error: Exception) -> None:
+        """Raises BackendError for a text that no database holds, and for one that a SQLite file has
+        where a number belongs."""
+        if isinstance(error, UnicodeEncodeError):
+            raise _no_text(self.name, error) from error
+        if not self.is_embedded:
+            return
+        with self.transaction(write=False) as connection:
+            wrong = next(wrong_numbers(connection), None)
+        if wrong is not None:
+            raise BackendError(
+                f"{self.name}: {wrong.what}; {wrong.remedy}. 'hms-bridge schema validate' shows all"
+            ) from error
 
     def _isolation(self, *, write: bool, is_of_one_moment: bool) -> str | None:
         # SQLite reads what there is at the first statement, always; MySQL is asked by a statement.
@@ -389,9 +405,7 @@ def _server_options(url: URL, pool_size: int) -> dict[str, Any]:
                 idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
             )
         }
-        # PyMySQL's connect_timeout ends before the server's greeting.
-        if url.query.keys().isdisjoint(LIMITS):
-            options["connect_args"] |= dict.fromkeys(LIMITS, _CONNECT_SECONDS)
+        options["connect_args"] |= log_in_limits(url, _CONNECT_SECONDS)
     return options
 
 
@@ -441,10 +455,11 @@ def _pipeline(engine: Engine) -> None:
         settings = _POSTGRESQL_SETTINGS.format(
             idle_seconds=IDLE_SECONDS_MAX, lock_seconds=LOCK_SECONDS_MAX
         )
+        # Of several hosts of a URL another one would answer for that which stands still.
+        server = options | connection.server_address
+        log_in = partial(engine.dialect.connect, *arguments, **server)
+        connection.server_check = ServerCheck(_shown(engine.url), log_in)
         connection.set_at_once(settings)
-        connection.server_check = ServerCheck(
-            _shown(engine.url), partial(engine.dialect.connect, *arguments, **options)
-        )
         return connection
 
     @event.listens_for(engine, "handle_error")

@@ -9,14 +9,29 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import URL, Engine, event
 
 from hms_bridge.backend import frozen_server
 from hms_bridge.backend.frozen_server import ServerCheck, patient_reader
+from hms_bridge.errors import ConfigError
 from hms_bridge.silent_hosts import give_up_silent_host
 
 LIMITS = ("read_timeout", "write_timeout")
 """PyMySQL's, of a URL whose user wants them: then they are all there is."""
+
+
+def log_in_limits(url: URL, seconds: float) -> dict[str, float]:
+    """PyMySQL's connect_timeout ends before the server's greeting, which may take long, as where it
+    looks for its clients' names: the URL's own counts for all of the log-in. Raises ConfigError."""
+    if not url.query.keys().isdisjoint(LIMITS):
+        return {}
+    said = url.query.get("connect_timeout", seconds)
+    try:
+        return dict.fromkeys(LIMITS, float(str(said)))
+    except ValueError as error:
+        raise ConfigError(
+            f"a database URL has connect_timeout={said!r}; give seconds, as 30"
+        ) from error
 
 
 def give_up_who_is_silent(engine: Engine, name: str) -> None:

@@ -165,6 +165,13 @@ class PipelinedConnection(psycopg.Connection[Row]):
         if the server gave up on a statement before it, be it that it ended the connection."""
         return self._is_in_doubt
 
+    @property
+    def server_address(self) -> dict[str, str]:
+        """Parameters of a connection that lead to the same server, whatever others a URL names."""
+        pgconn = self.pgconn
+        named = {"host": pgconn.host, "hostaddr": pgconn.hostaddr, "port": pgconn.port}
+        return {name: value.decode() for name, value in named.items() if value}
+
     def go_by_indexes(self, *, is_wanted: bool) -> None:
         """From the next transaction on: whether plans are to read rows by indexes alone, and each
         is made once.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from hms_bridge.backend.engine import Database
+from hms_bridge.backend.retry import run_in_transaction
 from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import DatabaseAbsentError
 
@@ -21,8 +22,7 @@ def await_start(database: Database, clock: Clock, wait_ms: int) -> None:
     began_ms = said_ms = steady_ms(clock)
     while True:
         try:
-            with database.transaction(write=False) as connection:
-                connection.execute(select(1))
+            run_in_transaction(database, _ask, write=False, clock=clock)
         except DatabaseAbsentError as error:
             now_ms = steady_ms(clock)
             if now_ms - began_ms >= wait_ms:
@@ -36,3 +36,7 @@ def await_start(database: Database, clock: Clock, wait_ms: int) -> None:
             clock.sleep_seconds(_LOOK_SECONDS)
         else:
             return
+
+
+def _ask(connection: Connection) -> None:
+    connection.execute(select(1))

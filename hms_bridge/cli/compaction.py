@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -28,6 +26,7 @@ from hms_bridge.cli.versions import own_version
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
+from hms_bridge.interrupts import stopped_by_sigterm
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.compaction import (
@@ -205,7 +204,7 @@ def _run_queue(
 
     pool_name = _find(metastore, compaction_id).pool_name
     with (
-        _stopped_by_sigterm(),
+        stopped_by_sigterm(),
         working("compacting"),
         compaction_workers(
             metastore,
@@ -228,16 +227,6 @@ def _run_queue(
                 )
             if outcome.entry.id != compaction_id or outcome.state == "compacted":
                 say(f"compaction {outcome.entry.id} of {outcome.entry.target}: {outcome.message}")
-
-
-@contextmanager
-def _stopped_by_sigterm() -> Iterator[None]:
-    """It ends the work as Ctrl-C does: the compaction is given up, not left behind."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _wait(metastore: Metastore, compaction_id: CompactionId) -> None:

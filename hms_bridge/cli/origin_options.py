@@ -62,7 +62,8 @@ def origin_options(command: Callable[..., object]) -> Callable[..., object]:
         "--from-hive",
         "is_from_hive",
         is_flag=True,
-        help="Take a dump without a manifest: Hive writes none.  [default: setting]",
+        help="Take a dump of Hive, which has no manifest and cannot prove that it is whole.  "
+        "[default: setting]",
     )
     @functools.wraps(command)
     def with_origin(

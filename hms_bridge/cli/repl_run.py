@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import signal
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from hms_bridge.cli.output import print_rows, printable, say, size_text, time_te
 from hms_bridge.cli.repl_options import Call, called
 from hms_bridge.cli.repl_run_metrics import CycleNews, cycle_metrics_options, cycles_told
 from hms_bridge.errors import BusyError, ConfigError, HmsBridgeError
+from hms_bridge.interrupts import stopped_by_sigterm
 from hms_bridge.model.replication import (
     Cycle,
     CycleOutcome,
@@ -96,8 +96,7 @@ def run(
         raise click.UsageError("--metrics-port needs --every; a run that ends has --metrics FILE")
     from hms_bridge.connect import await_database
 
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    with stopped_by_sigterm():
         if pause_seconds is not None:
             await_database(call.metastore_url, call.settings.server.database_wait_ms)
         with call.store() as store:
@@ -117,8 +116,6 @@ def run(
                     if not _has_slept(runner, pause_seconds):
                         return
                     chosen = _chosen_anew(store, names, chosen)
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @click.command()

@@ -26,6 +26,7 @@ from hms_bridge.cli.serve_parts import (
 from hms_bridge.cli.spark_options import spark_options
 from hms_bridge.config.protection import Protected, require_none
 from hms_bridge.config.settings import Settings
+from hms_bridge.interrupts import stopped_by_sigterm
 from hms_bridge.server.stop_requests import StopRequests
 from hms_bridge.spark.request import SparkRequest
 
@@ -99,7 +100,7 @@ def serve(
       hms-bridge serve --config hive-site.xml --initiator --worker --cleaner --log-format json
       hms-bridge serve --metrics-port 9464 --processes 4
     """
-    from hms_bridge.connect import absolute_location, await_database
+    from hms_bridge.connect import absolute_location
     from hms_bridge.server.gate import Gate
 
     require_none(settings.access.asked, Protected.PORT, is_insecure=is_insecure)
@@ -123,7 +124,7 @@ def serve(
         ),
         spark=spark,
     )
-    await_database(metastore_url, settings.server.database_wait_ms)
+    _await_database(request)
     count = settings.server.processes if processes is None else processes
     if count == 1:
         _serve_alone(request)
@@ -131,6 +132,13 @@ def serve(
     from hms_bridge.cli.serve_processes import serve_in_processes
 
     serve_in_processes(request, count, click.get_current_context().find_root().obj["ending"].run)
+
+
+def _await_database(request: ServeRequest) -> None:
+    from hms_bridge.connect import await_database
+
+    with stopped_by_sigterm():
+        await_database(request.metastore_url, request.settings.server.database_wait_ms)
 
 
 def _serve_alone(request: ServeRequest) -> None:

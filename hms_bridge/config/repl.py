@@ -66,7 +66,8 @@ class ReplSettings:
         "The only places below which loads read files of dumps, comma-separated. Empty: those that "
         "--files-from names, or that the replica's database noted at its last load.")
     is_from_hive: bool = setting(Given.flag, "hms.bridge.repl.load.from.hive", "false",
-        "Whether loads take dumps without a manifest: those of Hive, and of early versions.")
+        "Whether loads take dumps without a manifest, which cannot prove that they are whole: "
+        "those of Hive, and of early versions.")
     passed_kinds: frozenset[str] = setting(Given.names, "hms.bridge.repl.passed.kinds",
         "EVENT_DELETE_PART_COL_STAT,EVENT_DELETE_TABLE_COL_STAT,EVENT_UPDATE_PART_COL_STAT,"
         "EVENT_UPDATE_TABLE_COL_STAT,RELOAD,UPDATE_PART_COL_STAT_EVENT_BATCH",

@@ -17,7 +17,7 @@ class ReplScope:
     """A database, or those of its tables whose whole names the first pattern fits and the second
     does not; the case of letters counts for nothing.
 
-    Patterns are kept as they were given and looked at when they are used: a dump of a Hive's may
+    Patterns are kept as they were given and looked at when they are used: a dump of Hive may
     have one that is not understood here. Two scopes are the same if their texts are, as in Hive
     (``ReplScope.equals``; docs/hive/replication.md §34).
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hms_bridge.errors import InvalidOperationError, MetaError, NoSuchObjectError
@@ -125,12 +126,14 @@ class DatabaseCalls(Calls[CatalogStore]):
                 )
 
     def _alter(self, old_name: str | None, struct: Struct | None) -> None:
-        """A database without a name keeps the one that it has."""
-        _, name = split_catalog(given(old_name, "the database's name"))
+        """A database without a name keeps the one that it has. Its catalog is that of the old name,
+        whatever the new database says (Hive: HMSHandler.alter_database)."""
+        catalog, name = split_catalog(given(old_name, "the database's name"))
         sent: Any = given(struct, "the new database")
         if not sent.name:
             sent.name = old_name
-        self._store.alter_database(name or "", received_database(sent))
+        database = replace(received_database(sent), catalog_name=catalog)
+        self._store.alter_database(name or "", database)
 
 
 def _require_native(kind: int | None, connector: str | None) -> None:

@@ -275,11 +275,7 @@ class FileWork:
 
     def _claim_within(self, unit: UnitOfWork, task: FileTask) -> FileTask | None:
         return file_tasks.claim(
-            unit.connection,
-            task.id,
-            owner=self._new_id(),
-            now_ms=unit.now_ms,
-            lease_ms=CLAIM_MS,
+            unit.connection, task.id, owner=self._new_id(), now_ms=unit.now_ms, lease_ms=CLAIM_MS
         )
 
     def _renew(self, task: FileTask) -> bool:
@@ -287,11 +283,13 @@ class FileWork:
             lambda unit: file_tasks.renew(unit.connection, task, unit.now_ms)
         )
 
-    def _try(self, task: FileTask) -> bool:
+    def _try(self, task: FileTask, *, is_patient: bool = True) -> bool:
+        """Not ``is_patient`` after a failure of the database, which was waited for then."""
+        write = self._transactions.write if is_patient else self._transactions.write_without_waiting
         with self._holding([task]):
             if not self._is_carried_out(task):
                 return False
-            self._transactions.write(lambda unit: self.finish(unit, task))
+            write(lambda unit: self.finish(unit, task))
         return True
 
     def _is_carried_out(self, task: FileTask) -> bool:
@@ -371,7 +369,7 @@ class FileWork:
         with self._leases.held([task]):
             try:
                 self._move(task)
-            except HmsBridgeError as error:
+            except (Exception, KeyboardInterrupt) as error:
                 self._undo_move(task, error)
                 raise
             try:
@@ -453,7 +451,7 @@ class FileWork:
         place. Where that is in doubt and cannot be asked, housekeeping finds out."""
         try:
             if self._is_left(task, error):
-                self._try(task)
+                self._try(task, is_patient=False)
         except BackendError as failure:
             _LOG.warning("%s may have to be put back, later: %s", task.location, failure)
 

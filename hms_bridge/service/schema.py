@@ -10,6 +10,7 @@ from hms_bridge.backend.schema.install import (
     SCHEMA_VERSION,
     install,
     lacking_indices,
+    refuse_unknown,
     refuse_unusable,
     schema_info,
 )
@@ -69,6 +70,7 @@ def make_version(database: Database, version: str) -> None:
 def tables_to_make(database: Database, version: str | None) -> SchemaToMake:
     """What :func:`make_version` and an installation would make. Raises as they do."""
     info = schema_info(database)
+    refuse_unknown(info, database.name)
     present = info.version if version is None else _version_beside(database, version)
     made = version or SCHEMA_VERSION
     if present is not None and not is_old(made):

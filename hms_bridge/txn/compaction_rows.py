@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from operator import index
 from typing import Any
 
-from sqlalchemy import ColumnElement, bindparam, func
+from sqlalchemy import ColumnElement, Integer, bindparam, func
 
 from hms_bridge.backend.schema.metadata import LETTER
 from hms_bridge.backend.schema.txn_tables import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
@@ -46,6 +47,10 @@ _SHOWN_MAX = 100
 _ZERO_IN_HISTORY = (
     "START", "HIGHEST_WRITE_ID", "NEXT_TXN_ID", "TXN_ID", "COMMIT_TIME", "NUMBER_OF_BUCKETS",
 )  # fmt: skip
+_NUMBERS = {
+    prefix: tuple(column.name for column in columns if isinstance(column.type, Integer))
+    for prefix, columns in (("CQ_", QUEUE_COLUMNS), ("CC_", HISTORY_COLUMNS))
+}
 
 
 def is_readable(row: Mapping[Any, Any], prefix: str = "CQ_") -> bool:
@@ -137,9 +142,14 @@ def _fault_of(prefix: str, row: Mapping[Any, Any]) -> str | None:
 
 
 def _record(prefix: str, row: Mapping[Any, Any]) -> Compaction:
+    """Raises TypeError for a text where a number belongs: the database's transaction names it."""
+
     def get(name: str) -> Any:
         return row.get(f"{prefix}{name}")
 
+    for name in _NUMBERS[prefix]:
+        if (value := row.get(name)) is not None:
+            index(value)
     fault = _fault_of(prefix, row)
     highest, txn_id, next_txn_id = get("HIGHEST_WRITE_ID"), get("TXN_ID"), get("NEXT_TXN_ID")
     # A worker sets both: with its transaction, 0 is a bound below every write.

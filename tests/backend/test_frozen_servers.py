@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -108,6 +109,28 @@ def test_one_that_greets_nobody_ends_a_connection(monkeypatch: pytest.MonkeyPatc
         database.close()
 
 
+@pytest.mark.timeout(60)
+def test_one_that_greets_late_has_the_time_that_its_url_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one that looks for its clients' names first."""
+    monkeypatch.setattr(engine, "_CONNECT_SECONDS", 0.2)
+    said = b"\xff" + (1045).to_bytes(2, "little") + b"#28000no entry"
+    with socket.create_server(("127.0.0.1", 0)) as slow, ThreadPoolExecutor(1) as threads:
+
+        def greet() -> None:
+            with slow.accept()[0] as client:
+                time.sleep(0.6)
+                client.sendall(len(said).to_bytes(3, "little") + b"\0" + said)
+
+        threads.submit(greet)
+        url = f"mysql://u:p@127.0.0.1:{slow.getsockname()[1]}/d?connect_timeout=30"
+        database = open_database(url)
+        with pytest.raises(BackendError, match="no entry"), database.transaction(write=False):
+            pass
+        database.close()
+
+
 @pytest.mark.parametrize(
     ("refusal", "is_working"), [(TimeoutError, False), (ConnectionRefusedError, True), (None, True)]
 )
@@ -134,6 +157,58 @@ def test_whoever_answers_others_is_waited_for(
             with pytest.raises(TimeoutError, match=frozen_server.LOOK_THERE):
                 reader.read(7)
     assert len(asked) == 1 + is_working
+
+
+@contextmanager
+def answering(*, logins: int, statements: int) -> Iterator[int]:
+    """The port of what begins as PostgreSQL does: it lets so many in, answers each so many
+    statements, and stands still then."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as clients:
+        thread = threading.Thread(target=let_in, args=(listener, clients, logins, statements))
+        thread.daemon = True
+        thread.start()
+        yield listener.getsockname()[1]
+
+
+def let_in(listener: socket.socket, clients: ExitStack, logins: int, statements: int) -> None:
+    for _ in range(logins):
+        client = clients.enter_context(listener.accept()[0])
+        asked = client.recv(1000)
+        while len(asked) == len(b"size" + b"code"):  # for TLS, or for encryption by GSSAPI
+            client.sendall(b"N")
+            asked = client.recv(1000)
+        client.sendall(b"R\0\0\0\x08\0\0\0\0" + READY)
+        for _ in range(statements):
+            while not asked.endswith(SYNC):
+                asked += client.recv(1000)
+            client.sendall(b"1\0\0\0\x042\0\0\0\x04n\0\0\0\x04C\0\0\0\x0dSELECT 0\0" + READY)
+            asked = b""
+
+
+READY, SYNC = b"Z\0\0\0\x05I", b"S\0\0\0\x04"
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("statements", [0, 1])
+def test_one_that_stops_after_a_login_is_given_up_though_another_host_works(
+    monkeypatch: pytest.MonkeyPatch, statements: int
+) -> None:
+    """The other one of the URL does not answer for it, as after a failover."""
+    pytest.importorskip("psycopg")
+    monkeypatch.setattr(frozen_server, "QUIET_SECONDS", 0.2)
+    monkeypatch.setattr(engine, "_CONNECT_SECONDS", 2)
+    with (
+        answering(logins=1, statements=statements) as stopping,
+        answering(logins=9, statements=9) as working,
+    ):
+        hosts = f"127.0.0.1:{stopping}&host=127.0.0.1:{working}"
+        database = open_database(f"postgresql://u:p@/d?host={hosts}")
+        with (
+            pytest.raises(BackendError, match=frozen_server.LOOK_THERE),
+            database.transaction(write=False),
+        ):
+            pass
+        database.close()
 
 
 VERBS = pytest.mark.parametrize("verb", [by_cursor, fixed])

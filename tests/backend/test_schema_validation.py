@@ -96,7 +96,7 @@ TABLE = (
         ([DATABASE.format("file:d")], "'file:d' has no absolute path", "hdfs://"),
         (
             [COMPACTION, "UPDATE \"COMPLETED_COMPACTIONS\" SET \"CC_START\" = 'soon'"],
-            "COMPLETED_COMPACTIONS.CC_START is no number in 1 rows", "typeof(CC_START)",
+            "COMPLETED_COMPACTIONS.CC_START is no number in row 3: 'soon'", "WHERE rowid = 3",
         ),
         ([TABLE.format("MANAGED_TABLE")], "TBLS: table t (TBL_ID 1) has no storage", "drop"),
     ],

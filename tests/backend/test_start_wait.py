@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import socket
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from hms_bridge.backend import engine
 from hms_bridge.connect import await_database
 from hms_bridge.errors import BackendError, DatabaseAbsentError
 from tests.support.databases import ON_A_SERVER, SERVER_URL
-from tests.support.program import Program
+from tests.support.program import Program, command, process_environment
 from tests.support.simulated_clock import SimulatedClock
 
 WAIT_MS = 300_000
@@ -35,14 +37,16 @@ class Watched(SimulatedClock):
             self._at_third()
 
 
-def refuse_as_mysql(port: int) -> None:
-    """From now on: whoever connects next hears that he may not, as a server begins it."""
-    said = b"\xff" + (1045).to_bytes(2, "little") + b"#28000no entry"
+def refuse_as_mysql(port: int, *codes: int) -> None:
+    """From now on: whoever connects hears that he may not, as a server begins it."""
     listener = socket.create_server(("127.0.0.1", port))
 
     def refuse() -> None:
-        with listener, listener.accept()[0] as client:
-            client.sendall(len(said).to_bytes(3, "little") + b"\0" + said)
+        with listener:
+            for code in codes:
+                said = b"\xff" + code.to_bytes(2, "little") + b"#28000no entry"
+                with listener.accept()[0] as client:
+                    client.sendall(len(said).to_bytes(3, "little") + b"\0" + said)
 
     threading.Thread(target=refuse, daemon=True).start()
 
@@ -75,10 +79,22 @@ def test_files_and_other_metastores_are_not_waited_for() -> None:
 def test_it_goes_on_once_somebody_answers() -> None:
     """With what is answered: a refusal is no matter of time."""
     port = free_port()
-    clock = Watched(lambda: refuse_as_mysql(port))
+    clock = Watched(lambda: refuse_as_mysql(port, 1045))
     with pytest.raises(BackendError, match="no entry"):
         await_database(f"mysql://u:p@127.0.0.1:{port}/d", WAIT_MS, clock)
     assert clock.naps == 3
+
+
+def test_one_that_gives_no_connection_is_asked_again_as_by_every_verb(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The programs that have the others may end, as the server before this one does."""
+    monkeypatch.setattr(engine, "REFUSED_SECONDS", 0.0)
+    port, clock = free_port(), Watched()
+    refuse_as_mysql(port, 1040, 1040, 1045)
+    with pytest.raises(BackendError, match="1045"):
+        await_database(f"mysql://u:p@127.0.0.1:{port}/d", WAIT_MS, clock)
+    assert clock.naps == 2
 
 
 @pytest.mark.parametrize(
@@ -90,6 +106,25 @@ def test_what_lasts_waits_for_its_database(words: tuple[str, ...], tmp_path: Pat
     refused = Program(tmp_path).run(*words, "--metastore", url, *wait)
     assert refused.exit_code == 1
     assert "(waited for 1 s)" in refused.err
+
+
+@pytest.mark.process
+def test_it_is_stopped_as_by_ctrl_c(tmp_path: Path) -> None:
+    """The system spares a container's first process any signal that it does not listen to."""
+    url = f"mysql://u:p@127.0.0.1:{free_port()}/d"
+    process = subprocess.Popen(
+        [*command(), "serve", "--port", "0", "--metastore", url],
+        cwd=tmp_path,
+        env=process_environment(Program(tmp_path).environment),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None
+        assert "not there yet" in process.stderr.readline()
+        process.terminate()
+        said = process.stderr.read()
+        assert (process.wait(60), said.splitlines()[-1]) == (1, "stopped")
 
 
 @ON_A_SERVER

@@ -68,3 +68,39 @@ def test_one_that_falls_silent_ends_each_call(
         call(fs)
     assert str(refused.value.filename).startswith("hdfs://nn:8020/")
     assert all(thread.daemon for thread in threading.enumerate() if thread.name == "hdfs")
+
+
+GIVEN_UP = [
+    lambda fs: fs.rename("/w/t", "/w/u"),
+    lambda fs: fs.rm("/w/t"),
+    lambda fs: fs.open("/w/t", "wb"),
+]
+TOUCHING = [
+    lambda fs: fs.info("/w/t/delta/x"),
+    lambda fs: fs.rename("/w/v", "/w/t"),
+    lambda fs: fs.rm("/w", recursive=True),
+    lambda fs: fs.open("/w/t/x", "wb"),
+]
+
+
+@pytest.mark.parametrize("change", GIVEN_UP)
+@pytest.mark.parametrize("call", TOUCHING)
+def test_nothing_is_done_where_a_change_that_was_given_up_may_still_come(
+    client: QuietClient, change: Callable[[Any], Any], call: Callable[[Any], Any]
+) -> None:
+    """The native client asks again once its connection is lost: it would delete, or move, what has
+    come meanwhile."""
+    client.is_quiet = False
+    fs = HdfsFileSystem("nn:8020", {})
+    client.is_quiet = True
+    with pytest.raises(TimeoutError, match=UNKNOWN):
+        change(fs)
+    client.is_quiet = False
+    with pytest.raises(TimeoutError, match="may still come"):
+        call(fs)
+    fs.set_permission("/w/tt", 0o700)
+    client.speaks.set()
+    for thread in threading.enumerate():
+        if thread.name == "hdfs":
+            thread.join()
+    fs.set_permission("/w/t", 0o700)

@@ -93,6 +93,8 @@ class PartitionBehaviour:
         name = self._table(metastore)
         found = metastore.get_partitions_by_names(name, "t", [NAMES[3], "ds=none/hr=1", NAMES[0]])
         assert {one.values for one in found} == {("2024-01-01", "1"), ("2024-01-02", "1")}
+        other_case = NAMES[0].replace("ds=", "DS=")
+        assert list(metastore.get_partitions_by_names(name, "t", [other_case])) == []
 
     def test_partitions_by_some_values(self, metastore: Metastore) -> None:
         name = self._table(metastore)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,30 @@ def renaming_of_a_partition(world: World) -> Verb:
 
 FINISHED = 'DELETE FROM "HMSB_FILE_TASK"'
 RENAMES = [renaming_of_a_table, renaming_of_a_partition]
+
+
+@pytest.mark.parametrize("prepare", RENAMES)
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_a_rename_that_is_interrupted_while_it_moves_is_undone(
+    world: FailingWorld,
+    monkeypatch: pytest.MonkeyPatch,
+    prepare: Callable[[World], Verb],
+    error: type[BaseException],
+) -> None:
+    """Or that fails with what no driver should raise: else readers find no rows for ten minutes."""
+    rename = prepare(world)
+    directories = world.metastore._file_work._directories
+    move = directories.move
+
+    def move_and_end(*arguments: Any) -> None:
+        move(*arguments)
+        raise error
+
+    monkeypatch.setattr(directories, "move", move_and_end)
+    with pytest.raises(error):
+        rename()
+    assert [row["id"] for row in world.rows("t")] == [1]
+    assert (world.records(HMSB_FILE_TASK), world.records(HMSB_LEASE)) == ([], [])
 
 
 @pytest.mark.parametrize("prepare", RENAMES)

@@ -29,6 +29,24 @@ def test_type_of_an_owner(
         assert served.call("get_database", name="d").ownerType == kept
 
 
+@pytest.mark.parametrize("named", ["d", None])
+@pytest.mark.parametrize("catalog", ["hive", None])
+def test_an_alteration_is_of_the_catalog_of_the_old_name(
+    tmp_path: Path, named: str | None, catalog: str | None
+) -> None:
+    """Java clients name it there alone; another catalog may have a database of that name."""
+    other = hive.Catalog(name="c", locationUri=f"file:{tmp_path}/c")
+    with served_metastore(tmp_path) as served:
+        served.call("create_catalog", catalog=hive.CreateCatalogRequest(catalog=other))
+        for of_database in (None, "c"):
+            database = hive.Database(name="d", catalogName=of_database)
+            served.call("create_database", database=database)
+        wanted = hive.Database(name=named, catalogName=catalog, description="new")
+        served.call("alter_database", dbname="@c#d", db=wanted)
+        descriptions = [served.call("get_database", name=n).description for n in ("d", "@c#d")]
+    assert descriptions == [None, "new"]
+
+
 def test_a_soft_drop_that_would_delete_files_at_once_is_refused(tmp_path: Path) -> None:
     """Hive's readers without locks may still read such a table."""
     with served_metastore(tmp_path) as served:

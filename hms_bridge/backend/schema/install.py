@@ -101,7 +101,7 @@ def install(database: Database) -> SchemaInfo:
     schema = schema_info(database)
     if schema.version is not None:
         refuse_unusable(schema.version, database.name)
-    _refuse_unknown(schema, database.name)
+    refuse_unknown(schema, database.name)
     with database.transaction(write=True) as connection:
         if not schema.has_all_tables:
             TABLES.create_all(connection)
@@ -154,7 +154,7 @@ def check_schema(database: Database) -> SchemaInfo:
             f"{database.name} holds no metastore schema; run 'hms-bridge schema init'"
         )
     refuse_unusable(schema.version, database.name)
-    _refuse_unknown(schema, database.name)
+    refuse_unknown(schema, database.name)
     if schema.is_complete:
         return schema
     ours = {name for name in TABLES.tables if name.startswith(OURS)}
@@ -195,7 +195,8 @@ def refuse_unusable(version: str, name: str) -> None:
         )
 
 
-def _refuse_unknown(schema: SchemaInfo, name: str) -> None:
+def refuse_unknown(schema: SchemaInfo, name: str) -> None:
+    """Raises BackendError where a newer release means tables of ours otherwise."""
     unknown = why_unknown(schema.meaning)
     if unknown is not None:
         raise BackendError(f"{name}: {unknown}")

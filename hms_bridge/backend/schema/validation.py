@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sqlalchemy import Connection, Dialect, Integer, func, inspect, or_, select
+from sqlalchemy import Connection, Dialect, or_, select
 
 from hms_bridge.backend.engine import Database
+from hms_bridge.backend.number_columns import wrong_numbers
 from hms_bridge.backend.schema import catalog_tables as catalog
 from hms_bridge.backend.schema.all_tables import TABLES
 from hms_bridge.backend.schema.counters import late_counters
@@ -105,26 +106,10 @@ def _of_rows(connection: Connection, version: str) -> Iterator[Problem]:
     for late in late_counters(connection, version):
         yield Problem(late.what, late.remedy)
     if connection.dialect.name == "sqlite":
-        yield from _texts_for_numbers(connection)
+        for wrong in wrong_numbers(connection):
+            yield Problem(wrong.what, wrong.remedy)
     yield from _locations(connection)
     yield from _tables_without_storage(connection)
-
-
-def _texts_for_numbers(connection: Connection) -> Iterator[Problem]:
-    """SQLite takes any value in any column; whoever reads such a row fails."""
-    there = inspect(connection).get_multi_columns()
-    for table in TABLES.tables.values():
-        present = {column["name"] for column in there.get((None, table.name), ())}
-        numbers = [c for c in table.columns if isinstance(c.type, Integer) and c.name in present]
-        if not numbers:
-            continue
-        wrong = (func.sum(func.typeof(c).not_in(("integer", "null"))) for c in numbers)
-        for column, count in zip(numbers, connection.execute(select(*wrong)).one(), strict=True):
-            if count:
-                yield Problem(
-                    f"{table.name}.{column.name} is no number in {int(count)} rows",
-                    f"set them right: sqlite3 shows them where typeof({column.name}) is 'text'",
-                )
 
 
 def _locations(connection: Connection) -> Iterator[Problem]:

@@ -41,7 +41,7 @@ def write_origin(
 
 
 def read_origin(resolve: Resolver, paths: DumpPaths) -> str | None:
-    """The text, None in dumps of Hive's and of earlier versions."""
+    """The text, None in dumps of Hive and of earlier versions."""
     return read_text_if_there(resolve(paths.origin), _TEXT_BYTES_MAX)
 
 

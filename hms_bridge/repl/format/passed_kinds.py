@@ -17,7 +17,7 @@ PLACES = "PARTITION_PLACES"
 """Changes of partitions of managed tables that do not lie below their table (SET LOCATION)."""
 
 EMPTY_WRITES = "EMPTY_WRITES"
-"""Writes without files in a Hive's dump that may have been an INSERT OVERWRITE of nothing."""
+"""Writes without files in a dump of Hive that may have been an INSERT OVERWRITE of nothing."""
 
 PASSED_BY_DEFAULT = ReplSettings().passed_kinds
 """As dumps name them, or (those that Hive dumps as EVENT_UNKNOWN) as the notification log does."""

@@ -187,7 +187,7 @@ class DumpReader:
     @property
     def names_anew(self) -> frozenset[str]:
         """Names that an incremental dump brings anew, or (ours) that the source has no more; read
-        once. A Hive's dump has no list of them, but one directory each."""
+        once. A dump of Hive has no list of them, but one directory each."""
         if self._names_anew is None:
             path = self.paths.names_anew
             text = self._texts.read_if_there(path)
@@ -204,8 +204,8 @@ class DumpReader:
 
     @property
     def scope_note(self) -> ScopeNote:
-        """From which scope it goes on, and what comes or goes by that; read once. A Hive's dump has
-        none, and goes on from its own."""
+        """From which scope it goes on, and what comes or goes by that; read once. A dump of Hive
+        has none, and goes on from its own."""
         if self._scope_note is None:
             path = self.paths.scope_note
             text = self._texts.read_if_there(path)
@@ -249,7 +249,7 @@ class DumpReader:
             if name == TABLES_DIRECTORY or (name == ANEW_DIRECTORY and self.names_anew):
                 continue
             raise ReplError(
-                f"{hive.child(name).uri}: nothing here reads this part of a dump of Hive's, and "
+                f"{hive.child(name).uri}: nothing here reads this part of a dump of Hive, and "
                 "what it holds would be missing. Load the dump with Hive, or make a new bootstrap "
                 "dump"
             )
@@ -260,8 +260,8 @@ class DumpReader:
         return self._texts.manifest is not None
 
     def check_texts(self) -> None:
-        """Read all texts of a dump of ours: none may be missing, cut or changed. A dump of Hive's
-        has no manifest; of it only what contradicts itself is noticed, as it is read."""
+        """Read all texts of a dump of ours: none may be missing, cut or changed. A dump of Hive
+        cannot prove that it is whole; what contradicts itself is refused, as it is read."""
         self._texts.check_all()
 
     def database(self) -> Database:

@@ -46,9 +46,9 @@ def require_manifest(reader: DumpReader) -> None:
     lost parts from passing for one of Hive's."""
     if not reader.has_manifest:
         raise DumpIncompleteError(
-            f"{reader.paths.manifest} is missing, which every dump of this program has: the dump "
-            "was made by Hive or by an earlier version, or lost it. Only if you know that it was "
-            "made so: --from-hive (hms.bridge.repl.load.from.hive); else copy the dump again"
+            f"{reader.paths.manifest} is missing, so the dump cannot prove that it is whole. Dumps "
+            "of Hive and of early versions have none. Only if you know that it is one of those: "
+            "--from-hive (hms.bridge.repl.load.from.hive); else copy the dump again"
         )
 
 

@@ -2,7 +2,7 @@
 
 Each metastore counts its events from 1, so that an incremental dump of another one, or of another
 root, may fit by its numbers. The replica notes the event of its last whole load with the hash that
-the dump has of it; the dump that follows begins at that event. Hive's dumps have no hashes.
+the dump has of it; the dump that follows begins at that event. Dumps of Hive have no hashes.
 """
 
 from __future__ import annotations

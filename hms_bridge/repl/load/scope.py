@@ -20,7 +20,7 @@ def require_scope(names: ReplicaNames, reader: DumpReader, database: Database) -
     """Raises ReplError if an incremental dump goes on from another scope than the replica has: what
     a dump between brought whole, or dropped, would be missing or stay, and no event names it."""
     noted = noted_scope(database.parameters, names.source_database)
-    # A dump of Hive's does not say from which scope it goes on where that was changed.
+    # A dump of Hive does not say from which scope it goes on where that was changed.
     is_known = reader.has_manifest or not reader.metadata.is_scope_modified
     before = reader.scope_note.before
     if noted is None or not is_known:
@@ -64,7 +64,7 @@ def is_kept(reader: DumpReader, table: Table) -> bool:
 
 
 def drop_outside(reader: DumpReader, replica: Replica) -> None:
-    """After a dump of Hive's whose scope was changed: drop what is outside of it and what a load
+    """After a dump of Hive whose scope was changed: drop what is outside of it and what a load
     made. Dumps of ours name what goes."""
     scope = reader.scope
     if reader.has_manifest or not reader.metadata.is_scope_modified or scope.is_whole_database:

@@ -201,7 +201,7 @@ def _emptied_at_source(
     dumped: DumpedTable,
     writes: tuple[WriteEvent, ...],
 ) -> frozenset[str]:
-    """What a commit in a Hive's dump overwrote with nothing, which its format cannot name: the
+    """What a commit in a dump of Hive overwrote with nothing, which its format cannot name: the
     source's directories say. Raises ReplError where they do not any more."""
     if context.reader.has_manifest:
         return frozenset()

@@ -52,7 +52,7 @@ def allocate_write_ids(context: ReplayContext, event: DumpedEvent) -> None:
     if all(replica.has_allocated(name, pair) for pair in payload.allocated):
         return
     is_gone = context.changes.next_change(name, event.id) is ObjectChange.GONE
-    # A Hive's dump names ids of a table that a rename brought into its scope, and that is made,
+    # A dump of Hive names ids of a table that a rename brought into its scope, and that is made,
     # whole and with all of them, after the last event (AllocWriteIdHandler).
     comes_whole = name in context.reader.names_anew
     if (is_gone or comes_whole) and replica.find_table(name) is None:
