@@ -63,6 +63,7 @@ def test_a_hive_of_the_group_loads_what_nobody_else_may_read(
         name="hive-4.2.0-of-group",
         account=unprivileged_user(),
     )
+    made_places = (world.repl_root, world.cmroot, world.path("t"))
     load = f"repl load src into dst with('hive.repl.rootdir'='file://{world.repl_root}')"
     try:
         for step in range(2):
@@ -78,7 +79,7 @@ def test_a_hive_of_the_group_loads_what_nobody_else_may_read(
         hive.stop()
         world.close()
     group = grp.getgrgid(shared.stat().st_gid).gr_name
-    for place in (world.repl_root, world.cmroot, world.path("t")):
+    for place in made_places:
         for made in (place, *place.rglob("*")):
             assert made.group() == group, made
             if made.stat().st_uid == os.getuid():  # not what Hive wrote there when it had loaded

@@ -27,6 +27,8 @@ def open_again(url: str) -> Database:
         return open_database(url)
     idle = _idle[url == MEMORY]
     database = idle.pop() if idle else _steered(url)
+    # Whoever used it after its end left a connection to where it was.
+    database.close()
     database.engine.url = make_url(url)
     return database
 
