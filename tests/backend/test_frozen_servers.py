@@ -167,12 +167,19 @@ def answering(*, logins: int, statements: int) -> Iterator[int]:
         thread = threading.Thread(target=let_in, args=(listener, clients, logins, statements))
         thread.daemon = True
         thread.start()
-        yield listener.getsockname()[1]
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)  # whoever waits for another client waits no more
+            thread.join(10)
 
 
 def let_in(listener: socket.socket, clients: ExitStack, logins: int, statements: int) -> None:
     for _ in range(logins):
-        client = clients.enter_context(listener.accept()[0])
+        try:
+            client = clients.enter_context(listener.accept()[0])
+        except OSError:
+            return
         asked = client.recv(1000)
         while len(asked) == len(b"size" + b"code"):  # for TLS, or for encryption by GSSAPI
             client.sendall(b"N")
@@ -180,7 +187,9 @@ def let_in(listener: socket.socket, clients: ExitStack, logins: int, statements:
         client.sendall(b"R\0\0\0\x08\0\0\0\0" + READY)
         for _ in range(statements):
             while not asked.endswith(SYNC):
-                asked += client.recv(1000)
+                if not (more := client.recv(1000)):
+                    return
+                asked += more
             client.sendall(b"1\0\0\0\x042\0\0\0\x04n\0\0\0\x04C\0\0\0\x0dSELECT 0\0" + READY)
             asked = b""
 

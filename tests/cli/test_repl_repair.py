@@ -162,7 +162,8 @@ def test_open_writers_are_waited_for_or_aborted(program: Program) -> None:
 
 
 def test_a_bootstrap_is_shown_and_not_made_without_leave(program: Program) -> None:
-    program.ok("sql", "--metastore", STORE, "-e", "DROP DATABASE sales CASCADE")
+    warehouse = f"hive.metastore.warehouse.dir={program.folder}/dr/warehouse"
+    program.ok("sql", "--metastore", STORE, "--set", warehouse, "-e", "DROP DATABASE sales CASCADE")
     for words in ((), ("--dry-run",)):
         refused = repair(program, "sales", *words)
         assert refused.exit_code == 1
