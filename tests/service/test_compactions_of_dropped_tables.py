@@ -14,7 +14,7 @@ from hms_bridge.backend.schema.txn_tables import HMSB_LATE_WRITER, TXN_COMPONENT
 from hms_bridge.config.settings import CompactorSettings
 from hms_bridge.errors import MetaError, NoSuchCompactionError, TxnAbortedError
 from hms_bridge.model.compaction import Compaction
-from hms_bridge.model.ids import TxnId, WriteId
+from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.txn import TxnType
 from hms_bridge.service.warehouse_files import WarehouseFiles
 from tests.service.test_writers_of_dropped_tables import (
@@ -136,6 +136,8 @@ def test_it_shows_nothing_in_the_next_partition(
     world.add_partition("t", "1")
     late = late_worker(world, "p=1")
     make_successor(world)
+    with pytest.raises(TxnAbortedError):  # at its next sign of life, not only when it commits
+        world.metastore.heartbeat(late.txn_id, LockId(0))
     late.bring()
     with pytest.raises(TxnAbortedError):
         world.commit(late.txn_id)
