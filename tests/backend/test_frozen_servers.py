@@ -26,6 +26,7 @@ from hms_bridge.backend.schema.txn_tables import AUX_TABLE
 from hms_bridge.clock import SystemClock
 from hms_bridge.errors import BackendError, CommitUnknownError
 from tests.support.databases import ON_A_SERVER, SERVER_URL, fresh_database
+from tests.support.mysql_greeting import NO_ENTRY, refusal
 
 IS_POSTGRESQL = (SERVER_URL or "").startswith("postgresql")
 SECONDS_MAX = 60
@@ -95,18 +96,23 @@ def fixed(connection: Connection) -> object:
     return _COUNT.all(connection)
 
 
+def given_up(url: str) -> None:
+    """Whoever wants a transaction there hears that it stands still."""
+    database = open_database(url)
+    with (
+        pytest.raises(BackendError, match=frozen_server.LOOK_THERE),
+        database.transaction(write=False),
+    ):
+        pass
+    database.close()
+
+
 @pytest.mark.timeout(60)
 def test_one_that_greets_nobody_ends_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its host accepts for it: PyMySQL's own time for a connection is over then."""
     monkeypatch.setattr(engine, "_CONNECT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        database = open_database(f"mysql://u:p@127.0.0.1:{silent.getsockname()[1]}/d")
-        with (
-            pytest.raises(BackendError, match=frozen_server.LOOK_THERE),
-            database.transaction(write=False),
-        ):
-            pass
-        database.close()
+        given_up(f"mysql://u:p@127.0.0.1:{silent.getsockname()[1]}/d")
 
 
 @pytest.mark.timeout(60)
@@ -115,18 +121,17 @@ def test_one_that_greets_late_has_the_time_that_its_url_says(
 ) -> None:
     """As one that looks for its clients' names first."""
     monkeypatch.setattr(engine, "_CONNECT_SECONDS", 0.2)
-    said = b"\xff" + (1045).to_bytes(2, "little") + b"#28000no entry"
     with socket.create_server(("127.0.0.1", 0)) as slow, ThreadPoolExecutor(1) as threads:
 
         def greet() -> None:
             with slow.accept()[0] as client:
                 time.sleep(0.6)
-                client.sendall(len(said).to_bytes(3, "little") + b"\0" + said)
+                client.sendall(refusal(1045))
 
         threads.submit(greet)
         url = f"mysql://u:p@127.0.0.1:{slow.getsockname()[1]}/d?connect_timeout=30"
         database = open_database(url)
-        with pytest.raises(BackendError, match="no entry"), database.transaction(write=False):
+        with pytest.raises(BackendError, match=NO_ENTRY), database.transaction(write=False):
             pass
         database.close()
 
@@ -216,13 +221,7 @@ def test_one_that_stops_after_a_login_is_given_up_though_another_host_works(
         answering(logins=99, statements=99) as working,
     ):
         hosts = f"127.0.0.1:{stopping}&host=127.0.0.1:{working}"
-        database = open_database(f"postgresql://u:p@/d?host={hosts}")
-        with (
-            pytest.raises(BackendError, match=frozen_server.LOOK_THERE),
-            database.transaction(write=False),
-        ):
-            pass
-        database.close()
+        given_up(f"postgresql://u:p@/d?host={hosts}")
 
 
 VERBS = pytest.mark.parametrize("verb", [by_cursor, fixed])

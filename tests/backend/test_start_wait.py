@@ -15,6 +15,7 @@ from hms_bridge.backend import engine
 from hms_bridge.connect import await_database
 from hms_bridge.errors import BackendError, DatabaseAbsentError
 from tests.support.databases import ON_A_SERVER, SERVER_URL
+from tests.support.mysql_greeting import refusal
 from tests.support.program import Program, command, process_environment
 from tests.support.simulated_clock import SimulatedClock
 
@@ -44,9 +45,8 @@ def refuse_as_mysql(port: int, *codes: int) -> None:
     def refuse() -> None:
         with listener:
             for code in codes:
-                said = b"\xff" + code.to_bytes(2, "little") + b"#28000no entry"
                 with listener.accept()[0] as client:
-                    client.sendall(len(said).to_bytes(3, "little") + b"\0" + said)
+                    client.sendall(refusal(code))
 
     threading.Thread(target=refuse, daemon=True).start()
 

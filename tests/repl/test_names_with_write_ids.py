@@ -8,7 +8,6 @@ import pytest
 from hms_bridge.errors import ReplError
 from hms_bridge.model.catalog import WRITE_IDS_ABOVE, Database
 from hms_bridge.model.ids import WriteId
-from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
 from tests.support.repl_world import ReplWorld
 from tests.support.side_comparison import assert_equal
 
@@ -76,11 +75,7 @@ def test_a_table_that_comes_whole_has_the_sources_ids(world: ReplWorld) -> None:
 
 def kill_load(world: ReplWorld, after: str) -> None:
     """It dies after its first call of that name, and is taken for dead."""
-    faults = FaultPlan()
-    faults.crash_label = f"after {after}"
-    loader = world.loader(FaultyMetastore(world.target, faults))
-    with pytest.raises(CrashError):
-        loader.run(loader.plan(world.load_request))
+    world.kill_load(f"after {after}")
     world.clock.advance_ms(100_000)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hms_bridge.errors import ReplError
-from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
+from hms_bridge.repl.load.plan import LoadRequest
 
 
 def open_target(world, warehouse: Path) -> None:
@@ -18,9 +18,14 @@ def open_target(world, warehouse: Path) -> None:
     replica.start()
 
 
+def request_of(world) -> LoadRequest:
+    """With the source's name, whose place is that of its database."""
+    return replace(world.load_request, target_database="src")
+
+
 def load(world) -> None:
     loader = world.loader()
-    loader.run(loader.plan(replace(world.load_request, target_database="src")))
+    loader.run(loader.plan(request_of(world)))
 
 
 def files(world) -> dict[Path, bytes]:
@@ -48,20 +53,21 @@ def test_a_replica_in_the_sources_warehouse_is_refused(world, is_link):
     assert world.target.get_tables("src") == ("t",)
 
 
-def lead_to_source(world, table: str) -> Path:
-    """Where a table comes on the replica is a link to the source's."""
-    there = world.target.get_database("src").location.removeprefix("file:")
-    (Path(there) / table).symlink_to(world.path(table))
-    return world.path(table)
-
-
-def test_a_table_that_comes_later_is_refused_too(world):
+def dump_with_another(world) -> Path:
+    """The replica has table t; the next dump has one more, and where that comes there is a link to
+    the source's, which is answered."""
     world.dump()
     load(world)
     world.create_table("later")
     world.insert("later", (2, "b"))
-    later = lead_to_source(world, "later")
+    there = world.target.get_database("src").location.removeprefix("file:")
+    (Path(there) / "later").symlink_to(world.path("later"))
     world.dump()
+    return world.path("later")
+
+
+def test_a_table_that_comes_later_is_refused_too(world):
+    later = dump_with_another(world)
     with pytest.raises(ReplError, match="both sides have one warehouse"):
         load(world)
     assert world.target.get_tables("src") == ("t",)
@@ -69,17 +75,8 @@ def test_a_table_that_comes_later_is_refused_too(world):
 
 
 def test_a_load_that_was_killed_before_it_looked_looks_again(world):
-    world.dump()
-    load(world)
-    world.create_table("later")
-    world.insert("later", (2, "b"))
-    later = lead_to_source(world, "later")
-    world.dump()
-    faults = FaultPlan()
-    faults.crash_label = "after create_table"
-    loader = world.loader(FaultyMetastore(world.target, faults))
-    with pytest.raises(CrashError):
-        loader.run(loader.plan(replace(world.load_request, target_database="src")))
+    later = dump_with_another(world)
+    world.kill_load("after create_table", request_of(world))
     world.clock.advance_ms(100_000)
     with pytest.raises(ReplError, match="both sides have one warehouse"):
         load(world)

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from changemanager.archive import ChangeManager
 from changemanager.purge import Purge
 from hms_bridge.config.settings import TxnSettings
@@ -23,6 +25,7 @@ from hms_bridge.repl.load.repl_load import ReplLoad
 from hms_bridge.repl.pins import policy_holder
 from hms_bridge.service.metastore_service import MetastoreService
 from tests.support.databases import sqlite_file
+from tests.support.faults import CrashError, FaultPlan, FaultyMetastore
 from tests.support.simulated_clock import SimulatedClock
 from tests.support.world import World
 
@@ -142,6 +145,14 @@ class ReplWorld(World):
     def load(self) -> LoadReport:
         loader = self.loader()
         return loader.run(loader.plan(self.load_request))
+
+    def kill_load(self, step: str, request: LoadRequest | None = None) -> None:
+        """A load dies at a call of its metastore: "after create_table"."""
+        faults = FaultPlan()
+        faults.crash_label = step
+        loader = self.loader(FaultyMetastore(self.target, faults))
+        with pytest.raises(CrashError):
+            loader.run(loader.plan(request or self.load_request))
 
     def replicate(self) -> tuple[DumpReport, LoadReport]:
         return self.dump(), self.load()
