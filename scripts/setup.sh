@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes .venv with everything that is locked, and finds a Java for Spark (installs one when root).
+# Makes .venv with everything that is locked, finds a Java for Spark and a compiler for the jar (installs them when
+# root), and builds the jar.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -88,7 +89,15 @@ if ! .venv/bin/python -m hms_bridge.spark.java >/dev/null 2>&1; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         echo "installing a Java for Spark"
         apt-get update -qq
-        apt-get install -y -qq openjdk-17-jre-headless || apt-get install -y -qq openjdk-21-jre-headless
+        apt-get install -y -qq openjdk-17-jdk-headless || apt-get install -y -qq openjdk-21-jdk-headless
     fi
     .venv/bin/python -m hms_bridge.spark.java >/dev/null
 fi
+
+has_compiler() { [ -x "$(.venv/bin/python -m hms_bridge.spark.java)/bin/javac" ] || command -v javac >/dev/null; }
+if ! has_compiler && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "installing a Java compiler"
+    apt-get update -qq
+    apt-get install -y -qq openjdk-17-jdk-headless || apt-get install -y -qq openjdk-21-jdk-headless
+fi
+.venv/bin/python scripts/build_jar.py

@@ -1,0 +1,86 @@
+"""Calls in a Spark driver: tables of the catalog as the goldens write rows."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+
+from pyspark.sql import Row, SparkSession
+
+from hms_bridge.orc.types import OrcKind, OrcType
+from hms_bridge.spark.catalog import attach
+from integration.referees.golden_tables import golden_table_name
+from tests.support.golden import GoldenStage, golden_stages
+from tests.support.golden_values import golden_value, table_type
+
+_FRACTION = re.compile(r"(\d\d:\d\d:\d\d\.\d{6})\d+")
+
+
+def attach_catalog(spark: SparkSession, metastore: str, session_catalog: bool = False) -> None:
+    """Give the session the catalog ``acid``."""
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    attach(spark, metastore=metastore, session_catalog=session_catalog)
+
+
+def golden_differences(spark: SparkSession, database: str) -> dict[str, str]:
+    """By stage: what is refused, or the first row that the other side has not."""
+    different = {}
+    for stage in golden_stages("full_acid"):
+        if stage.has_rows and stage.is_readable:
+            try:
+                text = _difference(spark, f"acid.{database}.{golden_table_name(stage)}", stage)
+            except Exception as error:
+                text = " ".join(str(error).split())[:300]
+            if text:
+                different[str(stage)] = text
+    return different
+
+
+def _difference(spark: SparkSession, table: str, stage: GoldenStage) -> str:
+    definition = stage.state["metastore_table"]
+    node = table_type([*definition["columns"], *definition["partition_columns"]])
+    expected = sorted(_in_micros(json.dumps(row, sort_keys=True)) for row in stage.rows or [])
+    rows = spark.sql(f"select row__id, * from {table}").collect()
+    seen = sorted(json.dumps(_golden(row, node), sort_keys=True) for row in rows)
+    lacking = [row for row in expected if row not in set(seen)]
+    more = [row for row in seen if row not in set(expected)]
+    if lacking or more or len(seen) != len(expected):
+        return f"{len(seen)} rows of {len(expected)}; lacks {lacking[:1]}, has {more[:1]}"
+    return ""
+
+
+def _golden(row: Row, node: OrcType) -> dict[str, Any]:
+    row_id, *values = row
+    pairs = zip(node.names, values, node.children, strict=True)
+    return {
+        "row__id": list(row_id),
+        "values": {name: _value(value, child) for name, value, child in pairs},
+    }
+
+
+def _value(value: Any, node: OrcType) -> Any:
+    if value is None:
+        return None
+    match node.kind:
+        case OrcKind.TIMESTAMP:
+            text = value.isoformat(sep=" ")
+            return text.rstrip("0") if "." in text else text
+        case OrcKind.LIST:
+            return [_value(one, node.children[0]) for one in value]
+        case OrcKind.MAP:
+            key, item = node.children
+            return [[_value(k, key), _value(v, item)] for k, v in value.items()]
+        case OrcKind.STRUCT:
+            pairs = zip(value.asDict().items(), node.children, strict=True)
+            return {name: _value(one, child) for (name, one), child in pairs}
+        case OrcKind.BINARY:
+            return base64.b64encode(bytes(value)).decode()
+        case _:
+            return golden_value(value, node)
+
+
+def _in_micros(text: str) -> str:
+    """Spark's timestamps end there."""
+    return _FRACTION.sub(lambda match: match[1].rstrip("0").rstrip("."), text)
