@@ -6,6 +6,7 @@ import logging
 import socket
 import threading
 from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
@@ -86,10 +87,10 @@ class _Server(BoundedServer):
     collector: Collector
 
 
-class _Handler(BoundedHandler):
+class _Handler(BoundedHandler, BaseHTTPRequestHandler):
     server: _Server
 
-    def do_GET(self) -> None:  # noqa: N802 - the base's name
+    def do_GET(self) -> None:
         """The page, or where it is."""
         if self.path.partition("?")[0] != PATH:
             self.send_error(HTTPStatus.NOT_FOUND, f"metrics are at {PATH}")
