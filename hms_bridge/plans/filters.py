@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 from hms_bridge.model.catalog import Column
@@ -131,9 +132,8 @@ def _combined(
     def judge(values: Sequence[Value]) -> Outcomes:
         outcomes = start
         for part in parts:
-            outcomes = frozenset(
-                combine(before, more) for before in outcomes for more in part(values)
-            )
+            pairs = product(outcomes, part(values))
+            outcomes = frozenset(combine(left, right) for left, right in pairs)
         return outcomes
 
     return judge
