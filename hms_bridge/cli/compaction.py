@@ -22,7 +22,6 @@ from hms_bridge.cli.progress import working
 from hms_bridge.cli.scheduled import queue
 from hms_bridge.cli.served_pool import ServedPool, served_pool
 from hms_bridge.cli.spark_options import spark_options
-from hms_bridge.cli.versions import own_version
 from hms_bridge.config.settings import Settings
 from hms_bridge.dml.named import find_table
 from hms_bridge.errors import CompactionError
@@ -41,6 +40,7 @@ from hms_bridge.model.ids import CompactionId
 from hms_bridge.model.partition_name import with_lower_keys
 from hms_bridge.model.target import EVERYTHING, Scope, Target
 from hms_bridge.spark.request import SparkRequest
+from hms_bridge.versions import own_version
 
 COLUMNS = (
     "compactionid", "dbname", "tabname", "partname", "type", "state", "workerid", "enqueuetime",

@@ -16,9 +16,9 @@ from hms_bridge.cli.options import (
 )
 from hms_bridge.cli.output import print_rows, say, size_text
 from hms_bridge.cli.progress import working
-from hms_bridge.cli.versions import own_version
 from hms_bridge.config.settings import Settings
 from hms_bridge.model.counted import counted
+from hms_bridge.versions import own_version
 
 if TYPE_CHECKING:
     from hms_bridge.compaction.initiator import Initiator, InitiatorOutcome

@@ -23,7 +23,9 @@ from hms_bridge.model.lock import LockFilter
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import AbortReason, TxnState
 
-TXN_COLUMNS = ("txnid", "state", "type", "startedtime", "lastheartbeattime", "user", "host")
+TXN_COLUMNS = (
+    "txnid", "state", "type", "startedtime", "lastheartbeattime", "user", "host", "agent_info",
+)  # fmt: skip
 LOCK_COLUMNS = (
     "lockid", "database", "table", "partition", "lock_state", "blocked_by", "lock_type",
     "transaction_id", "last_heartbeat", "acquired_at", "user", "hostname", "agent_info",
@@ -76,6 +78,7 @@ def txns(ctx: click.Context, metastore_url: str, output_format: str, settings: S
                 "lastheartbeattime": time_text(txn.last_heartbeat_ms),
                 "user": txn.user,
                 "host": txn.host,
+                "agent_info": txn.agent,
             }
             for txn in metastore.get_open_txns_info()
         ]

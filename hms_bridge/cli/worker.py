@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from changemanager.location import FsspecResolver, Resolver
 from hms_bridge.cli.spark_options import started
-from hms_bridge.cli.versions import own_version
 from hms_bridge.compaction.dead_workers import end_dead_workers, is_other_process_alive
 from hms_bridge.compaction.executor import CompactionExecutor, ExecutorFor, always
 from hms_bridge.compaction.kernel import BucketKernel, LocalExecutor
@@ -24,6 +23,7 @@ from hms_bridge.config.settings import Settings
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.compaction import CompactionRequest, VerifyMode
 from hms_bridge.spark.request import SparkRequest
+from hms_bridge.versions import own_version
 
 if TYPE_CHECKING:
     from hms_bridge.spark.compaction_job import SparkExecutor

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changemanager.location import Resolver
-from hms_bridge.directories.known_ids import require_known_ids
-from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import AcidFormatError
-from hms_bridge.metastore import CatalogStore, Metastore
+from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import DEFAULT_PARTITION_VALUE, Column, Table
 from hms_bridge.model.partition_name import partition_name
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
@@ -22,8 +18,9 @@ from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.timestamps import TimestampForm
 from hms_bridge.orc.types import OrcKind, OrcType, struct_type
-from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader, has_raw_rows
-from hms_bridge.snapshot.plan import ReadPlan, ReadSplit, plan_read
+from hms_bridge.rows.reader import ROW_ID_COLUMN, Projection, SnapshotReader
+from hms_bridge.rows.roots import list_root, plan_root, table_roots
+from hms_bridge.snapshot.plan import ReadPlan, ReadSplit
 
 SPLIT_BYTES_MIN, SPLIT_BYTES_MAX = 16 * 1024 * 1024, 64 * 1024 * 1024
 """Of a file that is larger each task reads some stripes: Hive writes stripes of 64 MiB at most,
@@ -31,7 +28,6 @@ before they are compressed (`orc.stripe.size`)."""
 _SPLITS_MANY = 1000
 """Above so many, splits become larger: every task is given all."""
 ROW_PARTITION_COLUMN = "row__partition"
-_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,28 +56,11 @@ def plan_scan(
     Raises NotEnoughHistoryError for a snapshot that was compacted away, AcidFormatError.
     """
     plans: list[tuple[str, tuple[tuple[Column, str], ...], ReadPlan]] = []
-    for location, values in _roots(metastore, table):
-        place = resolver(location)
-        volume = place.volume
-        listing = list_acid_directory(
-            volume, place.path, has_raw_rows=functools.partial(has_raw_rows, volume)
-        )
-        require_known_ids(metastore, table, listing, txns, write_ids)
-        plan = plan_read(
-            listing,
-            txns=txns,
-            write_ids=write_ids,
-            is_bucketed=bool(table.storage.bucket_columns),
-        )
-        if plan.unread:
-            _LOG.warning(
-                "%s: no row is read from %s%s, which has no name of the ACID format; if it holds "
-                "rows, LOAD it with Hive, else move it out of the table",
-                table.full_name,
-                plan.unread[0],
-                f" and {len(plan.unread) - 1} more" if len(plan.unread) > 1 else "",
-            )
-        plans.append((location, tuple(zip(table.partition_columns, values, strict=True)), plan))
+    for root in table_roots(metastore, table):
+        listed = list_root(metastore, resolver, table, root, txns=txns, write_ids=write_ids)
+        plan = plan_root(table, listed, txns=txns, write_ids=write_ids)
+        values = tuple(zip(table.partition_columns, root.values, strict=True))
+        plans.append((root.location, values, plan))
     size_bytes = sum(file.size_bytes for _, _, plan in plans for file in plan.files)
     bytes_max = min(max(SPLIT_BYTES_MIN, size_bytes // _SPLITS_MANY), SPLIT_BYTES_MAX)
     return tuple(
@@ -164,17 +143,3 @@ def partition_value(column: Column, value: str, count: int) -> pa.Array:
         raise AcidFormatError(
             f"partition value '{value}' is no {column.type} ({column.name})"
         ) from error
-
-
-def _roots(catalog: CatalogStore, table: Table) -> Iterator[tuple[str, tuple[str, ...]]]:
-    if not table.is_partitioned:
-        yield _location(table.storage.location, table.full_name), ()
-        return
-    for partition in catalog.get_partitions(table.database_name, table.name):
-        yield _location(partition.storage.location, table.full_name), partition.values
-
-
-def _location(location: str | None, name: str) -> str:
-    if not location:
-        raise AcidFormatError(f"{name} has no location; mend the table")
-    return location

@@ -58,7 +58,7 @@ def locked_transaction(
     """
     with open_transaction(metastore, client, kind=kind) as transaction:
         if locks:
-            _acquire(transaction, clock, locks)
+            acquire_locks(transaction, clock, locks)
             register_reader(metastore, transaction.id, _read_tables(locks))
         yield LockedTransaction(
             id=transaction.id,
@@ -88,7 +88,7 @@ def _read_tables(locks: Sequence[LockComponent]) -> list[str]:
     ]
 
 
-def _acquire(transaction: Transaction, clock: Clock, locks: Sequence[LockComponent]) -> None:
+def acquire_locks(transaction: Transaction, clock: Clock, locks: Sequence[LockComponent]) -> None:
     """Wait for the locks. Raises DmlError, with who holds them, if they are not granted in time."""
     metastore, wait_seconds = transaction.metastore, transaction.client.lock_wait_seconds
     answer = transaction.lock(locks)

@@ -249,8 +249,9 @@ class _Planner:
             statement_id=name.statement_id,
             is_filtered=self._is_filtered(directory),
         )
+        before = len(self.files)
         self._add_files(template, directory.files, is_raw=directory.is_raw)
-        self._note_side_files(directory)
+        self._note_side_files(directory, before)
 
     def _add_files(
         self, template: ReadFile, files: tuple[ListedFile, ...], *, is_raw: bool
@@ -290,14 +291,15 @@ class _Planner:
                     )
                 )
 
-    def _note_side_files(self, directory: ListedDirectory) -> None:
+    def _note_side_files(self, directory: ListedDirectory, first: int) -> None:
+        """Of the files from ``first`` on, which are the directory's."""
         present = {self._full(file) for file in directory.side_files}
         if present:
-            self.files = [
+            self.files[first:] = [
                 replace(file, side_file=side_file_of(file.path))
                 if side_file_of(file.path) in present
                 else file
-                for file in self.files
+                for file in self.files[first:]
             ]
 
     def _is_filtered(self, directory: ListedDirectory) -> bool:

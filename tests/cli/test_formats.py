@@ -7,7 +7,9 @@ import pytest
 from tests.support.busy_metastore import BusyMetastore
 from tests.support.program import Answer
 
-TXNS = ["txnid", "state", "type", "startedtime", "lastheartbeattime", "user", "host"]
+TXNS = [
+    "txnid", "state", "type", "startedtime", "lastheartbeattime", "user", "host", "agent_info",
+]  # fmt: skip
 LOCKS = [
     "lockid", "database", "table", "partition", "lock_state", "blocked_by", "lock_type",
     "transaction_id", "last_heartbeat", "acquired_at", "user", "hostname", "agent_info",

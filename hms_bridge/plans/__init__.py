@@ -1,0 +1,1 @@
+"""What Spark's Java asks: which tables there are, and what to read of them."""

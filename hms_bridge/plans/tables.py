@@ -1,0 +1,213 @@
+"""What a table is to Spark: its kind, and its columns in Spark's words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from hms_bridge.errors import AcidFormatError
+from hms_bridge.metastore import CatalogStore
+from hms_bridge.model.catalog import ORC_INPUT_FORMAT, Column, Table
+from hms_bridge.model.properties import FILE_BYTES, ROW_COUNT, parameter
+from hms_bridge.model.statistics_state import is_basic_accurate
+from hms_bridge.orc.hive_types import parse_hive_type
+from hms_bridge.orc.types import OrcKind, OrcType
+from hms_bridge.plans.requests import PlanError, Refusal
+
+ACID, INSERT_ONLY, OTHER = "acid", "insert_only", "other"
+TIMESTAMPS: Final = ("timestamp", "timestamp_ntz")
+"""What Hive's ``timestamp`` may be in a session of Spark's."""
+_SUMMED_PARTITIONS_MAX = 200
+"""Of more partitions no sizes are summed: a table is loaded several times a statement."""
+_NOT_IN_PARTITIONS = frozenset(
+    {OrcKind.BINARY, OrcKind.TIMESTAMP_INSTANT, OrcKind.LIST, OrcKind.MAP, OrcKind.STRUCT}
+)
+_SPARK_NAMES: Final = {
+    OrcKind.BOOLEAN: "boolean",
+    OrcKind.BYTE: "byte",
+    OrcKind.SHORT: "short",
+    OrcKind.INT: "integer",
+    OrcKind.LONG: "long",
+    OrcKind.FLOAT: "float",
+    OrcKind.DOUBLE: "double",
+    OrcKind.STRING: "string",
+    OrcKind.BINARY: "binary",
+    OrcKind.DATE: "date",
+    OrcKind.TIMESTAMP_INSTANT: "timestamp",
+}
+_ORC_NAMES: Final = {
+    OrcKind.BYTE: "tinyint",
+    OrcKind.SHORT: "smallint",
+    OrcKind.INT: "int",
+    OrcKind.LONG: "bigint",
+    OrcKind.TIMESTAMP: "timestamp",
+    OrcKind.TIMESTAMP_INSTANT: "timestamp with local time zone",
+}
+
+
+def kind_of(table: Table) -> str:
+    """Full ACID, insert-only, or anything that is read by other means."""
+    if table.is_any_view or not table.is_in_txn_tables:
+        return OTHER
+    return INSERT_ONLY if table.is_insert_only else ACID
+
+
+def loaded(catalog: CatalogStore, table: Table, timestamps: str) -> dict[str, Any]:
+    """The answer to ``table/load``. Raises PlanError for what Spark cannot read here."""
+    kind = kind_of(table)
+    if kind == OTHER:
+        return {"kind": kind}
+    require_orc(table, [table.storage.input_format])
+    answer = {
+        "kind": kind,
+        "definition": definition(table),
+        "schema": spark_schema(table, timestamps),
+        "partition_columns": [column.name for column in table.partition_columns],
+        "properties": dict(table.parameters),
+    }
+    return answer | _statistics(catalog, table)
+
+
+def definition(table: Table) -> str:
+    """Changes with the columns, their types, the place, and when another table has the name."""
+    storage = table.storage
+    parts = [
+        [[column.name, column.type] for column in storage.columns],
+        [[column.name, column.type] for column in table.partition_columns],
+        [kind_of(table), storage.location, storage.input_format, list(storage.bucket_columns)],
+        [table.id, table.create_time],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def require_orc(table: Table, input_formats: Iterable[str | None]) -> None:
+    """Raises PlanError if the table, or one of its partitions, has another format."""
+    for name in input_formats:
+        if name and name != ORC_INPUT_FORMAT:
+            raise PlanError(
+                Refusal.REFUSED,
+                f"{table.full_name} has files of {name.rpartition('.')[2]}, and only ORC is read "
+                "here; read it with Hive or Trino",
+            )
+
+
+def spark_schema(table: Table, timestamps: str) -> dict[str, Any]:
+    """Spark's JSON of a struct, partition columns last. Raises PlanError naming a column whose
+    type Spark cannot hold."""
+    fields = []
+    for column in (*table.storage.columns, *table.partition_columns):
+        kind = column_type(table, column)
+        metadata = {} if column.comment is None else {"comment": column.comment}
+        fields.append(_field(column.name, _spark_type(kind, timestamps), metadata))
+    for column in table.partition_columns:
+        if column_type(table, column).kind in _NOT_IN_PARTITIONS:
+            raise _refused(table, column, "such a partition column is not read here")
+    return {"type": "struct", "fields": fields}
+
+
+def column_type(table: Table, column: Column) -> OrcType:
+    """Raises PlanError naming the column for a type that ORC or Spark cannot hold."""
+    try:
+        kind = parse_hive_type(column.type)
+    except AcidFormatError as error:
+        raise _refused(table, column, str(error)) from error
+    if any(node.kind is OrcKind.UNION for node in kind.preorder()):
+        raise _refused(table, column, "Spark has no uniontype")
+    return kind
+
+
+def row_text(columns: Sequence[Column]) -> str:
+    """The stored columns as one type, as ORC writes it."""
+    fields = (f"{_quoted(c.name)}:{_orc_text(parse_hive_type(c.type))}" for c in columns)
+    return f"struct<{','.join(fields)}>"
+
+
+def _refused(table: Table, column: Column, why: str) -> PlanError:
+    return PlanError(
+        Refusal.REFUSED,
+        f"column {column.name} of {table.full_name} is {column.type}: {why}; read the table with "
+        "Hive, or with hms-bridge sql without that column",
+    )
+
+
+def _statistics(catalog: CatalogStore, table: Table) -> dict[str, int]:
+    """Sums that somebody stored; none if one of them is missing."""
+    described = [table.parameters]
+    if table.is_partitioned:
+        most = _SUMMED_PARTITIONS_MAX + 1
+        partitions = catalog.get_partitions(table.database_name, table.name, most)
+        if not 0 < len(partitions) < most:
+            return {}
+        described = [partition.parameters for partition in partitions]
+    sizes = [_count(parameter(stored, FILE_BYTES)) for stored in described]
+    rows = [
+        _count(parameter(stored, ROW_COUNT)) if is_basic_accurate(stored) else None
+        for stored in described
+    ]
+    answer = {"size_bytes": _sum(sizes), "row_count": _sum(rows)}
+    return {name: value for name, value in answer.items() if value is not None}
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdecimal() else None
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _field(name: str, kind: object, metadata: dict[str, str]) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": metadata}
+
+
+def _spark_type(node: OrcType, timestamps: str) -> Any:
+    children = [_spark_type(child, timestamps) for child in node.children]
+    match node.kind:
+        case OrcKind.STRUCT:
+            named = zip(node.names, children, strict=True)
+            return {"type": "struct", "fields": [_field(name, kind, {}) for name, kind in named]}
+        case OrcKind.LIST:
+            return {"type": "array", "elementType": children[0], "containsNull": True}
+        case OrcKind.MAP:
+            return {
+                "type": "map",
+                "keyType": children[0],
+                "valueType": children[1],
+                "valueContainsNull": True,
+            }
+        case OrcKind.TIMESTAMP:
+            return timestamps
+        case OrcKind.DECIMAL | OrcKind.CHAR | OrcKind.VARCHAR:
+            return _sized(node)
+        case _:
+            return _SPARK_NAMES[node.kind]
+
+
+def _orc_text(node: OrcType) -> str:
+    children = [_orc_text(child) for child in node.children]
+    match node.kind:
+        case OrcKind.STRUCT:
+            fields = zip(map(_quoted, node.names), children, strict=True)
+            return f"struct<{','.join(f'{name}:{kind}' for name, kind in fields)}>"
+        case OrcKind.LIST:
+            return f"array<{children[0]}>"
+        case OrcKind.MAP:
+            return f"map<{children[0]},{children[1]}>"
+        case OrcKind.DECIMAL | OrcKind.CHAR | OrcKind.VARCHAR:
+            return _sized(node)
+        case _:
+            return _ORC_NAMES.get(node.kind) or _SPARK_NAMES[node.kind]
+
+
+def _sized(node: OrcType) -> str:
+    """Spark and ORC write these alike."""
+    if node.kind is OrcKind.DECIMAL:
+        return f"decimal({node.precision},{node.scale})"
+    return f"{node.kind.name.lower()}({node.maximum_length})"
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

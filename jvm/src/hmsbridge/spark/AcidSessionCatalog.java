@@ -1,0 +1,92 @@
+package hmsbridge.spark;
+
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
+import org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * Spark's own catalog, but for the metastore's ACID tables, which Spark itself shows as empty or
+ * with deleted rows. So no answer of the plan service is an error and never left to Spark.
+ */
+public final class AcidSessionCatalog extends DelegatingCatalogExtension {
+  private String catalog;
+  private CaseInsensitiveStringMap options;
+  private PlanTables tables;
+
+  /**
+   * Connects to nothing yet: Spark uses its own catalog in silence if this fails
+   * (CatalogManager.v2SessionCatalog).
+   */
+  @Override
+  public void initialize(String name, CaseInsensitiveStringMap settings) {
+    super.initialize(name, settings);
+    catalog = name;
+    options = settings;
+  }
+
+  private synchronized PlanTables tables() {
+    if (tables == null) {
+      tables = PlanTables.connect(catalog, options);
+    }
+    return tables;
+  }
+
+  /** Null for a table that is Spark's. */
+  private Table acidTable(Identifier identifier) {
+    try {
+      return tables().load(identifier);
+    } catch (NoSuchTableException e) {
+      return null;
+    }
+  }
+
+  @Override
+  public Table loadTable(Identifier identifier) throws NoSuchTableException {
+    Table table = acidTable(identifier);
+    return table == null ? super.loadTable(identifier) : table;
+  }
+
+  @Override
+  public Table loadTable(Identifier identifier, String version) throws NoSuchTableException {
+    if (acidTable(identifier) != null) {
+      throw ReadOnly.refuseTimeTravel(identifier.toString());
+    }
+    return super.loadTable(identifier, version);
+  }
+
+  @Override
+  public Table loadTable(Identifier identifier, long timestamp) throws NoSuchTableException {
+    if (acidTable(identifier) != null) {
+      throw ReadOnly.refuseTimeTravel(identifier.toString());
+    }
+    return super.loadTable(identifier, timestamp);
+  }
+
+  @Override
+  public boolean tableExists(Identifier identifier) {
+    return acidTable(identifier) != null || super.tableExists(identifier);
+  }
+
+  /** Dropping is the metastore's work, as it is without us; a changed definition is a writer's. */
+  @Override
+  public Table alterTable(Identifier identifier, TableChange... changes)
+      throws NoSuchTableException {
+    if (acidTable(identifier) != null) {
+      throw ReadOnly.refuse("ALTER TABLE", identifier.toString());
+    }
+    return super.alterTable(identifier, changes);
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to)
+      throws NoSuchTableException, TableAlreadyExistsException {
+    if (acidTable(from) != null) {
+      throw ReadOnly.refuse("RENAME", from.toString());
+    }
+    super.renameTable(from, to);
+  }
+}

@@ -1,0 +1,99 @@
+package hmsbridge.spark;
+
+import java.util.Collections;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The lease of a scan. A scan that is planned anew may get a second name; both are held. The
+ * executors' copies know {@link #gone} only.
+ */
+final class PlanLease implements Lease {
+  private static final long serialVersionUID = 1;
+
+  /** Spark writes a factory three times a job: ClosureCleaner tries it twice. One question does. */
+  private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
+  private final transient Leases leases;
+  private final transient long idleNanos;
+  final transient PlanClient client;
+  private transient Set<String> names = Collections.emptySet();
+  private transient String execution;
+  private transient boolean isAsked;
+  private transient long askedNanos;
+  private transient long usedMillis;
+  private volatile String gone;
+
+  PlanLease(Leases leases, PlanClient client, long idleNanos) {
+    this.leases = leases;
+    this.client = client;
+    this.idleNanos = idleNanos;
+  }
+
+  /** What only explains has no execution; then the service holds nothing before the first use. */
+  void planned(String name, String planningExecution) {
+    synchronized (leases) {
+      names = new LinkedHashSet<>(names);
+      names.add(name);
+      execution = planningExecution;
+      if (planningExecution != null) {
+        isAsked = true;
+        askedNanos = System.nanoTime();
+        usedMillis = System.currentTimeMillis();
+        leases.hold(this);
+      }
+    }
+  }
+
+  @Override
+  public void use() {
+    if (leases == null) {
+      return;
+    }
+    synchronized (leases) {
+      if (!isAsked || System.nanoTime() - askedNanos >= FRESH_NANOS) {
+        protect();
+      }
+      usedMillis = System.currentTimeMillis();
+    }
+  }
+
+  private void protect() {
+    try {
+      Set<String> renewed = new LinkedHashSet<>();
+      for (String name : names) {
+        renewed.add(
+            client.ask("read/use", Json.object().put("lease", name)).path("lease").asText(name));
+      }
+      names = renewed;
+      gone = null;
+      leases.hold(this);
+    } catch (RuntimeException e) {
+      lose(e.getMessage());
+    }
+    isAsked = true;
+    askedNanos = System.nanoTime();
+  }
+
+  /** Until a later use protects it again. */
+  void lose(String reason) {
+    gone = reason;
+    isAsked = false;
+    leases.drop(this);
+  }
+
+  @Override
+  public String gone() {
+    return gone;
+  }
+
+  Set<String> names() {
+    return names;
+  }
+
+  /** The job that is being submitted counts: its start is before its use. */
+  boolean isIdle(ActiveJobs jobs) {
+    return System.nanoTime() - askedNanos >= idleNanos && !jobs.has(usedMillis, execution);
+  }
+}

@@ -1,0 +1,19 @@
+package hmsbridge.spark;
+
+import org.apache.spark.sql.connector.read.InputPartition;
+
+/** What one task reads: its files, with the partitions and delete lists that they name. */
+public final class ScanSplit implements InputPartition {
+  private static final long serialVersionUID = 1;
+
+  public final ScanFile[] files;
+  /** Values of {@link ReadSpec#partitionColumns}, as Spark keeps them inside (UTF8String, Decimal). */
+  public final Object[][] partitions;
+  public final String[][] deletes;
+
+  public ScanSplit(ScanFile[] files, Object[][] partitions, String[][] deletes) {
+    this.files = files;
+    this.partitions = partitions;
+    this.deletes = deletes;
+  }
+}

@@ -1,0 +1,35 @@
+package hmsbridge.spark;
+
+import java.io.Serializable;
+import java.util.Arrays;
+
+/** Which write ids a reader sees: up to the high watermark, but for the invalid ones. */
+public final class Snapshot implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  public final long highWatermark;
+  /** Open and aborted write ids, ascending. */
+  public final long[] invalid;
+
+  public Snapshot(long highWatermark, long[] invalid) {
+    this.highWatermark = highWatermark;
+    this.invalid = invalid;
+  }
+
+  /** Whether rows of this write are seen. Of write 0 are the rows from before the table was ACID. */
+  public boolean sees(long writeId) {
+    return writeId <= highWatermark && Arrays.binarySearch(invalid, writeId) < 0;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Snapshot
+        && ((Snapshot) other).highWatermark == highWatermark
+        && Arrays.equals(((Snapshot) other).invalid, invalid);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * Long.hashCode(highWatermark) + Arrays.hashCode(invalid);
+  }
+}
