@@ -120,7 +120,7 @@ def _start(url: str) -> PlanEndpoint:
         file_systems(settings),
         Client(user=getpass.getuser(), host=socket.gethostname()),
         SystemClock(),
-        version=version,
+        jar_version=version,
     )
     endpoint = PlanEndpoint(service)
     endpoint.start()

@@ -44,11 +44,11 @@ def _difference(spark: SparkSession, table: str, stage: GoldenStage) -> str:
     expected = sorted(_in_micros(json.dumps(row, sort_keys=True)) for row in stage.rows or [])
     rows = spark.sql(f"select row__id, * from {table}").collect()
     seen = sorted(json.dumps(_golden(row, node), sort_keys=True) for row in rows)
-    lacking = [row for row in expected if row not in set(seen)]
-    more = [row for row in seen if row not in set(expected)]
-    if lacking or more or len(seen) != len(expected):
-        return f"{len(seen)} rows of {len(expected)}; lacks {lacking[:1]}, has {more[:1]}"
-    return ""
+    if seen == expected:
+        return ""
+    lacking, more = set(expected) - set(seen), set(seen) - set(expected)
+    text = f"{len(seen)} rows of {len(expected)}; "
+    return f"{text}lacks {sorted(lacking)[:1]}, has {sorted(more)[:1]}"
 
 
 def _golden(row: Row, node: OrcType) -> dict[str, Any]:

@@ -87,7 +87,8 @@ def _put(metastore: Metastore, stage: GoldenStage, database: str, folder: Path) 
 def _write_ids(metastore: Metastore, stage: GoldenStage, database: str, name: str) -> None:
     given = stage.write_ids
     count = int(given.high_watermark)
-    if not count:
+    if not {*given.open_ids, *given.aborted_ids}:
+        metastore.seed_write_id(database, name, given.high_watermark)
         return
     txns = metastore.open_txns(OpenTxnsRequest(count=count, user="hive", host="here"))
     metastore.allocate_table_write_ids(
