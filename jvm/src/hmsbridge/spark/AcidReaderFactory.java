@@ -41,7 +41,7 @@ public final class AcidReaderFactory implements PartitionReaderFactory {
     if (gone != null) {
       throw new IllegalStateException(gone);
     }
-    throw new UnsupportedOperationException();
+    return new SplitReader(spec, (ScanSplit) partition, configuration.value().value());
   }
 
   /** Spark writes the factory on the driver before each job: also when a frame is used again. */

@@ -1,0 +1,225 @@
+package hmsbridge.spark;
+
+import java.io.Closeable;
+import java.io.IOException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hive.ql.exec.vector.VectorizedRowBatch;
+import org.apache.hadoop.hive.ql.io.sarg.SearchArgument;
+import org.apache.orc.ColumnStatistics;
+import org.apache.orc.Reader;
+import org.apache.orc.RecordReader;
+import org.apache.orc.StripeInformation;
+import org.apache.orc.TypeDescription;
+
+/** Reads a file, or a range of its stripes, batch by batch into the task's vectors. */
+final class FileReader implements Closeable {
+  /** Rows without columns that are given at once. */
+  private static final int COUNTED_ROWS = 1 << 16;
+
+  private final ScanFile file;
+  private final ReadSpec spec;
+  private final Projection projection;
+  private final Configuration configuration;
+  private final Reader reader;
+  private RecordReader rows;
+  private VectorizedRowBatch batch;
+  private Survivors survivors;
+  /** Set if the rows' keys must be made by counting: rows of the files before this one. */
+  private long rowsBefore = -1;
+  /** Rows still to give of a file whose footer says all; -1: the rows must be read. */
+  private long rowsCounted = -1;
+
+  /**
+   * @param deleteFiles whose events may hit rows of the file; empty: none
+   * @param search null: all stripes and row groups are read
+   */
+  FileReader(
+      ScanFile file,
+      ReadSpec spec,
+      Projection projection,
+      String[] deleteFiles,
+      SearchArgument search,
+      Configuration configuration)
+      throws IOException {
+    this.file = file;
+    this.spec = spec;
+    this.projection = projection;
+    this.configuration = configuration;
+    this.reader = OrcFiles.open(configuration, file.path, file.length);
+    try {
+      requireLayout();
+      start(deleteFiles, search);
+    } catch (IOException | RuntimeException | Error error) {
+      closeQuietly(error);
+      throw error;
+    }
+  }
+
+  /** Whether the table's rows stand in the file without ACID columns. */
+  private boolean isRaw() {
+    return file.raw != null || !spec.acid;
+  }
+
+  private void requireLayout() throws IOException {
+    boolean hasEvents = EventFile.isOne(reader.getSchema());
+    if (hasEvents == isRaw()) {
+      String what = hasEvents ? " has ACID columns, and should not" : " has no ACID columns";
+      throw new IOException(file.path + what);
+    }
+    if (hasEvents) {
+      long[] operations = EventFile.bounds(reader.getStatistics(), EventFile.OPERATION);
+      if (operations != null && (operations[0] != 0 || operations[1] != 0)) {
+        throw new IOException(
+            file.path
+                + " has update or delete events among inserts: a table from before Hive 3, which"
+                + " must be major compacted by Hive 2 first");
+      }
+    }
+  }
+
+  private void start(String[] deleteFiles, SearchArgument search) throws IOException {
+    DeleteIndex deletes = deletes(deleteFiles);
+    boolean isFiltered = file.filtered && !isRaw();
+    boolean needsKeys = projection.hasRowId || deletes != null;
+    if (deletes != null || isFiltered) {
+      survivors = new Survivors(projection.keys, deletes, isFiltered ? spec.snapshot : null);
+    }
+    if (!projection.hasColumns && !needsKeys && !isFiltered) {
+      rowsCounted = countRows();
+      return;
+    }
+    if (isRaw() && needsKeys) {
+      rowsBefore = OrcFiles.countRows(configuration, file.raw.preceding);
+    }
+    batch = isRaw() ? projection.rawBatch() : projection.eventBatch();
+    openRows(needsKeys, isFiltered, search);
+  }
+
+  /** Null if none of the events can hit a row of the file: then its keys need not be read. */
+  private DeleteIndex deletes(String[] files) throws IOException {
+    if (files.length == 0 || !spec.acid) {
+      return null;
+    }
+    DeleteIndex deletes = DeleteIndexes.get(configuration, files, spec.snapshot);
+    boolean mayHit;
+    if (isRaw()) {
+      long[] writeIds = {file.raw.writeId, file.raw.writeId};
+      long[] buckets = {file.raw.bucket, file.raw.bucket};
+      mayHit = deletes.mayHit(writeIds, buckets, null);
+    } else {
+      ColumnStatistics[] statistics = reader.getStatistics();
+      mayHit =
+          deletes.mayHit(
+              EventFile.bounds(statistics, EventFile.WRITE_ID),
+              EventFile.bounds(statistics, EventFile.BUCKET),
+              EventFile.bounds(statistics, EventFile.ROW_ID));
+    }
+    return mayHit ? deletes : null;
+  }
+
+  private long countRows() {
+    long count = 0;
+    for (StripeInformation stripe : reader.getStripes()) {
+      if (file.hasStripe(stripe.getOffset())) {
+        count += stripe.getNumberOfRows();
+      }
+    }
+    return count;
+  }
+
+  /** Hive finds columns by their place: in an event file those below {@code row}. */
+  private void openRows(boolean needsKeys, boolean needsCurrent, SearchArgument search)
+      throws IOException {
+    TypeDescription schema = isRaw() ? projection.row : projection.event;
+    boolean[] included =
+        isRaw()
+            ? projection.includedOfRow()
+            : projection.includedOfEvent(needsKeys || needsCurrent, needsCurrent);
+    included[0] = true;
+    long end = file.end < 0 ? Long.MAX_VALUE : file.end;
+    Reader.Options options =
+        reader
+            .options()
+            .schema(schema)
+            .include(included)
+            .forcePositionalEvolution(true)
+            .positionalEvolutionLevel(isRaw() ? 1 : 2)
+            .isSchemaEvolutionCaseAware(false)
+            .skipCorruptRecords(false)
+            .range(file.start, end - file.start);
+    if (search != null && SearchArguments.fits(fileRow(), projection.row)) {
+      options.searchArgument(search, spec.columns).allowSARGToFilter(false);
+    }
+    try {
+      rows = reader.rows(options);
+    } catch (IOException | RuntimeException error) {
+      throw OrcFiles.failure(file.path, error);
+    }
+  }
+
+  /** The type of the table's columns as the file has them. */
+  private TypeDescription fileRow() {
+    TypeDescription schema = reader.getSchema();
+    return isRaw() ? schema : schema.getChildren().get(EventFile.ROW);
+  }
+
+  /** Reads until some rows survive. Their number; 0 at the end. */
+  int next() throws IOException {
+    if (rowsCounted >= 0) {
+      int count = (int) Math.min(rowsCounted, COUNTED_ROWS);
+      rowsCounted -= count;
+      return count;
+    }
+    while (nextBatch()) {
+      int count = survivors == null ? batch.size : survivors.find(batch.size);
+      if (count > 0) {
+        show(count < batch.size ? survivors.places() : null);
+        return count;
+      }
+    }
+    return 0;
+  }
+
+  private boolean nextBatch() throws IOException {
+    // ORC has moved on already: this is the first row that the search does not leave out.
+    long first = rows.getRowNumber();
+    try {
+      if (!rows.nextBatch(batch)) {
+        return false;
+      }
+    } catch (IOException | RuntimeException error) {
+      throw OrcFiles.failure(file.path, reader, first, error);
+    }
+    if (rowsBefore >= 0) {
+      projection.keys.number(file.raw, rowsBefore + first, batch.size);
+    }
+    return true;
+  }
+
+  private void show(int[] places) {
+    for (OrcVector vector : projection.vectors) {
+      if (vector != null) {
+        vector.begin(places, false);
+      }
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    try {
+      if (rows != null) {
+        rows.close();
+      }
+    } finally {
+      reader.close();
+    }
+  }
+
+  private void closeQuietly(Throwable error) {
+    try {
+      close();
+    } catch (IOException | RuntimeException second) {
+      error.addSuppressed(second);
+    }
+  }
+}
