@@ -22,7 +22,12 @@ public final class AcidCatalog implements TableCatalog, SupportsNamespaces {
   @Override
   public void initialize(String catalog, CaseInsensitiveStringMap options) {
     name = catalog;
-    tables = PlanTables.connect(catalog, options);
+    tables = new PlanTables(catalog);
+  }
+
+  private synchronized PlanTables tables() {
+    tables = tables.current();
+    return tables;
   }
 
   @Override
@@ -37,7 +42,7 @@ public final class AcidCatalog implements TableCatalog, SupportsNamespaces {
 
   @Override
   public String[][] listNamespaces() {
-    return tables.namespaces();
+    return tables().namespaces();
   }
 
   @Override
@@ -52,17 +57,17 @@ public final class AcidCatalog implements TableCatalog, SupportsNamespaces {
   @Override
   public Map<String, String> loadNamespaceMetadata(String[] namespace)
       throws NoSuchNamespaceException {
-    return tables.namespace(namespace);
+    return tables().namespace(namespace);
   }
 
   @Override
   public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
-    return tables.list(namespace);
+    return tables().list(namespace);
   }
 
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
-    Table table = tables.load(identifier);
+    Table table = tables().load(identifier);
     if (table == null) {
       throw new UnsupportedOperationException(
           identifier + " is a plain table or a view: read it by spark_catalog, as " + name

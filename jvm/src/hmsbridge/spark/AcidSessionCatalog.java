@@ -14,7 +14,6 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 public final class AcidSessionCatalog extends DelegatingCatalogExtension {
   private String catalog;
-  private CaseInsensitiveStringMap options;
   private PlanTables tables;
 
   /**
@@ -22,16 +21,13 @@ public final class AcidSessionCatalog extends DelegatingCatalogExtension {
    * (CatalogManager.v2SessionCatalog).
    */
   @Override
-  public void initialize(String name, CaseInsensitiveStringMap settings) {
-    super.initialize(name, settings);
+  public void initialize(String name, CaseInsensitiveStringMap options) {
+    super.initialize(name, options);
     catalog = name;
-    options = settings;
   }
 
   private synchronized PlanTables tables() {
-    if (tables == null) {
-      tables = PlanTables.connect(catalog, options);
-    }
+    tables = tables == null ? new PlanTables(catalog) : tables.current();
     return tables;
   }
 

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.SparkSession;
@@ -23,16 +24,15 @@ final class PlanTables {
   private static final String OTHER = "other";
 
   private final String catalog;
+  private final Map<String, String> settings;
   private final PlanClient client;
   private final int idleSeconds;
 
-  private PlanTables(String catalog, PlanClient client, int idleSeconds) {
+  /** Says hello to the service that the session's settings name. */
+  PlanTables(String catalog) {
     this.catalog = catalog;
-    this.client = client;
-    this.idleSeconds = idleSeconds;
-  }
-
-  static PlanTables connect(String catalog, CaseInsensitiveStringMap options) {
+    settings = settings(catalog);
+    CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(settings);
     String url = options.get("url");
     String token = token(options);
     if (url == null || token == null) {
@@ -40,9 +40,26 @@ final class PlanTables {
           "spark.sql.catalog." + catalog + (url == null ? ".url" : ".token") + " is not set:"
               + " call hms_bridge.spark.configure, which starts the plan service and sets it");
     }
-    PlanClient client = new PlanClient(url, token);
+    client = new PlanClient(url, token);
     client.hello(SparkSession.active().version());
-    return new PlanTables(catalog, client, Math.max(1, options.getInt("idle", IDLE_SECONDS)));
+    idleSeconds = Math.max(1, options.getInt("idle", IDLE_SECONDS));
+  }
+
+  private static Map<String, String> settings(String catalog) {
+    Map<String, String> settings = new HashMap<>();
+    for (String option : new String[] {"url", "token", "token-file", "idle"}) {
+      String key = "spark.sql.catalog." + catalog + "." + option;
+      String value = SQLConf.get().getConfString(key, null);
+      if (value != null) {
+        settings.put(option, value);
+      }
+    }
+    return settings;
+  }
+
+  /** Itself, unless the session's settings name another service by now: Spark keeps catalogs. */
+  PlanTables current() {
+    return settings(catalog).equals(settings) ? this : new PlanTables(catalog);
   }
 
   private static String token(CaseInsensitiveStringMap options) {
