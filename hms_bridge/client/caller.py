@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TApplicationException
@@ -76,9 +77,14 @@ class _Connection:
     address: Address
     sequence: int = 0
 
+    def __del__(self) -> None:
+        """Its thread has ended, and nobody else calls over it: a heartbeat's, for example."""
+        self.stream.close()
+
 
 class Caller:
-    """A connection for each thread that calls; reconnects, also to another address."""
+    """A connection for each thread that calls, closed when the thread ends; reconnects, also to
+    another address."""
 
     def __init__(
         self, addresses: tuple[Address, ...], settings: CallSettings, clock: Clock
@@ -88,7 +94,7 @@ class Caller:
         self._clock = clock
         self._mine = threading.local()
         self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
+        self._open: WeakSet[socket.socket] = WeakSet()
         self._unknown: set[str] = set()
 
     def call(self, name: str, /, *, is_repeatable: bool = False, **arguments: Any) -> Any:

@@ -37,8 +37,6 @@ class PlanEndpoint:
         host: str = "127.0.0.1",
         port: int = 0,
         token: str | None = None,
-        *,
-        request_seconds_max: float = _REQUEST_SECONDS_MAX,
     ) -> None:
         """Raises ConfigError for an address that cannot be used."""
         self._service = service
@@ -49,7 +47,7 @@ class PlanEndpoint:
             listener,
             _Handler,
             connections_max=_CONNECTIONS_MAX,
-            request_seconds_max=request_seconds_max,
+            request_seconds_max=_REQUEST_SECONDS_MAX,
             idle_seconds_max=_IDLE_SECONDS_MAX,
         )
         self._server.service = service

@@ -31,6 +31,8 @@ _ENDED_MAX, _ENDED_FILES_MAX = 1_000, 500_000
 _STATEMENTS_MAX = 1_000
 _SILENT_MS = 120_000
 _STOP_SECONDS = 10.0
+_USE_LOCK_SECONDS_MAX = 20.0
+"""Spark's scheduler waits for the answer to ``read/use``, and the jar for a minute only."""
 
 
 @dataclass(slots=True)
@@ -82,7 +84,7 @@ class Leases:
         statement = self._statement(request.statement)
         with statement.turn:
             table = self._reader.table_of(request)
-            with self._held(statement, table, request) as hold:
+            with self._held(statement, table, self._client_of(request)) as hold:
                 table = self._reader.table_of(request)  # it may have changed while the lock waited
                 view = statement.view(self._metastore, table)
                 now = view if table.full_name in hold.early else hold.view(table)
@@ -112,7 +114,10 @@ class Leases:
                 self._hear(lease)
                 return
             table = self._reader.table_of(lease.request)
-            with self._held(statement, table, lease.request) as hold:
+            client = self._client_of(lease.request)
+            lock_seconds = min(client.lock_wait_seconds, _USE_LOCK_SECONDS_MAX)
+            client = replace(client, lock_wait_seconds=lock_seconds)
+            with self._held(statement, table, client) as hold:
                 table = self._reader.table_of(lease.request)
                 now = hold.view(table)
                 listed = self._reader.listed(lease.request, table, now)
@@ -182,14 +187,13 @@ class Leases:
             return statement
 
     @contextmanager
-    def _held(self, statement: Statement, table: Table, request: PlanRequest) -> Iterator[Hold]:
+    def _held(self, statement: Statement, table: Table, client: Client) -> Iterator[Hold]:
         """The statement's transaction, with a lock on the table. If no lease needs it at the end of
         the block, it ends, too."""
         if statement.hold is not None and statement.hold.is_lost():
             self._give_up(statement, statement.hold)
         hold = statement.hold
         if hold is None:
-            client = replace(self._client, agent=request.agent)
             hold = statement.hold = Hold(self._metastore, client, self._clock)
         try:
             try:
@@ -222,6 +226,9 @@ class Leases:
             lease.hold, lease.heard_ms = hold, steady_ms(self._clock)
             hold.leases.add(lease.id)
             self._open[lease.id] = lease
+
+    def _client_of(self, request: PlanRequest) -> Client:
+        return replace(self._client, agent=request.agent)
 
     def _hear(self, lease: Lease) -> None:
         lease.heard_ms = steady_ms(self._clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from changemanager.filesystem.volume import Volume
@@ -17,8 +18,10 @@ from hms_bridge.plans.requests import PlanError, PlanRequest, Refusal
 from hms_bridge.plans.scan_plan import PlannedRoot
 from hms_bridge.plans.tables import OTHER, column_type, definition, kind_of, require_orc
 from hms_bridge.rows.reader import logical_length
-from hms_bridge.rows.roots import ListedRoot, list_root, plan_root, table_roots
+from hms_bridge.rows.roots import ListedRoot, Root, list_root, plan_root, table_roots
 from hms_bridge.snapshot.plan import ReadPlan
+
+_ROOTS_MANY, _LOOKS_AT_ONCE = 32, 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,16 +76,24 @@ class TableReader:
         for column in (*table.storage.columns, *table.partition_columns):
             column_type(table, column)
         kept = PartitionFilter(request.filter, table.partition_columns)
-        roots: list[tuple[ListedRoot, tuple[Value, ...] | None]] = []
+        roots: list[Root] = []
+        values: list[tuple[Value, ...] | None] = []
         for root in table_roots(self._metastore, table):
-            values: tuple[Value, ...] | None = None
+            own: tuple[Value, ...] | None = None
             if table.is_partitioned:
                 pairs = zip(table.partition_columns, root.values, strict=True)
-                values = tuple(typed_value(column, text) for column, text in pairs)
-            if not kept.keeps(values or ()):
-                continue
-            require_orc(table, [root.input_format or table.storage.input_format])
-            listed = list_root(
+                own = tuple(typed_value(column, text) for column, text in pairs)
+            if kept.keeps(own or ()):
+                require_orc(table, [root.input_format or table.storage.input_format])
+                roots.append(root)
+                values.append(own)
+        return list(zip(self._listed(table, roots, view), values, strict=True))
+
+    def _listed(self, table: Table, roots: Sequence[Root], view: View) -> list[ListedRoot]:
+        """Many at once: each asks a remote file system several times."""
+
+        def look(root: Root) -> ListedRoot:
+            return list_root(
                 self._metastore,
                 self._resolver,
                 table,
@@ -90,8 +101,11 @@ class TableReader:
                 txns=view.txns,
                 write_ids=view.write_ids,
             )
-            roots.append((listed, values))
-        return roots
+
+        if len(roots) < _ROOTS_MANY:
+            return [look(root) for root in roots]
+        with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="plans-list") as pool:
+            return list(pool.map(look, roots))
 
     def planned(
         self,

@@ -303,6 +303,7 @@ def test_close_closes_the_connections_of_all_threads() -> None:
         thread = threading.Thread(target=client.get_database, args=("db",))
         thread.start()
         thread.join(10)
+        assert [one.fileno() >= 0 for one in client._caller._open].count(True) == 1
         client.close()
         assert client.get_database("db") == DATABASE  # and it can be used again
         client.close()
