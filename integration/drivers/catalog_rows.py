@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from hms_bridge.orc.types import OrcKind, OrcType
 from hms_bridge.spark.catalog import attach
@@ -18,23 +18,28 @@ from tests.support.golden_values import golden_value, table_type
 _FRACTION = re.compile(r"(\d\d:\d\d:\d\d\.\d{6})\d+")
 
 
-def attach_catalog(spark: SparkSession, metastore: str, session_catalog: bool = False) -> None:
-    """Give the session the catalog ``acid``."""
+READABLE = tuple(
+    stage for stage in golden_stages("full_acid") if stage.has_rows and stage.is_readable
+)
+_KEPT: list[DataFrame] = []
+
+
+def attach_catalog(spark: SparkSession, metastore: str, name: str) -> None:
+    """Give the session the catalog, in place of an earlier one of the name."""
     spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
-    attach(spark, metastore=metastore, session_catalog=session_catalog)
+    attach(spark, name, metastore=metastore)
 
 
-def golden_differences(spark: SparkSession, database: str) -> dict[str, str]:
+def golden_differences(spark: SparkSession, catalog: str, database: str) -> dict[str, str]:
     """By stage: what is refused, or the first row that the other side has not."""
     different = {}
-    for stage in golden_stages("full_acid"):
-        if stage.has_rows and stage.is_readable:
-            try:
-                text = _difference(spark, f"acid.{database}.{golden_table_name(stage)}", stage)
-            except Exception as error:
-                text = " ".join(str(error).split())[:300]
-            if text:
-                different[str(stage)] = text
+    for stage in READABLE:
+        try:
+            text = _difference(spark, f"{catalog}.{database}.{golden_table_name(stage)}", stage)
+        except Exception as error:
+            text = " ".join(str(error).split())[:300]
+        if text:
+            different[str(stage)] = text
     return different
 
 
@@ -84,3 +89,32 @@ def _value(value: Any, node: OrcType) -> Any:
 def _in_micros(text: str) -> str:
     """Spark's timestamps end there."""
     return _FRACTION.sub(lambda match: match[1].rstrip("0").rstrip("."), text)
+
+
+def keep_frame(spark: SparkSession, table: str) -> None:
+    """For ``kept_rows``."""
+    _KEPT.append(spark.table(table))
+
+
+def kept_rows(spark: SparkSession, derived: bool) -> int:
+    """Of the frame that was kept last, or of one that is made of it."""
+    frame = _KEPT[-1]
+    return len((frame.where("id > 0") if derived else frame).collect())
+
+
+def uses_of_frames(spark: SparkSession, table: str) -> dict[str, int]:
+    """Rows that each way of using a frame sees."""
+    seen = spark.sparkContext.accumulator(0)
+    spark.table(table).foreachPartition(lambda rows: seen.add(len(list(rows))))
+    cached = spark.table(table).cache()
+    counts = {
+        "collected": len(spark.table(table).collect()),
+        "iterated": len(list(spark.table(table).toLocalIterator())),
+        "rdd": spark.table(table).rdd.count(),
+        "foreach": seen.value,
+        "cached": cached.count(),
+        "joined": spark.table(table).join(spark.table(table), ["id", "ds"]).count(),
+        "tasks of one partition": spark.table(table).where("ds = '2'").rdd.getNumPartitions(),
+    }
+    cached.unpersist()
+    return counts

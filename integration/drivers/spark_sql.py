@@ -35,6 +35,10 @@ def _plain(conf: dict[str, Any]) -> SparkSession:
         builder = builder.config(name, value)
     if conf["is_hive"]:
         builder = builder.enableHiveSupport()
+    if conf["catalog"]:
+        from hms_bridge.spark.catalog import configure
+
+        builder = configure(builder, **conf["catalog"])
     return builder.getOrCreate()
 
 

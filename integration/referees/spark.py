@@ -41,7 +41,9 @@ class SparkDriver:
         master: str = "local[2]",
         metastore_uri: str | None = None,
         settings: Mapping[str, str] | None = None,
+        catalog: Mapping[str, object] | None = None,
     ) -> None:
+        """`catalog`: what hms_bridge.spark.catalog.configure is given, if it is called."""
         folder = workplace.folder("spark-driver")
         chosen = {
             "spark.master": master,
@@ -60,6 +62,7 @@ class SparkDriver:
             "settings": chosen | dict(settings or {}),
             "is_hive": metastore_uri is not None,
             "is_ours": False,
+            "catalog": dict(catalog or {}),
         }
         self._start(workplace, folder, conf, sys.executable, _environment())
 

@@ -1,0 +1,198 @@
+"""ACID tables as tables of Spark, over metastores of ours, of Hive, and over a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from changemanager.location import FsspecResolver
+from hms_bridge.config.settings import Settings
+from hms_bridge.connect import connected, open_local
+from hms_bridge.metastore import Metastore
+from hms_bridge.model.catalog import Column, Database, Table
+from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
+from integration.drivers.catalog_rows import READABLE
+from integration.referees import install
+from integration.referees.errors import StatementError
+from integration.referees.golden_tables import put_golden_tables
+from integration.referees.java_metastore import JavaMetastore
+from integration.referees.ours import OurServer
+from integration.referees.processes import Workplace
+from integration.referees.spark import OurSparkDriver, SparkDriver
+from tests.conformance import objects
+from tests.support.table_write import TableWrite
+
+CALLS = "integration.drivers.catalog_rows"
+COLUMNS = (Column(name="id", type="int"), Column(name="item", type="string"))
+KEYS = (Column(name="ds", type="string"),)
+VERSIONS = ("4.3", "3.5")
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def driver(workplace: Workplace, request: pytest.FixtureRequest) -> Iterator[SparkDriver]:
+    """A Spark of each generation, with nothing of ours in it yet."""
+    if request.param == "3.5":
+        started: SparkDriver = OurSparkDriver(workplace, python=install.spark_35())
+    else:
+        started = SparkDriver(workplace, settings={"spark.sql.session.timeZone": "UTC"})
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def golden_metastore(workplace: Workplace) -> str:
+    """Every full ACID table that a real Hive wrote and read."""
+    folder = workplace.folder("golden-tables")
+    url = f"sqlite:///{folder}/metastore.db"
+    store = open_local(url, Settings(warehouse=f"file:{folder}/warehouse"))
+    store.metastore.create_database(Database(name="golden"))
+    put_golden_tables(store.metastore, READABLE, "golden", folder / "warehouse" / "golden.db")
+    store.metastore.close()
+    return url
+
+
+def test_all_goldens_are_read_as_hive_read_them(driver: SparkDriver, golden_metastore: str) -> None:
+    driver.call(f"{CALLS}:attach_catalog", metastore=golden_metastore, name="of_hive")
+    different = driver.call(f"{CALLS}:golden_differences", catalog="of_hive", database="golden")
+    unions = {stage for stage, text in different.items() if "uniontype" in text}
+    assert {stage.split("/")[0] for stage in unions} <= {"g11b_union"}
+    assert {stage: text for stage, text in different.items() if stage not in unions} == {}
+    assert len(READABLE) > 20
+
+
+@pytest.fixture(params=["ours", "database", "hive 4.2", "hive 3.1.3"])
+def metastore(request: pytest.FixtureRequest) -> tuple[str, Path]:
+    """Its URL, and a warehouse of it."""
+    if request.param in ("ours", "database"):
+        server: OurServer = request.getfixturevalue("ours")
+        url = server.uri if request.param == "ours" else server.database_url
+        return url, server.warehouse
+    name = "hive42_metastore_alone" if request.param == "hive 4.2" else "hms313"
+    hive: JavaMetastore = request.getfixturevalue(name)
+    return hive.uri, hive.warehouse
+
+
+def test_tables_of_every_metastore(driver: SparkDriver, metastore: tuple[str, Path]) -> None:
+    url, warehouse = metastore
+    database = f"catalog_{driver.version.replace('.', '')}_{abs(hash(url)) % 10**6}"
+    with connected(url) as port:
+        table = _orders(port, database, warehouse)
+        driver.call(f"{CALLS}:attach_catalog", metastore=url, name="acid")
+        orders = f"acid.{database}.orders"
+        assert [database] in driver.sql("show namespaces in acid")
+        assert driver.sql(f"show tables in acid.{database}") == [[database, "orders", False]]
+        assert driver.sql(f"select count(*), sum(id) from {orders}") == [[6, 21]]
+        assert driver.sql(f"select item from {orders} where ds = '2' and id > 4") == [["e"], ["f"]]
+        assert driver.sql(f"select id from {orders} where row__id.rowid = 2 order by 1") == [
+            [3],
+            [6],
+        ]
+        _delete(port, table, "ds=1", [(1, 536870912, 1)])
+        assert driver.sql(f"select id from {orders} where ds = '1' order by id") == [[1], [3]]
+        with pytest.raises(StatementError, match=r"append|TABLE_OPERATION|does not support"):
+            driver.sql(f"insert into {orders} values (7, 'g', '1')")
+        with pytest.raises(StatementError, match="nope"):
+            driver.sql(f"select nope from {orders}")
+        before = _open_txns(port)
+        driver.sql(f"explain select * from {orders}")
+        assert _open_txns(port) <= before
+        assert driver.call(f"{CALLS}:uses_of_frames", table=orders) == {
+            "collected": 5, "iterated": 5, "rdd": 5, "foreach": 5, "cached": 5, "joined": 5,
+            "tasks of one partition": 1,
+        }  # fmt: skip
+
+
+def test_a_statement_and_a_frame_keep_their_snapshot(driver: SparkDriver, ours: OurServer) -> None:
+    database = f"kept_{driver.version.replace('.', '')}"
+    with connected(ours.uri) as port:
+        table = _orders(port, database, ours.warehouse)
+        driver.call(f"{CALLS}:attach_catalog", metastore=ours.uri, name="acid")
+        driver.call(f"{CALLS}:keep_frame", table=f"acid.{database}.orders")
+        assert driver.call(f"{CALLS}:kept_rows", derived=False) == 6
+        _write(port, table, {"ds=1": [(9, "z")]})
+        assert driver.call(f"{CALLS}:kept_rows", derived=False) == 6
+        assert driver.call(f"{CALLS}:kept_rows", derived=True) == 7
+
+
+def test_a_tables_that_changes_or_goes(driver: SparkDriver, ours: OurServer) -> None:
+    database = f"gone_{driver.version.replace('.', '')}"
+    with connected(ours.uri) as port:
+        _orders(port, database, ours.warehouse)
+        driver.call(f"{CALLS}:attach_catalog", metastore=ours.uri, name="acid")
+        driver.call(f"{CALLS}:keep_frame", table=f"acid.{database}.orders")
+        port.drop_table(database, "orders", is_data_deleted=False)
+        with pytest.raises(StatementError, match="orders"):
+            driver.call(f"{CALLS}:kept_rows", derived=True)
+        with pytest.raises(StatementError, match="TABLE_OR_VIEW_NOT_FOUND"):
+            driver.sql(f"select * from acid.{database}.orders")
+
+
+def test_existing_two_part_names(workplace: Workplace, ours: OurServer) -> None:
+    """Spark's own catalog goes on to serve everything else."""
+    driver = SparkDriver(
+        workplace, metastore_uri=ours.uri, catalog={"metastore": ours.uri, "session_catalog": True}
+    )
+    try:
+        with connected(ours.uri) as port:
+            _orders(port, "two_parts", ours.warehouse)
+        driver.sql("create table two_parts.plain (id int) using parquet")
+        driver.sql("insert into two_parts.plain values (2), (3)")
+        assert driver.sql("select count(*) from two_parts.orders") == [[6]]
+        assert driver.sql("select count(*) from acid.two_parts.orders") == [[6]]
+        joined = "select item from two_parts.orders join two_parts.plain using (id) order by 1"
+        assert driver.sql(joined) == [["b"], ["c"]]
+        driver.sql("create view two_parts.some as select id from two_parts.orders where ds = '1'")
+        assert driver.sql("select count(*) from two_parts.some") == [[3]]
+        tables = [row[1] for row in driver.sql("show tables in two_parts")]
+        assert tables == ["orders", "plain", "some"]
+        with pytest.raises(StatementError, match=r"append|TABLE_OPERATION|does not support"):
+            driver.sql("insert into two_parts.orders values (7, 'g', '1')")
+        driver.sql("drop view two_parts.some")
+    finally:
+        driver.stop()
+
+
+def _orders(port: Metastore, database: str, warehouse: Path) -> Table:
+    place = f"file:{warehouse}/{database}.db"
+    port.create_database(Database(name=database, location=place))
+    storage = objects.orc_storage(COLUMNS, location=f"{place}/orders")
+    made = objects.acid_table(database, "orders", storage=storage, partition_columns=KEYS)
+    port.create_table(made)
+    table = port.get_table(database, "orders")
+    rows = {"ds=1": [(1, "a"), (2, "b"), (3, "c")], "ds=2": [(4, "d"), (5, "e"), (6, "f")]}
+    _write(port, table, rows)
+    return table
+
+
+def _write(port: Metastore, table: Table, rows: dict[str, list[tuple[int, str]]]) -> None:
+    write, txn_id = _open_write(port, table)
+    for partition, values in rows.items():
+        ids, items = zip(*values, strict=True)
+        batch = pa.record_batch([pa.array(ids, pa.int32()), pa.array(items)], names=["id", "item"])
+        write.insert([batch], partition=partition)
+    port.commit_txn(CommitTxnRequest(txn_id=txn_id))
+
+
+def _delete(
+    port: Metastore, table: Table, partition: str, victims: list[tuple[int, int, int]]
+) -> None:
+    write, txn_id = _open_write(port, table)
+    write.delete(victims, partition=partition)
+    port.commit_txn(CommitTxnRequest(txn_id=txn_id))
+
+
+def _open_write(port: Metastore, table: Table) -> tuple[TableWrite, Any]:
+    (txn_id,) = port.open_txns(OpenTxnsRequest(user="hive", host="here"))
+    asked = AllocateWriteIdsRequest(
+        database_name=table.database_name, table_name=table.name, txn_ids=(txn_id,)
+    )
+    (given,) = port.allocate_table_write_ids(asked)
+    return TableWrite(port, FsspecResolver(), table, txn_id, given.write_id), txn_id
+
+
+def _open_txns(port: Metastore) -> set[Any]:
+    return {*port.get_open_txns().open_ids}
