@@ -68,6 +68,8 @@ final class DeleteIndexes {
   }
 
   private static final class Key {
+    private static final long OBJECT_BYTES = 100;
+
     private final String[] files;
     private final Snapshot snapshot;
 
@@ -77,9 +79,9 @@ final class DeleteIndexes {
     }
 
     long sizeBytes() {
-      long bytes = Long.BYTES * (long) snapshot.invalid.length;
+      long bytes = OBJECT_BYTES + Long.BYTES * (long) snapshot.invalid.length;
       for (String file : files) {
-        bytes += 2L * file.length();
+        bytes += OBJECT_BYTES + 2L * file.length();
       }
       return bytes;
     }

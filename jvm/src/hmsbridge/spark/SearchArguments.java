@@ -164,7 +164,10 @@ final class SearchArguments {
     }
   }
 
-  /** Null for what the scan does not read and for fields within: of a null struct ORC counts none. */
+  /**
+   * Null for a column that the scan does not read, and for a field of a struct: where the struct is
+   * null, ORC counts no null of the field.
+   */
   private Column column(JsonNode names) {
     if (names.size() != 1) {
       return null;

@@ -84,7 +84,7 @@ final class SearchValue {
     }
   }
 
-  /** Spark takes both zeros for equal and a NaN for the greatest number, ORC's statistics do not. */
+  /** Spark takes both zeros for equal and NaN for the greatest number; ORC does neither. */
   private static Double fraction(JsonNode given, TypeDescription column) {
     if (!given.isNumber()) {
       return null;
