@@ -21,6 +21,8 @@ final class FileReader implements Closeable {
   private final Projection projection;
   private final Configuration configuration;
   private final Reader reader;
+  /** Of the event columns; null for a file without them. */
+  private ColumnStatistics[] statistics;
   private RecordReader rows;
   private VectorizedRowBatch batch;
   private Survivors survivors;
@@ -67,7 +69,8 @@ final class FileReader implements Closeable {
       throw new IOException(file.path + what);
     }
     if (hasEvents) {
-      long[] operations = EventFile.bounds(reader.getStatistics(), EventFile.OPERATION);
+      statistics = reader.getStatistics();
+      long[] operations = EventFile.bounds(statistics, EventFile.OPERATION);
       if (operations != null && (operations[0] != 0 || operations[1] != 0)) {
         throw new IOException(
             file.path
@@ -107,7 +110,6 @@ final class FileReader implements Closeable {
       long[] buckets = {file.raw.bucket, file.raw.bucket};
       mayHit = deletes.mayHit(writeIds, buckets, null);
     } else {
-      ColumnStatistics[] statistics = reader.getStatistics();
       mayHit =
           deletes.mayHit(
               EventFile.bounds(statistics, EventFile.WRITE_ID),

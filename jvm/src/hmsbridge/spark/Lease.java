@@ -8,6 +8,6 @@ public interface Lease extends Serializable {
   /** On the driver, before each job: protects the snapshot, or makes {@link #gone} say why not. */
   void use();
 
-  /** Null while the snapshot is protected, else what to tell whoever reads. */
+  /** Null while the snapshot is protected, else the message of the error that ends a task. */
   String gone();
 }

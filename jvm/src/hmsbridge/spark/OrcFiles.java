@@ -73,7 +73,7 @@ final class OrcFiles {
   static IOException failure(String path, Exception error) {
     if (isMissing(error)) {
       return new IOException(
-          path + " is gone: the snapshot that it belongs to has ended; run the query again", error);
+          path + " is gone: the snapshot may have ended; make the frame again", error);
     }
     return new IOException("cannot read " + path + ": " + text(error), error);
   }

@@ -2,7 +2,7 @@ package hmsbridge.spark;
 
 import java.io.Serializable;
 
-/** A file, or a range of its stripes, as the plan service gives it (docs/format/plan-service.md). */
+/** A file, or a range of its stripes, of a plan (docs/format/plan-service.md). */
 public final class ScanFile implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -43,9 +43,5 @@ public final class ScanFile implements Serializable {
   /** Whether a stripe that begins at this byte is of the range. */
   boolean hasStripe(long offset) {
     return offset >= start && (end < 0 || offset < end);
-  }
-
-  boolean isWhole() {
-    return start == 0 && end < 0;
   }
 }

@@ -7,7 +7,7 @@ public final class ScanSplit implements InputPartition {
   private static final long serialVersionUID = 1;
 
   public final ScanFile[] files;
-  /** Values of {@link ReadSpec#partitionColumns}, as Spark keeps them inside (UTF8String, Decimal). */
+  /** Values of {@link ReadSpec#partitionColumns} in Spark's own form (UTF8String, Decimal). */
   public final Object[][] partitions;
   public final String[][] deletes;
 

@@ -42,8 +42,10 @@ final class SearchValue {
         return PredicateLeaf.Type.DATE;
       case DECIMAL:
         return PredicateLeaf.Type.DECIMAL;
+      case TIMESTAMP:
+        return PredicateLeaf.Type.TIMESTAMP;
       default:
-        // char: Spark compares it padded. timestamp: cut off to microseconds, and read in a zone.
+        // Spark compares a char padded.
         return null;
     }
   }
@@ -75,12 +77,14 @@ final class SearchValue {
         return given.isTextual() && isOrderedAlike(given.textValue()) ? given.textValue() : null;
       case DATE:
         return given.isIntegralNumber() ? date(given.longValue()) : null;
-      default:
+      case DECIMAL:
         return given.isTextual() ? decimal(given.textValue()) : null;
+      default:
+        return null;
     }
   }
 
-  /** Spark takes both zeros for equal and a NaN for the greatest number, ORC's statistics do not. */
+  /** Spark takes both zeros for equal and NaN for the greatest number; ORC does neither. */
   private static Double fraction(JsonNode given, TypeDescription column) {
     if (!given.isNumber()) {
       return null;

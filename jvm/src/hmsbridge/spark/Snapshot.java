@@ -16,7 +16,7 @@ public final class Snapshot implements Serializable {
     this.invalid = invalid;
   }
 
-  /** Whether rows of this write are seen. Of write 0 are the rows from before the table was ACID. */
+  /** Whether rows of this write are seen. Rows from before the table was ACID are of write 0. */
   public boolean sees(long writeId) {
     return writeId <= highWatermark && Arrays.binarySearch(invalid, writeId) < 0;
   }
