@@ -42,10 +42,16 @@ final class DeleteIndexes {
     return index;
   }
 
+  /** Forgets what the collector took, then what was not asked for the longest. */
   private static void shrink() {
     long bytes = 0;
-    for (Slot slot : SLOTS.values()) {
-      bytes += slot.sizeBytes;
+    for (Iterator<Slot> slots = SLOTS.values().iterator(); slots.hasNext(); ) {
+      Slot slot = slots.next();
+      if (slot.sizeBytes > 0 && slot.index.get() == null) {
+        slots.remove();
+      } else {
+        bytes += slot.sizeBytes;
+      }
     }
     Iterator<Slot> oldest = SLOTS.values().iterator();
     while (bytes > BYTES_MAX && oldest.hasNext()) {
@@ -55,7 +61,9 @@ final class DeleteIndexes {
   }
 
   private static final class Slot {
-    private SoftReference<DeleteIndex> index = new SoftReference<>(null);
+    /** Loaded by one reader at a time, which holds the slot. */
+    private volatile SoftReference<DeleteIndex> index = new SoftReference<>(null);
+    /** 0 while it is loaded. */
     private long sizeBytes;
   }
 

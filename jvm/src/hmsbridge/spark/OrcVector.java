@@ -27,13 +27,16 @@ final class OrcVector extends org.apache.spark.sql.vectorized.ColumnVector {
   /** What Decimal keeps in a long. */
   private static final int LONG_DIGITS = 18;
 
+  /** Zeros: the places of rows that all have the first value. Shared, never written to. */
+  private static volatile int[] firstPlaces = new int[Keys.BATCH_ROWS];
+
   private final ColumnVector source;
   private final OrcVector[] children;
   /** Set for a wall clock that is read as an instant. */
   private final WallClock clock;
 
-  private int[] survivors;
-  private boolean isRepeated;
+  /** Where ORC's vector has each row; null: at its own place. */
+  private int[] places;
   private boolean[] nulls;
   private long[] longs;
   private double[] doubles;
@@ -59,8 +62,8 @@ final class OrcVector extends org.apache.spark.sql.vectorized.ColumnVector {
    * @param isParentRepeated whether the first value is that of all rows
    */
   void begin(int[] survivors, boolean isParentRepeated) {
-    this.survivors = survivors;
-    isRepeated = isParentRepeated || source.isRepeating;
+    boolean isRepeated = isParentRepeated || source.isRepeating;
+    places = isRepeated ? firstPlaces(source.isNull.length) : survivors;
     nulls = source.noNulls ? null : source.isNull;
     keepArrays();
     boolean isStruct = source instanceof StructColumnVector;
@@ -90,11 +93,17 @@ final class OrcVector extends org.apache.spark.sql.vectorized.ColumnVector {
     }
   }
 
-  private int at(int row) {
-    if (isRepeated) {
-      return 0;
+  private static int[] firstPlaces(int size) {
+    int[] zeros = firstPlaces;
+    if (zeros.length < size) {
+      zeros = new int[size];
+      firstPlaces = zeros;
     }
-    return survivors == null ? row : survivors[row];
+    return zeros;
+  }
+
+  private int at(int row) {
+    return places == null ? row : places[row];
   }
 
   @Override

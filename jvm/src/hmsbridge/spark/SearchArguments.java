@@ -10,6 +10,7 @@ import org.apache.hadoop.hive.ql.io.sarg.PredicateLeaf;
 import org.apache.hadoop.hive.ql.io.sarg.SearchArgument;
 import org.apache.hadoop.hive.ql.io.sarg.SearchArgumentFactory;
 import org.apache.orc.TypeDescription;
+import org.apache.spark.sql.types.DataType;
 
 /**
  * Turns a filter tree of the plan service into what ORC leaves out stripes and row groups by.
@@ -29,7 +30,7 @@ final class SearchArguments {
   }
 
   /** A condition that ORC can judge; adds itself to what is being built. */
-  private interface Condition {
+  interface Condition {
     void addTo(SearchArgument.Builder builder);
   }
 
@@ -109,7 +110,7 @@ final class SearchArguments {
     return known.isEmpty() ? null : any(known);
   }
 
-  private static Condition all(Condition... conditions) {
+  static Condition all(Condition... conditions) {
     return builder -> {
       builder.startAnd();
       for (Condition condition : conditions) {
@@ -129,7 +130,7 @@ final class SearchArguments {
     };
   }
 
-  private static Condition not(Condition condition) {
+  static Condition not(Condition condition) {
     return builder -> {
       builder.startNot();
       condition.addTo(builder);
@@ -138,13 +139,16 @@ final class SearchArguments {
   }
 
   /** A stored column as ORC looks it up: below {@code row} by itself, if the file has events. */
-  private static final class Column {
+  static final class Column {
     final String name;
     final TypeDescription type;
+    /** What Spark reads it as. */
+    final DataType read;
 
-    Column(String name, TypeDescription type) {
+    Column(String name, TypeDescription type, DataType read) {
       this.name = "`" + name.replace("`", "``") + "`";
       this.type = type;
+      this.read = read;
     }
 
     Condition below(SearchValue value) {
@@ -168,7 +172,9 @@ final class SearchArguments {
     String name = names.get(0).asText();
     int place = Arrays.asList(spec.columns).indexOf(name);
     boolean isRead = Arrays.asList(spec.schema.fieldNames()).contains(name);
-    return place < 0 || !isRead ? null : new Column(name, row.getChildren().get(place));
+    return place < 0 || !isRead
+        ? null
+        : new Column(name, row.getChildren().get(place), spec.schema.apply(name).dataType());
   }
 
   private Condition comparison(
@@ -178,6 +184,13 @@ final class SearchArguments {
         return isNull(column, isNegated);
       case "is_not_null":
         return isNull(column, !isNegated);
+      default:
+        break;
+    }
+    if (TimestampSearch.isOne(column.type)) {
+      return TimestampSearch.comparison(operator, column, filter, isNegated);
+    }
+    switch (operator) {
       case "in":
         return in(column, filter.path("values"), isNegated);
       default:

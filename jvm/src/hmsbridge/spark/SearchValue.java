@@ -42,8 +42,10 @@ final class SearchValue {
         return PredicateLeaf.Type.DATE;
       case DECIMAL:
         return PredicateLeaf.Type.DECIMAL;
+      case TIMESTAMP:
+        return PredicateLeaf.Type.TIMESTAMP;
       default:
-        // char: Spark compares it padded. timestamp: cut off to microseconds, and read in a zone.
+        // Spark compares a char padded.
         return null;
     }
   }
@@ -75,8 +77,10 @@ final class SearchValue {
         return given.isTextual() && isOrderedAlike(given.textValue()) ? given.textValue() : null;
       case DATE:
         return given.isIntegralNumber() ? date(given.longValue()) : null;
-      default:
+      case DECIMAL:
         return given.isTextual() ? decimal(given.textValue()) : null;
+      default:
+        return null;
     }
   }
 
