@@ -92,7 +92,7 @@ def catalog_settings(
     """Spark's settings for the catalogs, whose plans a thread of this process makes."""
     endpoint = _endpoint(metastore)
     classes = {name: _CLASS} | ({SESSION_CATALOG: _SESSION_CLASS} if session_catalog else {})
-    settings = {}
+    settings: dict[str, str] = {}
     for catalog, java in classes.items():
         settings |= {
             f"{_CATALOGS}.{catalog}": java,

@@ -7,6 +7,7 @@ the driver's version with the archive's packages behind Spark's, so the archive 
 from __future__ import annotations
 
 import io
+import shutil
 import stat
 import sys
 import tarfile
@@ -22,13 +23,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from hms_bridge.errors import ConfigError
+from hms_bridge.spark.jar import JAR, jar_version
 from hms_bridge.spark.needs import MODULES, OPTIONAL_DISTRIBUTIONS, PACKAGES
 
 SOURCES = "hms_bridge.zip"
 ENVIRONMENT = "environment.tar.gz"
 PROPERTIES = "spark.properties"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_IGNORED = ("__pycache__", ".pyc")
+_IGNORED = ("__pycache__", ".pyc", ".jar")
 
 _LAUNCHER = """#!/bin/sh
 # Starts Python {version} of this host with the packages of this archive.
@@ -50,6 +52,7 @@ class SparkPackage:
     """What was written, and the settings of Spark that use it."""
 
     sources: Path
+    jar: Path
     environment: Path | None
     properties: Path
     settings: tuple[tuple[str, str], ...]
@@ -62,7 +65,10 @@ def build_package(output: Path, *, is_with_environment: bool) -> SparkPackage:
         output.mkdir(parents=True, exist_ok=True)
         sources = output.resolve() / SOURCES
         _write_sources(sources)
-        settings = [("spark.submit.pyFiles", str(sources))]
+        jar = output.resolve() / JAR.name
+        jar_version()  # says what to do if there is none
+        shutil.copyfile(JAR, jar)
+        settings = [("spark.submit.pyFiles", str(sources)), ("spark.jars", str(jar))]
         environment: Path | None = None
         names: tuple[str, ...] = ()
         if is_with_environment:
@@ -79,6 +85,7 @@ def build_package(output: Path, *, is_with_environment: bool) -> SparkPackage:
         raise ConfigError(f"cannot write to {output}: {error}") from error
     return SparkPackage(
         sources=sources,
+        jar=jar,
         environment=environment,
         properties=properties,
         settings=tuple(settings),

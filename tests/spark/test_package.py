@@ -68,7 +68,8 @@ def test_the_same_sources_give_the_same_bytes(built: Path, tmp_path: Path) -> No
     build_package(tmp_path, is_with_environment=False)
     assert (tmp_path / "hms_bridge.zip").read_bytes() == (built / "hms_bridge.zip").read_bytes()
     assert read_properties(tmp_path / "spark.properties") == {
-        "spark.submit.pyFiles": str(tmp_path.resolve() / "hms_bridge.zip")
+        "spark.submit.pyFiles": str(tmp_path.resolve() / "hms_bridge.zip"),
+        "spark.jars": str(tmp_path.resolve() / "hms-bridge-spark.jar"),
     }
 
 
