@@ -16,8 +16,9 @@ _LOG = logging.getLogger(__name__)
 class BoundedServer(ThreadingHTTPServer):
     """Threads are bounded, because a client may be slow for as long as it likes.
 
-    A request must come whole within ``request_seconds_max``. A connection may wait
-    ``idle_seconds_max`` for its first byte; 0: that time is part of the other one.
+    A request must come whole within ``request_seconds_max``. After its first one, which says who
+    it is, a connection may wait ``idle_seconds_max`` for the next one's first byte; 0: that time
+    is part of the other one.
     """
 
     def __init__(
@@ -79,11 +80,13 @@ class _InTime(io.RawIOBase):
         self._seconds = seconds
         self._idle_seconds = idle_seconds
         self._deadline: float | None = None
-        self.next_request()
+        self._is_known = False
 
     def next_request(self) -> None:
         """The time begins with the first byte if it may be waited for, else now."""
-        self._deadline = None if self._idle_seconds else time.monotonic() + self._seconds
+        may_wait = self._is_known and self._idle_seconds
+        self._deadline = None if may_wait else time.monotonic() + self._seconds
+        self._is_known = True
 
     def readable(self) -> bool:
         """It is."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +19,7 @@ from hms_bridge.plans.requests import malformed
 
 Outcomes: TypeAlias = frozenset[bool | None]
 _Judge: TypeAlias = Callable[[Sequence[Value]], Outcomes]
+_Combine: TypeAlias = Callable[[bool | None, bool | None], bool | None]
 
 _TRUE: Final[Outcomes] = frozenset({True})
 _FALSE: Final[Outcomes] = frozenset({False})
@@ -89,8 +91,7 @@ class PartitionFilter:
             return lambda values: _sure((values[at] is None) is is_wanted)
         comparison = self._comparisons[at]
         if name == "in":
-            parts = [_compared("=", at, comparison, literal) for literal in literals]
-            return _combined(_or, _FALSE, parts)
+            return _one_of(at, comparison, literals)
         return _compared(name, at, comparison, literals[0])
 
 
@@ -126,17 +127,43 @@ def _compared(name: str, at: int, comparison: Comparison, literal: Mapping[str, 
     return judge
 
 
-def _combined(
-    combine: Callable[[bool | None, bool | None], bool | None], start: Outcomes, parts: list[_Judge]
-) -> _Judge:
+def _one_of(at: int, comparison: Comparison, literals: list[Mapping[str, Any]]) -> _Judge:
+    """Each of thousands of partitions must not be compared with each of thousands of values."""
+    known = set()
+    parts = []
+    for literal in literals:
+        fits = comparison.fits(literal["type"])
+        readings = comparison.readings(literal["value"]) if fits else ()
+        if len(readings) == 1:
+            known.add(readings[0])
+        else:
+            parts.append(_compared("=", at, comparison, literal))
+    others = _combined(_or, _FALSE, parts)
+
+    def judge(values: Sequence[Value]) -> Outcomes:
+        if values[at] is None:
+            return _NULL if literals else _FALSE
+        readings = comparison.readings(values[at])
+        if known and len(readings) != 1:
+            return _ANYTHING
+        return _TRUE if known.intersection(readings) else others(values)
+
+    return judge
+
+
+def _combined(combine: _Combine, start: Outcomes, parts: list[_Judge]) -> _Judge:
     def judge(values: Sequence[Value]) -> Outcomes:
         outcomes = start
         for part in parts:
-            pairs = product(outcomes, part(values))
-            outcomes = frozenset(combine(left, right) for left, right in pairs)
+            outcomes = _pairwise(combine, outcomes, part(values))
         return outcomes
 
     return judge
+
+
+@cache
+def _pairwise(combine: _Combine, left: Outcomes, right: Outcomes) -> Outcomes:
+    return frozenset(combine(one, other) for one, other in product(left, right))
 
 
 def _always(outcomes: Outcomes) -> _Judge:

@@ -115,6 +115,9 @@ def column_type(table: Table, column: Column) -> OrcType:
         raise _refused(table, column, str(error)) from error
     if any(node.kind is OrcKind.UNION for node in kind.preorder()):
         raise _refused(table, column, "Spark has no uniontype")
+    for node in kind.preorder():
+        if len({name.lower() for name in node.names}) < len(node.names):
+            raise _refused(table, column, "names of fields differ in case only")
     return kind
 
 

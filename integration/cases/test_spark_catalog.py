@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from changemanager.location import FsspecResolver
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import connected, open_local
+from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Database, Table
 from hms_bridge.model.lock import LockFilter
 from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
+from hms_bridge.spark.catalog import configure
 from integration.drivers.catalog_rows import READABLE
 from integration.referees import install
 from integration.referees.errors import StatementError
@@ -25,6 +29,7 @@ from integration.referees.java_metastore import JavaMetastore
 from integration.referees.ours import OurServer
 from integration.referees.processes import Workplace
 from integration.referees.spark import OurSparkDriver, SparkDriver
+from integration.story.sides import wait_until
 from tests.conformance import objects
 from tests.support.table_write import TableWrite
 
@@ -127,6 +132,63 @@ def test_a_statement_and_a_frame_keep_their_snapshot(driver: SparkDriver, ours: 
         assert driver.call(f"{CALLS}:kept_rows", derived=True) == 7
 
 
+def test_a_fork_of_the_driver_ends_nothing(driver: SparkDriver, ours: OurServer) -> None:
+    database = f"fork_{driver.version[0]}"
+    with connected(ours.uri) as port:
+        _orders(port, database, ours.warehouse)
+        driver.call(f"{CALLS}:attach_catalog", metastore=ours.uri, name="acid")
+        assert driver.sql(f"select count(*) from acid.{database}.orders") == [[6]]
+        assert driver.call(f"{CALLS}:fork_and_end") == 0
+        assert _locks(port, database) == ["orders"]
+
+
+def test_of_many_scans_the_idle_ones_end_soon(driver: SparkDriver, ours: OurServer) -> None:
+    database = f"many_{driver.version[0]}"
+    with connected(ours.uri) as port:
+        _orders(port, database, ours.warehouse)
+        driver.call(f"{CALLS}:attach_catalog", metastore=ours.uri, name="acid")
+        driver.call(f"{CALLS}:count_often", table=f"acid.{database}.orders", times=205)
+        seen = partial(_locks, port, database)
+        wait_until(lambda: len(seen()) < 200, "the end of some of 205 scans", timeout_seconds=15)
+
+
+def test_a_table_that_is_made_again_has_its_own_deletes(
+    driver: SparkDriver, ours: OurServer
+) -> None:
+    """Paths, write ids and watermark are those of the table before."""
+    database = f"again_{driver.version[0]}"
+    with connected(ours.uri) as port:
+        driver.call(f"{CALLS}:attach_catalog", metastore=ours.uri, name="acid")
+        for victim in (0, 1):
+            table = _orders(port, database, ours.warehouse)
+            _delete(port, table, "ds=1", [(1, 536870912, victim)])
+            seen = driver.sql(f"select id from acid.{database}.orders where ds = '1' order by id")
+            assert seen == [[2 - victim], [3]]
+            port.drop_table(database, "orders", is_data_deleted=True)
+            port.drop_database(database)
+
+
+def test_a_boolean_that_is_always_null_is_read(driver: SparkDriver, ours: OurServer) -> None:
+    """Java's ORC fails at such statistics of C++'s."""
+    database = f"nulls_{driver.version[0]}"
+    place = f"file:{ours.warehouse}/{database}.db"
+    columns = (Column(name="id", type="int"), Column(name="flag", type="boolean"))
+    with connected(ours.uri) as port:
+        port.create_database(Database(name=database, location=place))
+        storage = objects.orc_storage(columns, location=f"{place}/t")
+        port.create_table(objects.acid_table(database, "t", storage=storage))
+        write, txn_id = _open_write(port, port.get_table(database, "t"))
+        nulls = pa.array([None], pa.bool_())
+        batch = pa.record_batch([pa.array([1], pa.int32()), nulls], names=["id", "flag"])
+        write.insert([batch])
+        port.commit_txn(CommitTxnRequest(txn_id=txn_id))
+        driver.call(f"{CALLS}:attach_catalog", metastore=ours.uri, name="acid")
+        table = f"acid.{database}.t"
+        assert driver.sql(f"select * from {table}") == [[1, None]]
+        assert driver.sql(f"select id from {table} where flag or id > 0") == [[1]]
+        assert driver.sql(f"select id from {table} where flag is null and id = 1") == [[1]]
+
+
 def test_a_tables_that_changes_or_goes(driver: SparkDriver, ours: OurServer) -> None:
     database = f"gone_{driver.version[0]}"
     with connected(ours.uri) as port:
@@ -140,6 +202,23 @@ def test_a_tables_that_changes_or_goes(driver: SparkDriver, ours: OurServer) -> 
             driver.sql(f"select * from acid.{database}.orders")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "name", "said"),
+    [
+        ("spark.remote", "sc://there", "acid", "Spark Connect is refused"),
+        ("spark.sql.catalog.spark_catalog", "org.example.Other", "acid", "is org.example.Other"),
+        ("spark.app.name", "x", "spark_catalog", "session_catalog=True"),
+        ("spark.app.name", "x", "a.b", "take letters"),
+    ],
+)
+def test_what_spark_would_misunderstand_is_refused(
+    key: str, value: str, name: str, said: str
+) -> None:
+    builder = SparkSession.builder.config(key, value)
+    with pytest.raises(ConfigError, match=said):
+        configure(builder, name, metastore="sqlite:///none.db", session_catalog=True)
+
+
 def test_existing_two_part_names(workplace: Workplace, ours: OurServer) -> None:
     """Spark's own catalog goes on to serve everything else."""
     driver = SparkDriver(
@@ -148,6 +227,7 @@ def test_existing_two_part_names(workplace: Workplace, ours: OurServer) -> None:
     try:
         with connected(ours.uri) as port:
             _orders(port, "two_parts", ours.warehouse)
+        assert not driver.call(f"{CALLS}:is_token_seen")
         driver.sql("create table two_parts.plain (id int) using parquet")
         driver.sql("insert into two_parts.plain values (2), (3)")
         assert driver.sql("select count(*) from two_parts.orders") == [[6]]

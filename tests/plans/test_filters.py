@@ -37,9 +37,10 @@ def test_values_are_compared_as_spark_compares_them(
 
 def test_what_is_left_out_has_no_row_for_which_it_is_true() -> None:
     """SQLite says which pairs of values have one."""
+    three_or_null = [{"type": "int", "value": value} for value in (3, None)]
     leaves: list[tuple[dict[str, Any], str]] = [
         ({"op": "is_null", "column": ["data"]}, "data is null"),
-        ({"op": "in", "column": ["q"], "values": [{"type": "int", "value": 3}]}, "q in (3)"),
+        ({"op": "in", "column": ["q"], "values": three_or_null}, "q in (3, null)"),
     ]
     for op, name, value in product(("=", "<=>", ">="), ("p", "data"), (None, 2)):
         test = {"op": op, "column": [name], "value": {"type": "long", "value": value}}

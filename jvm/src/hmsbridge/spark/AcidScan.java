@@ -111,7 +111,7 @@ final class AcidScan
             Json.texts(answer.path("columns")),
             table.partitionColumns,
             filter == null ? null : filter.toString(),
-            PlanReader.snapshot(answer),
+            PlanReader.snapshot(table.definition, answer),
             zone.id(),
             table.isAcid);
     lease.planned(answer.path("lease").asText(), execution);

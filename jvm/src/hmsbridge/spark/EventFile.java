@@ -3,8 +3,7 @@ package hmsbridge.spark;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import org.apache.orc.ColumnStatistics;
-import org.apache.orc.IntegerColumnStatistics;
+import org.apache.orc.OrcProto;
 import org.apache.orc.TypeDescription;
 
 /** The columns of a file of a full ACID table, each row an event (Hive: OrcRecordUpdater). */
@@ -51,16 +50,20 @@ final class EventFile {
     return place + 1;
   }
 
-  /** The least and the greatest value of an event column; null if the file does not say. */
-  static long[] bounds(ColumnStatistics[] statistics, int place) {
-    if (statistics.length <= id(place)
-        || !(statistics[id(place)] instanceof IntegerColumnStatistics)) {
+  /**
+   * The least and the greatest value of an event column; null if the file does not say.
+   *
+   * @param statistics as the file has them: ORC's own reading fails for a boolean that is always
+   *     null, as the C++ library writes it
+   */
+  static long[] bounds(List<OrcProto.ColumnStatistics> statistics, int place) {
+    if (statistics.size() <= id(place)) {
       return null;
     }
-    IntegerColumnStatistics numbers = (IntegerColumnStatistics) statistics[id(place)];
-    if (numbers.getNumberOfValues() == 0 || numbers.getMinimum() > numbers.getMaximum()) {
-      return null;
-    }
-    return new long[] {numbers.getMinimum(), numbers.getMaximum()};
+    OrcProto.IntegerStatistics numbers = statistics.get(id(place)).getIntStatistics();
+    boolean isKnown = numbers.hasMinimum() && numbers.hasMaximum();
+    return isKnown && numbers.getMinimum() <= numbers.getMaximum()
+        ? new long[] {numbers.getMinimum(), numbers.getMaximum()}
+        : null;
   }
 }

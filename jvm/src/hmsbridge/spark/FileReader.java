@@ -2,10 +2,11 @@ package hmsbridge.spark;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hive.ql.exec.vector.VectorizedRowBatch;
 import org.apache.hadoop.hive.ql.io.sarg.SearchArgument;
-import org.apache.orc.ColumnStatistics;
+import org.apache.orc.OrcProto;
 import org.apache.orc.Reader;
 import org.apache.orc.RecordReader;
 import org.apache.orc.StripeInformation;
@@ -22,7 +23,7 @@ final class FileReader implements Closeable {
   private final Configuration configuration;
   private final Reader reader;
   /** Of the event columns; null for a file without them. */
-  private ColumnStatistics[] statistics;
+  private List<OrcProto.ColumnStatistics> statistics;
   private RecordReader rows;
   private VectorizedRowBatch batch;
   private Survivors survivors;
@@ -69,7 +70,7 @@ final class FileReader implements Closeable {
       throw new IOException(file.path + what);
     }
     if (hasEvents) {
-      statistics = reader.getStatistics();
+      statistics = reader.getOrcProtoFileStatistics();
       long[] operations = EventFile.bounds(statistics, EventFile.OPERATION);
       if (operations != null && (operations[0] != 0 || operations[1] != 0)) {
         throw new IOException(
@@ -92,7 +93,7 @@ final class FileReader implements Closeable {
       return;
     }
     if (isRaw() && needsKeys) {
-      rowsBefore = OrcFiles.countRows(configuration, file.raw.preceding);
+      rowsBefore = OrcFiles.countRows(configuration, spec.snapshot.table, file.raw.preceding);
     }
     batch = isRaw() ? projection.rawBatch() : projection.eventBatch();
     openRows(needsKeys, isFiltered, search);

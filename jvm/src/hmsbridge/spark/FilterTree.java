@@ -3,6 +3,8 @@ package hmsbridge.spark;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayDeque;
+import java.util.Deque;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -15,6 +17,9 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
  * under NOT either keeps more rows than Spark does, never fewer.
  */
 final class FilterTree {
+  /** What is nested deeper is unknown: Jackson reads and writes no more than 1,000 levels. */
+  private static final int DEPTH_MAX = 100;
+
   private final SessionZone zone;
 
   FilterTree(SessionZone zone) {
@@ -26,7 +31,7 @@ final class FilterTree {
     if (predicates.length == 0) {
       return null;
     }
-    return predicates.length == 1 ? tree(predicates[0]) : combined("and", predicates);
+    return predicates.length == 1 ? tree(predicates[0], 0) : combined("and", predicates, 0);
   }
 
   /** Both, either of which may be null. */
@@ -39,18 +44,18 @@ final class FilterTree {
     return tree;
   }
 
-  private JsonNode tree(Expression expression) {
-    if (!(expression instanceof Predicate)) {
+  private JsonNode tree(Expression expression, int depth) {
+    if (!(expression instanceof Predicate) || depth > DEPTH_MAX) {
       return leaf("unknown");
     }
     Expression[] children = expression.children();
     switch (((Predicate) expression).name()) {
       case "AND":
-        return combined("and", children);
+        return combined("and", children, depth);
       case "OR":
-        return combined("or", children);
+        return combined("or", children, depth);
       case "NOT":
-        return leaf("not").<ObjectNode>set("child", tree(children[0]));
+        return leaf("not").<ObjectNode>set("child", tree(children[0], depth + 1));
       case "IN":
         return in(children);
       case "IS_NULL":
@@ -68,13 +73,27 @@ final class FilterTree {
     }
   }
 
-  private JsonNode combined(String op, Expression[] children) {
+  /** A chain of one operator is one list: programs make chains of thousands. */
+  private JsonNode combined(String op, Expression[] children, int depth) {
     ObjectNode tree = leaf(op);
     ArrayNode trees = tree.putArray("children");
-    for (Expression child : children) {
-      trees.add(tree(child));
+    Deque<Expression> left = new ArrayDeque<>();
+    pushAll(left, children);
+    while (!left.isEmpty()) {
+      Expression child = left.pop();
+      if (child instanceof Predicate && ((Predicate) child).name().equalsIgnoreCase(op)) {
+        pushAll(left, child.children());
+      } else {
+        trees.add(tree(child, depth + 1));
+      }
     }
     return tree;
+  }
+
+  private static void pushAll(Deque<Expression> left, Expression[] children) {
+    for (int i = children.length - 1; i >= 0; i--) {
+      left.push(children[i]);
+    }
   }
 
   private JsonNode in(Expression[] children) {

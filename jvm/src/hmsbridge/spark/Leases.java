@@ -22,6 +22,9 @@ import org.slf4j.LoggerFactory;
 final class Leases {
   private static final Logger LOG = LoggerFactory.getLogger(Leases.class);
   private static final long TICK_MS = 20_000;
+  /** Of so many, a fifth of what the service takes, the idle ones end sooner. */
+  private static final int MANY = 200;
+  private static final long MANY_TICK_MS = 1_000;
   private static final Map<SparkContext, Leases> OF_CONTEXTS = new WeakHashMap<>();
 
   private final Set<PlanLease> held = new LinkedHashSet<>();
@@ -54,7 +57,9 @@ final class Leases {
   }
 
   synchronized void hold(PlanLease lease) {
-    held.add(lease);
+    if (held.add(lease) && held.size() == MANY) {
+      notifyAll();
+    }
   }
 
   synchronized void drop(PlanLease lease) {
@@ -65,7 +70,8 @@ final class Leases {
     try {
       while (sleep()) {
         for (PlanClient client : clients()) {
-          endOf(client, lease -> lease.isIdle(jobs));
+          boolean areMany = areMany();
+          endOf(client, lease -> lease.isIdle(jobs, areMany));
           keep(client);
         }
       }
@@ -75,8 +81,12 @@ final class Leases {
   }
 
   private synchronized boolean sleep() throws InterruptedException {
-    wait(tickMs);
+    wait(areMany() ? Math.min(tickMs, MANY_TICK_MS) : tickMs);
     return !hasEnded;
+  }
+
+  private synchronized boolean areMany() {
+    return held.size() >= MANY;
   }
 
   private synchronized Set<PlanClient> clients() {

@@ -14,7 +14,7 @@ import org.apache.orc.StripeInformation;
 final class OrcFiles {
   private static final int COUNTS_KEPT = 10_000;
 
-  /** Rows of files that were counted; a file of an ACID table never changes. */
+  /** Rows of files that were counted, by table and path; a file of an ACID table never changes. */
   private static final Map<String, Long> COUNTS =
       new LinkedHashMap<String, Long>(16, 0.75f, true) {
         @Override
@@ -45,26 +45,33 @@ final class OrcFiles {
     }
   }
 
-  /** How many rows the files have together. */
-  static long countRows(Configuration configuration, String[] paths) throws IOException {
+  /**
+   * How many rows the files have together.
+   *
+   * @param table its definition
+   */
+  static long countRows(Configuration configuration, String table, String[] paths)
+      throws IOException {
     long count = 0;
     for (String path : paths) {
-      count += countRows(configuration, path);
+      count += countRows(configuration, table, path);
     }
     return count;
   }
 
-  private static long countRows(Configuration configuration, String path) throws IOException {
+  private static long countRows(Configuration configuration, String table, String path)
+      throws IOException {
+    String key = table + ' ' + path;
     Long known;
     synchronized (COUNTS) {
-      known = COUNTS.get(path);
+      known = COUNTS.get(key);
     }
     if (known == null) {
       try (Reader reader = open(configuration, path, -1)) {
         known = reader.getNumberOfRows();
       }
       synchronized (COUNTS) {
-        COUNTS.put(path, known);
+        COUNTS.put(key, known);
       }
     }
     return known;

@@ -15,6 +15,9 @@ final class PlanLease implements Lease {
   /** Spark writes a factory three times a job: ClosureCleaner tries it twice. One question does. */
   private static final long FRESH_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
+  /** Spark's events, by which a lease is idle or not, may be seconds late. */
+  private static final long IDLE_OF_MANY_NANOS = TimeUnit.SECONDS.toNanos(10);
+
   private final transient Leases leases;
   private final transient long idleNanos;
   final transient PlanClient client;
@@ -93,7 +96,8 @@ final class PlanLease implements Lease {
   }
 
   /** The job that is being submitted counts: its start is before its use. */
-  boolean isIdle(ActiveJobs jobs) {
-    return System.nanoTime() - askedNanos >= idleNanos && !jobs.has(usedMillis, execution);
+  boolean isIdle(ActiveJobs jobs, boolean areMany) {
+    long nanos = areMany ? Math.min(idleNanos, IDLE_OF_MANY_NANOS) : idleNanos;
+    return System.nanoTime() - askedNanos >= nanos && !jobs.has(usedMillis, execution);
   }
 }

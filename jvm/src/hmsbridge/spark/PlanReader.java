@@ -25,13 +25,13 @@ final class PlanReader {
     }
   }
 
-  static Snapshot snapshot(JsonNode answer) {
+  static Snapshot snapshot(String table, JsonNode answer) {
     JsonNode ids = answer.path("invalid");
     long[] invalid = new long[ids.size()];
     for (int i = 0; i < invalid.length; i++) {
       invalid[i] = ids.get(i).asLong();
     }
-    return new Snapshot(answer.path("high_watermark").asLong(), invalid);
+    return new Snapshot(table, answer.path("high_watermark").asLong(), invalid);
   }
 
   ScanSplit[] splits(JsonNode ranges) {

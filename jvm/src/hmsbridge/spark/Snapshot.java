@@ -3,15 +3,18 @@ package hmsbridge.spark;
 import java.io.Serializable;
 import java.util.Arrays;
 
-/** Which write ids a reader sees: up to the high watermark, but for the invalid ones. */
+/** Which write ids of a table a reader sees: up to the high watermark, but for the invalid ones. */
 public final class Snapshot implements Serializable {
   private static final long serialVersionUID = 1;
 
+  /** Its definition. A table that is dropped and made again has the same files and write ids. */
+  public final String table;
   public final long highWatermark;
   /** Open and aborted write ids, ascending. */
   public final long[] invalid;
 
-  public Snapshot(long highWatermark, long[] invalid) {
+  public Snapshot(String table, long highWatermark, long[] invalid) {
+    this.table = table;
     this.highWatermark = highWatermark;
     this.invalid = invalid;
   }
@@ -24,12 +27,13 @@ public final class Snapshot implements Serializable {
   @Override
   public boolean equals(Object other) {
     return other instanceof Snapshot
+        && ((Snapshot) other).table.equals(table)
         && ((Snapshot) other).highWatermark == highWatermark
         && Arrays.equals(((Snapshot) other).invalid, invalid);
   }
 
   @Override
   public int hashCode() {
-    return 31 * Long.hashCode(highWatermark) + Arrays.hashCode(invalid);
+    return 31 * (31 * table.hashCode() + Long.hashCode(highWatermark)) + Arrays.hashCode(invalid);
   }
 }
