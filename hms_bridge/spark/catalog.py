@@ -134,10 +134,10 @@ def _escaped(path: Path) -> str:
 def _require_session_catalog(spark: SparkSession) -> None:
     """Spark keeps the first one, and says nothing of one that it cannot make."""
     catalogs = spark._jsparkSession.sessionState().catalogManager()
-    found = catalogs.catalog(SESSION_CATALOG).getClass().getName()
-    if found != _SESSION_CLASS:
+    catalog = catalogs.catalog(SESSION_CATALOG).getClass().getName()
+    if catalog != _SESSION_CLASS:
         raise ConfigError(
-            f"this Spark session goes on with {found} as {SESSION_CATALOG}: give ours at the start "
+            f"this Spark session goes on with {catalog} as {SESSION_CATALOG}: give ours at the start "
             "(configure), or leave out session_catalog"
         )
 
