@@ -277,7 +277,7 @@ class Leases:
         if len(self._open) >= OPEN_MAX:
             raise PlanError(
                 Refusal.REFUSED,
-                f"{OPEN_MAX} scans are open in this driver; wait until some of them end",
+                f"{OPEN_MAX} scans are open; wait until some of them end",
             )
 
 

@@ -10,32 +10,26 @@ must live as long as Spark reads.
 from __future__ import annotations
 
 import atexit
-import getpass
 import os
-import socket
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hms_bridge.clock import SystemClock
-from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.reading import settings_of_environment
-from hms_bridge.connect import open_metastore, shareable_url
+from hms_bridge.connect import shareable_url
 from hms_bridge.errors import ConfigError
 from hms_bridge.plans.endpoint import PlanEndpoint
-from hms_bridge.plans.service import PlanService
-from hms_bridge.session.transaction import Client
 from hms_bridge.spark.failures import first_line
-from hms_bridge.spark.jar import JAR, jar_version
+from hms_bridge.spark.jar import JAR
+from hms_bridge.spark.plan_server import serving_plans, spark_settings
 
-SESSION_CATALOG = "spark_catalog"
-_CATALOGS = "spark.sql.catalog"
 _JARS = "spark.jars"
-_CLASS = "hmsbridge.spark.AcidCatalog"
-_SESSION_CLASS = "hmsbridge.spark.AcidSessionCatalog"
+_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit for the program that it starts."""
 _endpoints: dict[str, PlanEndpoint] = {}
 _starting = threading.Lock()
 
@@ -50,19 +44,34 @@ def configure(
     """Give a session that is to be built the catalog ``name``; with ``session_catalog`` ACID tables
     are also found by two-part names, among Spark's own.
 
-    ``metastore`` is ``thrift://host:port`` or a database's URL. Raises ConfigError, and what the
-    metastore raises.
+    ``metastore`` is ``thrift://host:port`` or a database's URL. Raises ConfigError, also where
+    Spark's Java runs already without the jar, and what the metastore raises.
     """
     if SparkSession.getActiveSession() is not None:
         raise ConfigError(
             "a Spark session runs already, and jars are given at a start: use attach(spark, …)"
         )
+    _give_jar(builder)
     options = catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
-    jars = [jar for jar in str(builder._options.get(_JARS, "")).split(",") if jar]
-    builder.config(_JARS, ",".join([*jars, str(JAR)]))
     for key, value in options.items():
         builder.config(key, value)
     return builder
+
+
+def _give_jar(builder: SparkSession.Builder) -> None:
+    """Unless one of its name is there: of two Spark takes the first, and logs an error."""
+    if SparkContext._gateway is None and _GATEWAY_PORT not in os.environ:
+        jars = [jar for jar in str(builder._options.get(_JARS, "")).split(",") if jar]
+        if JAR.name not in [jar.rpartition("/")[2] for jar in jars]:
+            builder.config(_JARS, ",".join([*jars, str(JAR)]))
+        return
+    SparkContext._ensure_initialized()
+    if JAR.name not in SparkContext._jvm.SparkConf().get(_JARS, ""):
+        raise ConfigError(
+            "Spark's Java runs already, by spark-submit or for an earlier session, without the "
+            f"jar: start spark-submit with --jars {JAR}, or use attach(spark, …) once the session "
+            "is there"
+        )
 
 
 def attach(
@@ -91,15 +100,8 @@ def catalog_settings(
 ) -> Mapping[str, str]:
     """Spark's settings for the catalogs, whose plans a thread of this process makes."""
     endpoint = _endpoint(metastore)
-    classes = {name: _CLASS} | ({SESSION_CATALOG: _SESSION_CLASS} if session_catalog else {})
-    settings: dict[str, str] = {}
-    for catalog, java in classes.items():
-        settings |= {
-            f"{_CATALOGS}.{catalog}": java,
-            f"{_CATALOGS}.{catalog}.url": endpoint.url,
-            f"{_CATALOGS}.{catalog}.token": endpoint.token,
-        }
-    return settings
+    options = {"url": endpoint.url, "token": endpoint.token}
+    return spark_settings(name, options, has_session_catalog=session_catalog)
 
 
 def _endpoint(metastore_url: str) -> PlanEndpoint:
@@ -112,23 +114,12 @@ def _endpoint(metastore_url: str) -> PlanEndpoint:
 
 
 def _start(url: str) -> PlanEndpoint:
-    version = jar_version()
-    settings = settings_of_environment(os.environ)
-    opened = open_metastore(url, settings, is_created=False)
-    service = PlanService(
-        opened,
-        file_systems(settings),
-        Client(user=getpass.getuser(), host=socket.gethostname()),
-        SystemClock(),
-        jar_version=version,
-    )
-    endpoint = PlanEndpoint(service)
-    endpoint.start()
+    running = ExitStack()
+    endpoint = running.enter_context(serving_plans(url, settings_of_environment(os.environ)))
 
     def stop() -> None:
         with suppress(Exception):
-            endpoint.stop()
-            opened.close()
+            running.close()
 
     atexit.register(stop)
     return endpoint
