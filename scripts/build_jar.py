@@ -36,7 +36,7 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         compiled = subprocess.run(
-            [javac, "-J-Xmx400m", "--release", "8", "-Xlint:-options", "-nowarn", "-cp",
+            [javac, "-J-Xmx400m", "--release", "8", "-Xlint:-options", "-XDsuppressNotes", "-nowarn", "-cp",
              f"{spark_jars()}/*", "-d", folder, *map(str, sources())],
             check=False,
         )  # fmt: skip
