@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from hms_bridge.connect import connected
 from hms_bridge.model.catalog import Column, Database
 from hms_bridge.spark.jar import JAR, jar_version
 from integration.referees.acid_writes import write
-from integration.referees.errors import RefereeError
+from integration.referees.errors import RefereeError, StartError
 from integration.referees.ours import PROGRAM, OurPlans, OurServer, environment_of_ours
 from integration.referees.processes import Workplace, free_port
 from integration.referees.spark import spark_environment
@@ -82,6 +83,17 @@ def test_sessions_outlive_a_restart_and_leases_do_not(
     assert second.settings == first.settings
     assert Asker(second.settings, token)("namespace/list") == {"names": ["default", "sales"]}
     assert second.stop() == 0
+    token_file.chmod(0o644)
+    with pytest.raises(StartError, match=r"everybody .* chmod 600 .*/token"):
+        OurPlans(workplace, server.uri, *words)
+
+
+def test_other_hosts_are_let_in_by_name(workplace: Workplace, server: OurServer) -> None:
+    open_to_all = OurPlans(workplace, server.uri, "--host", "0.0.0.0")
+    url = open_to_all.settings["spark.sql.catalog.acid.url"]
+    assert url.startswith(f"http://{socket.getfqdn()}:")
+    assert open_to_all.says("nothing is encrypted")
+    open_to_all.stop()
 
 
 def test_the_page(workplace: Workplace, server: OurServer, shell: dict[str, str]) -> None:

@@ -127,6 +127,10 @@ class OurPlans:
         self.settings: dict[str, str] = Conversation(self._server).read()
         self._server.wait_until(lambda: self._server.log_contains("serving plans at http://"))
 
+    def says(self, text: str) -> bool:
+        """Whether it wrote a text for people."""
+        return self._server.log_contains(text)
+
     def stop(self) -> int | None:
         """Its exit code."""
         self._server.stop()
