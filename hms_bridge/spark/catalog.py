@@ -32,9 +32,9 @@ from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.jar import JAR, jar_version
 
 SESSION_CATALOG = "spark_catalog"
-_CATALOGS = "spark.sql.catalog"
+CATALOGS = "spark.sql.catalog"
 _JARS = "spark.jars"
-_CLASS = "hmsbridge.spark.AcidCatalog"
+CATALOG_CLASS = "hmsbridge.spark.AcidCatalog"
 _SESSION_CLASS = "hmsbridge.spark.AcidSessionCatalog"
 _endpoints: dict[str, PlanEndpoint] = {}
 _starting = threading.Lock()
@@ -73,7 +73,14 @@ def attach(
 
     Raises ConfigError where Spark takes no jar any more, or has its own catalog already in use.
     """
-    options = catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
+    add_catalog(
+        spark, name, catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
+    )
+
+
+def add_catalog(spark: SparkSession, name: str, options: Mapping[str, str]) -> None:
+    """Give a session that runs the jar and a catalog's settings. Raises ConfigError as
+    :func:`attach`."""
     try:
         spark.sql(f"ADD JAR '{JAR}'")
         for key, value in options.items():
@@ -90,14 +97,18 @@ def catalog_settings(
     name: str, *, metastore: str, session_catalog: bool = False
 ) -> Mapping[str, str]:
     """Spark's settings for the catalogs, whose plans a thread of this process makes."""
-    endpoint = _endpoint(metastore)
-    classes = {name: _CLASS} | ({SESSION_CATALOG: _SESSION_CLASS} if session_catalog else {})
+    classes = {name: CATALOG_CLASS} | ({SESSION_CATALOG: _SESSION_CLASS} if session_catalog else {})
+    return endpoint_settings(_endpoint(metastore), classes)
+
+
+def endpoint_settings(endpoint: PlanEndpoint, classes: Mapping[str, str]) -> Mapping[str, str]:
+    """The same for catalogs of these Java classes, whose plans an endpoint makes."""
     settings: dict[str, str] = {}
     for catalog, java in classes.items():
         settings |= {
-            f"{_CATALOGS}.{catalog}": java,
-            f"{_CATALOGS}.{catalog}.url": endpoint.url,
-            f"{_CATALOGS}.{catalog}.token": endpoint.token,
+            f"{CATALOGS}.{catalog}": java,
+            f"{CATALOGS}.{catalog}.url": endpoint.url,
+            f"{CATALOGS}.{catalog}.token": endpoint.token,
         }
     return settings
 

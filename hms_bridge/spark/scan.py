@@ -44,8 +44,8 @@ def splits_frame(
     has_row_ids: bool,
     is_exact: bool = False,
 ) -> DataFrame:
-    """``columns`` in their order, then if asked for ``row__id`` and ``row__partition``; with none of
-    them a column of nulls, so that rows can be counted.
+    """``columns`` in their order, then if asked for ``row__id`` and ``row__partition``; with none
+    of them a column of nulls, so that rows can be counted.
 
     One Spark task for each split: the numbers of a range, one in each partition of it. The frame is
     to be read before the transaction of the splits ends.

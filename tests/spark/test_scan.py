@@ -9,8 +9,10 @@ import pytest
 from hms_bridge.connect import LocalStore
 from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Storage, Table, TableType
+from tests.conformance import objects
 
 pytestmark = pytest.mark.spark
+
 
 def test_databases_whose_names_run_together(run: Any) -> None:
     """A view for each, although a__b and c look like a and b__c."""
@@ -52,18 +54,35 @@ def test_a_statement_that_fails_holds_nothing(run: Any, store: LocalStore) -> No
     assert run("DROP TABLE t") == ["table default.t dropped"]
 
 
-@pytest.mark.parametrize(
-    ("properties", "advice"),
-    [
-        ("'transactional_properties'='insert_only'", "insert-only: its files alone show rows that"),
-        ("'transactional'='false'", "no ACID table; read it with Spark's Hive client"),
-    ],
-)
-def test_advice_for_other_tables_is_right(run: Any, properties: str, advice: str) -> None:
+def test_a_query_holds_its_snapshot_to_its_last_row(
+    run: Any, session: Any, store: LocalStore
+) -> None:
+    run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1), (2)")
+    (result,) = session.run("SELECT id FROM t")
+    assert next(result.rows) == (1,)
+    (lock,) = store.metastore.show_locks()
+    assert (lock.scope.table, (lock.agent or "").split()[0]) == ("t", "spark")
+    assert list(result.rows) == [(2,)]
+    assert store.metastore.show_locks() == ()
+
+
+def test_a_column_that_spark_lacks_is_in_nobodys_way(run: Any, store: LocalStore) -> None:
+    columns = (Column(name="id", type="int"), Column(name="u", type="uniontype<int,string>"))
+    store.metastore.create_table(
+        objects.acid_table("default", "t", storage=objects.orc_storage(columns))
+    )
+    assert run("SELECT id FROM t; SELECT count(*) FROM t") == [[], [(0,)]]
+
+
+def test_advice_for_other_tables_is_right(run: Any) -> None:
     """Files of insert-only tables hold aborted rows, and others twice (golden g13_mm_orc)."""
-    run(f"CREATE TABLE t (id INT) TBLPROPERTIES ({properties})")
-    with pytest.raises(DmlError, match=advice):
-        run("SELECT * FROM t")
+    run("CREATE TABLE t (id INT) TBLPROPERTIES ('transactional_properties'='insert_only')")
+    run("CREATE TABLE p (id INT) TBLPROPERTIES ('transactional'='false'); CREATE TABLE u (id INT)")
+    assert run("SELECT * FROM t") == [[]]
+    with pytest.raises(DmlError, match="insert-only: its files alone show rows that"):
+        run("INSERT INTO u SELECT * FROM t")
+    with pytest.raises(DmlError, match="no ACID table; read it with Spark's Hive client"):
+        run("SELECT * FROM p")
 
 
 def test_a_view_is_not_dropped_as_a_table(run: Any, store: LocalStore) -> None:
