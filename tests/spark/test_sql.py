@@ -182,11 +182,12 @@ def hold_exclusively(store: LocalStore) -> LockId:
     return held.lock_id
 
 
-def test_a_writer_waits_and_says_for_whom(run: Any, store: LocalStore) -> None:
+def test_a_statement_waits_and_says_for_whom(run: Any, store: LocalStore) -> None:
     run("CREATE TABLE t (id INT); INSERT INTO t VALUES (1)")
     hold_exclusively(store)
-    with pytest.raises(DmlError, match=r"not granted in 0\.5 s: lock 2, held by ann@elsewhere"):
-        run("UPDATE t SET id = 2")
+    for text in ("UPDATE t SET id = 2", "SELECT * FROM t"):
+        with pytest.raises(DmlError, match=r"not granted in 0\.5 s: lock 2, held by ann@elsewhere"):
+            run(text)
 
 
 def test_a_table_that_changes_while_a_writer_waits(
