@@ -17,11 +17,13 @@ demo: setup      ## the main job, end to end, on tables that a real Hive wrote
 	@.venv/bin/hms-bridge demo
 
 JOBS ?= 2
+# More than the cores of a small machine: many a test waits for a process, a lock or a disk.
+TEST_JOBS ?= 3
 quick: setup lint types  ## style, types of what changed, and most tests: none with Spark, processes, or that take long
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -q --quick -m "not spark and not process" --durations 10
 
 test: setup lint types  ## all tests of this project alone that need no Spark
-	$(PY) -m pytest -n $(JOBS) --dist loadgroup -m "not spark"
+	$(PY) -m pytest -n $(TEST_JOBS) --dist loadgroup -m "not spark"
 
 spark: setup     ## those that start Spark
 	$(PY) -m pytest -n $(JOBS) --dist loadgroup -m spark

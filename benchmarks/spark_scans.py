@@ -6,13 +6,14 @@ Hive 4.2.
 
 from __future__ import annotations
 
-import itertools
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.compaction import COLUMNS, some_rows
-from benchmarks.report import HEADING, Ratio, beside, machine
+from benchmarks.report import HEADING, TURNS, Ratio, beside, machine
 from hms_bridge.acid.bucket_codec import encode_bucket
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
@@ -29,6 +30,7 @@ from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, Open
 from hms_bridge.spark.catalog import configure
 from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
+from integration.referees.ours import OurProgram
 from integration.referees.postgresql import PostgreSql
 from integration.referees.processes import FAST_JAVA, Workplace
 from tests.conformance import objects
@@ -84,16 +86,19 @@ def _print(place: _Place) -> None:
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
     for key, value in (
         ("spark.ui.enabled", "false"),
+        ("spark.ui.showConsoleProgress", "false"),
         ("spark.sql.session.timeZone", "UTC"),
         ("spark.driver.bindAddress", "127.0.0.1"),
         ("spark.driver.host", "127.0.0.1"),
     ):
         builder = builder.config(key, value)
     spark = configure(builder, metastore=place.url).getOrCreate()
-    for ratio in (*_scan_ratios(place, spark), *_many_deltas(place, spark)):
-        print(ratio.line(), flush=True)
-    print(f"memory: {_peak_mebibytes(spark)} MiB of Java at most, heap of 2 GiB")
-    spark.stop()
+    try:
+        for ratio in chain(_scan_ratios(place, spark), _many_deltas(place, spark)):
+            print(ratio.line(), flush=True)
+        print(f"memory: {_peak_mebibytes(spark)} MiB of Java at most, heap of 2 GiB")
+    finally:
+        spark.stop()
 
 
 def _alone(folder: Path) -> _Place:
@@ -106,6 +111,7 @@ def _alone(folder: Path) -> _Place:
 def _beside_hive(workplace: Workplace, folder: Path) -> _Place:
     database = HiveSchemas(PostgreSql(workplace)).database("4.2.0", "bench")
     hive = Hive42(workplace, database)
+    OurProgram(workplace, database.sqlalchemy_url).run("schema", "init")
     settings = Settings(warehouse=f"file:{hive.warehouse}")
     store = open_local(database.sqlalchemy_url, settings)
     store.metastore.create_database(Database(name="ours"))
@@ -122,23 +128,23 @@ def _scan_ratios(place: _Place, spark: Any) -> Iterator[Ratio]:
 def _queries(
     place: _Place, spark: Any, what: str, plain: Path, *, deleted: bool
 ) -> Iterator[Ratio]:
-    spark.table("acid.ours.rows").write.orc(str(plain))
+    spark.table("acid.ours.sales").write.orc(str(plain))
     spark.read.orc(str(plain)).createOrReplaceTempView("plain")
     for name, columns, condition, whole, holed in QUERIES:
 
         def run(table: str, text: str = f"select {columns} from %s{condition}") -> Any:
             return tuple(spark.sql(text % table).collect()[0])
 
-        def hive(text: str = f"select {columns} from ours.rows{condition}") -> Any:
+        def hive(text: str = f"select {columns} from ours.sales{condition}") -> Any:
             return place.hive.sql(text)
 
-        assert run("acid.ours.rows") == run("plain")
+        assert run("acid.ours.sales") == run("plain")
         label = f"{name} of {ROWS:,} rows, {what}"
         target = holed if deleted else whole
-        yield beside(f"{label}, vs Spark's own ORC", lambda: run("acid.ours.rows"),
+        yield beside(f"{label}, vs Spark's own ORC", lambda: run("acid.ours.sales"),
                      lambda: run("plain"), target)  # fmt: skip
         if place.hive is not None:
-            yield beside(f"{label}, Hive 4.2 beside", lambda: run("acid.ours.rows"), hive,
+            yield beside(f"{label}, Hive 4.2 beside", lambda: run("acid.ours.sales"), hive,
                          HIVE_TARGET)  # fmt: skip
 
 
@@ -152,13 +158,16 @@ def _many_deltas(place: _Place, spark: Any) -> Iterator[Ratio]:
     for deltas in MANY:
         _add_deltas(store, deltas - made)
         made = deltas
-        frame = spark.table("acid.ours.many")
-        began = time.process_time()
-        tasks = frame.rdd.getNumPartitions()
-        costs.append((deltas, time.process_time() - began))
+        seconds = []
+        for _ in range(TURNS):
+            frame = spark.table("acid.ours.many")
+            began = time.process_time()
+            tasks = frame.rdd.getNumPartitions()
+            seconds.append(time.process_time() - began)
+        costs.append((deltas, median(seconds)))
         yield Ratio(what=f"tasks of {deltas} deltas x {BUCKETS} buckets", ours=f"{tasks}",
                     theirs="64", ratio=64 / max(tasks, 1), target=1)  # fmt: skip
-    for (few, first), (many, then) in itertools.pairwise(costs):
+    for (few, first), (many, then) in pairwise(costs):
         yield Ratio(what=f"plan of {many} deltas, vs {few} and linear", ours=f"{then:.2f} CPU s",
                     theirs=f"{first:.2f} CPU s", ratio=first / then * many / few,
                     target=0.7)  # fmt: skip
@@ -168,10 +177,10 @@ def _many_deltas(place: _Place, spark: Any) -> Iterator[Ratio]:
 
 def _make_table(store: LocalStore) -> int:
     metastore = store.metastore
-    table = objects.acid_table("ours", "rows", storage=objects.orc_storage(SIX))
+    table = objects.acid_table("ours", "sales", storage=objects.orc_storage(SIX))
     metastore.create_table(table)
     random = np.random.default_rng(7)
-    write, txn_id, write_id = _write(store, "rows")
+    write, txn_id, write_id = _write(store, "sales")
     writers = [range(number * BATCHES, (number + 1) * BATCHES) for number in range(WRITERS)]
     write.insert(
         *((_six(some_rows(random, at, ROWS_A_BATCH)) for at in batches) for batches in writers)
@@ -181,7 +190,7 @@ def _make_table(store: LocalStore) -> int:
 
 
 def _delete_some(store: LocalStore, write_id: int) -> None:
-    write, txn_id, _ = _write(store, "rows")
+    write, txn_id, _ = _write(store, "sales")
     victims: list[RowId] = [
         (write_id, encode_bucket(number, 0), row)
         for number in range(WRITERS)

@@ -66,8 +66,8 @@ class Hold:
             return True
         return False
 
-    def end(self) -> None:
-        """Commit: nothing is protected any more."""
+    def end(self) -> bool:
+        """Commit: nothing is protected any more. False if the metastore could not be told."""
         try:
             self._context.__exit__(None, None, None)
         except (NoSuchTxnError, TxnAbortedError):
@@ -76,6 +76,8 @@ class Hold:
             _LOG.warning(
                 "transaction %d is not ended before it times out: %s", self._transaction.id, error
             )
+            return False
+        return True
 
     def fail(self, error: BaseException) -> None:
         """Abort, because of an error that the caller raises."""

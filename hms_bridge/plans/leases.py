@@ -168,7 +168,8 @@ class Leases:
                     lease.statement.turn.release()
 
     def stop(self) -> None:
-        """End all of them, and take no new ones."""
+        """End all of them, and take no new ones. If the metastore cannot be told of one, the others
+        are not tried, each of which would wait as long for it: they time out."""
         with self._guard:
             self._is_stopped = True
             left = list(self._open.values())
@@ -176,9 +177,11 @@ class Leases:
             # Who waits for a lock meanwhile finds that all has stopped, and aborts.
             if lease.statement.turn.acquire(timeout=_STOP_SECONDS):
                 try:
-                    self._let_go(lease)
+                    is_reached = self._let_go(lease)
                 finally:
                     lease.statement.turn.release()
+                if not is_reached:
+                    return
 
     def _statement(self, text: str) -> Statement:
         with self._guard:
@@ -239,18 +242,19 @@ class Leases:
     def _hear(self, lease: Lease) -> None:
         lease.heard_ms = steady_ms(self._clock)
 
-    def _let_go(self, lease: Lease) -> None:
-        """In the statement's turn."""
+    def _let_go(self, lease: Lease) -> bool:
+        """In the statement's turn. False if the metastore could not be told."""
         hold = lease.hold
         with self._guard:
             if hold is None or self._open.pop(lease.id, None) is None:
-                return
+                return True
             hold.leases.discard(lease.id)
             lease.hold = None
             self._remember(lease)
         if not hold.leases:
             lease.statement.hold = None
-            hold.end()
+            return hold.end()
+        return True
 
     def _give_up(self, statement: Statement, hold: Hold) -> None:
         """A transaction that is lost."""

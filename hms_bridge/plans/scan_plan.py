@@ -1,10 +1,11 @@
 """Which files a scan reads, which delete events may hit them, which files a task takes together.
 
 Tasks are packed so: files in the order of roots, buckets and paths; a large one cut into ranges,
-small ones together until their bytes, and a weight for each file that is opened, reach a limit.
-The limit is ``split_bytes``, or what each of the ``parallelism`` tasks has to do if that is less,
-but so much that a task is worth its start. So a table of many tiny deltas is a few tasks, not one a
-file; and as a bucket's files stand together, a task loads few lists of delete events.
+small ones together, by their bytes and a weight for each file that is opened, such that a task has
+a limit on the average. The limit is ``split_bytes``, or what each of the ``parallelism`` tasks has
+to do if that is less, but so much that a task is worth its start. So a table of many tiny deltas is
+a few tasks, not one a file; and as a bucket's files stand together, a task loads few lists of
+delete events.
 
 Lists of deletes are one a root, or one a bucket of it where the table is bucketed (Hive then names
 a delete's file after its victim's bucket). A list may be more than what can hit a file: events name
@@ -150,15 +151,19 @@ def _pieces(root: PlannedRoot, file: ReadFile, range_bytes: int) -> Iterator[_Pi
 
 
 def _packed(weights: Sequence[int], task_bytes: int) -> list[list[int]]:
+    """As few tasks as the limit allows on the whole, each of about the same weight: were they
+    filled one after the other, a small rest would be a task of its own, for which all wait."""
+    total = sum(weights)
+    count = max(1, math.ceil(total / task_bytes))
     splits: list[list[int]] = []
-    first, filled = 0, 0
+    before, last = 0, -1
     for at, weight in enumerate(weights):
-        if at > first and filled + weight > task_bytes:
-            splits.append([first, at])
-            first, filled = at, 0
-        filled += weight
-    if weights:
-        splits.append([first, len(weights)])
+        task = (2 * before + weight) * count // (2 * total)
+        if task == last:
+            splits[-1][1] = at + 1
+        else:
+            splits.append([at, at + 1])
+        before, last = before + weight, task
     return splits
 
 
