@@ -168,8 +168,8 @@ class Leases:
                     lease.statement.turn.release()
 
     def stop(self) -> None:
-        """End all of them, and take no new ones. If the metastore cannot be told of one, the others
-        are not tried, each of which would wait as long for it: they time out."""
+        """End all of them, and take no new ones. If the metastore does not answer for one, the
+        others are not tried, each of which would wait as long for it: they time out."""
         with self._guard:
             self._is_stopped = True
             left = list(self._open.values())
@@ -243,7 +243,7 @@ class Leases:
         lease.heard_ms = steady_ms(self._clock)
 
     def _let_go(self, lease: Lease) -> bool:
-        """In the statement's turn. False if the metastore could not be told."""
+        """In the statement's turn. False if the metastore did not answer."""
         hold = lease.hold
         with self._guard:
             if hold is None or self._open.pop(lease.id, None) is None:
