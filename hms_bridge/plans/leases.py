@@ -147,6 +147,12 @@ class Leases:
                 with lease.statement.turn:
                     self._let_go(lease)
 
+    def end_all(self) -> None:
+        """End every lease that is open."""
+        with self._guard:
+            left = list(self._open)
+        self.end(left)
+
     def end_silent(self) -> None:
         """End the leases of which nothing was heard for two minutes."""
         now_ms = steady_ms(self._clock)

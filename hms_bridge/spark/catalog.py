@@ -82,7 +82,14 @@ def attach(
 
     Raises ConfigError where Spark takes no jar any more, or has its own catalog already in use.
     """
-    options = catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
+    add_catalog(
+        spark, name, catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
+    )
+
+
+def add_catalog(spark: SparkSession, name: str, options: Mapping[str, str]) -> None:
+    """Give a session that runs the jar and a catalog's settings. Raises ConfigError as
+    :func:`attach`."""
     try:
         spark.sql(f"ADD JAR '{JAR}'")
         for key, value in options.items():
