@@ -4,6 +4,7 @@ file that several tasks read."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from benchmarks.compaction import COLUMNS, some_rows
 from benchmarks.report import Ratio, beside
 from hms_bridge.clock import SystemClock
 from hms_bridge.connect import LocalStore
-from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
+from hms_bridge.model.catalog import Table
+from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest, TxnType
+from hms_bridge.rows.scan import ScanSplit
+from hms_bridge.session.locked_transaction import locked_transaction, read_lock
 from hms_bridge.session.transaction import Client
-from hms_bridge.spark.scan import open_table_snapshot, read_table, snapshot_splits, splits_frame
+from hms_bridge.spark.scan import snapshot_splits, splits_frame
 from hms_bridge.spark.sql_session import SqlSession
 from tests.conformance import objects
 from tests.support.table_write import TableWrite
@@ -42,7 +46,9 @@ def scan_ratios(
 ) -> Iterator[Ratio]:
     """Statements on ``ours.source`` beside a Hive, if there is one, and Spark on the same rows in
     ORC of its own: of an ACID file it reads every column, and cannot count rows."""
-    with read_table(spark, store.metastore, store.resolver, "ours.source", client=CLIENT) as frame:
+    with _snapshot(store, "source") as (table, splits):
+        columns = table.storage.columns
+        frame = splits_frame(spark, store.resolver, splits, columns, has_row_ids=False)
         frame.write.orc(str(plain))
     session = sql_session(store, spark)
     for (what, text), plain_target in zip(READS, _PLAIN_TARGETS, strict=True):
@@ -72,8 +78,7 @@ def scan_ratios(
 def split_ratio(store: LocalStore, spark: Any) -> Ratio:
     """``ours.large``, a file of many stripes, which tasks share; against one task for it."""
     _make_table(store, "large", [[1_000_000] * LARGE_BATCHES])
-    with open_table_snapshot(store.metastore, "ours.large", CLIENT) as (transaction, table):
-        shared = snapshot_splits(store.resolver, transaction, table)
+    with _snapshot(store, "large") as (table, shared):
         assert len(shared) > 1
         assert len({split.split.files for split in shared}) == 1
         whole = (replace(shared[0], split=replace(shared[0].split, start=0, end=None)),)
@@ -92,6 +97,16 @@ def split_ratio(store: LocalStore, spark: Any) -> Ratio:
             lambda: read(whole),
             1.2,
         )
+
+
+@contextmanager
+def _snapshot(store: LocalStore, name: str) -> Iterator[tuple[Table, tuple[ScanSplit, ...]]]:
+    """A table of ``ours``, and what tasks are to read of it."""
+    table = store.metastore.get_table("ours", name)
+    with locked_transaction(
+        store.metastore, CLIENT, SystemClock(), [read_lock(table)], kind=TxnType.READ_ONLY
+    ) as transaction:
+        yield table, snapshot_splits(store.resolver, transaction, table)
 
 
 def sql_session(store: LocalStore, spark: Any) -> SqlSession:

@@ -36,8 +36,8 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         compiled = subprocess.run(
-            [javac, "-J-Xmx400m", "--release", "8", "-Xlint:-options", "-XDsuppressNotes", "-nowarn", "-cp",
-             f"{spark_jars()}/*", "-d", folder, *map(str, sources())],
+            [javac, "-J-Xmx400m", "--release", "8", "-Xlint:-options", "-XDsuppressNotes",
+             "-nowarn", "-cp", f"{spark_jars()}/*", "-d", folder, *map(str, sources())],
             check=False,
         )  # fmt: skip
         if compiled.returncode:

@@ -59,8 +59,6 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """One Spark session for the whole run."""
-    import pyspark
-
     from hms_bridge.spark.session import open_session
     from tests.support.quick_jvm import prefer_quick_start
 
@@ -68,10 +66,6 @@ def spark() -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark's own sockets and deprecated calls
         session = open_session("tests", master="local[2]")
-        if not pyspark.__version__.startswith("3."):  # which have no data sources in Python
-            from hms_bridge.spark.data_source import register
-
-            register(session)
         yield session
         session.stop()
 

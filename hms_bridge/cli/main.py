@@ -77,7 +77,7 @@ _SUMMARIES = {
     "repl": "Dump, verify and load a database; how far a replica is.",
     "schema": "Make or check the metastore's database schema.",
     "serve": "Run the metastore server.",
-    "spark": "Build what Spark's executors need, and check it.",
+    "spark": "Build what Spark's executors need, and check it; plan what Spark reads.",
     "sql": "Run SQL on ACID tables.",
     "table": "Adopt a table directory that Hive left behind.",
     "txns": "Open and aborted transactions.",

@@ -1,4 +1,4 @@
-"""``hms-bridge spark``: what executors need, and whether they have it."""
+"""``hms-bridge spark``: what executors need, whether they have it, and plans for Spark."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hms_bridge.cli.options import format_option, settings_options
 from hms_bridge.cli.output import print_record, print_rows, say
 from hms_bridge.cli.progress import working
 from hms_bridge.cli.spark_options import spark_options
+from hms_bridge.cli.spark_plans import plans
 from hms_bridge.config.settings import Settings
 from hms_bridge.errors import ConfigError
 from hms_bridge.spark.request import SparkRequest
@@ -19,12 +20,15 @@ _COLUMNS = ("host", "python", "executable", "lacks", "differs")
 
 @click.group()
 def spark() -> None:
-    """Spark's executors: build what they need, and check that they have it.
+    """For Spark: build what executors need, check that they have it, plan what others read.
 
     \b
     Example:
       hms-bridge spark package --output ./for-spark --environment
     """
+
+
+spark.add_command(plans)
 
 
 @spark.command()

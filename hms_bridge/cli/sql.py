@@ -6,6 +6,8 @@ import getpass
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -75,9 +77,10 @@ def sql(
             client=Client(user=getpass.getuser(), host=socket.gethostname()),
             clock=SystemClock(),
             database=database.lower(),
+            hadoop=settings.hadoop,
         )
-        for text in statements:
-            for result in session.run(text):
+        with closing(session):
+            for result in chain.from_iterable(map(session.run, statements)):
                 if result.columns:
                     names = _distinct(result.columns)
                     rows = (dict(zip(names, row, strict=True)) for row in result.rows)

@@ -79,7 +79,7 @@ class WritePlan:
 
 def plan_query(statement: Select, tables: Mapping[NameAsWritten, Table]) -> QueryPlan:
     """Raises DmlError for a column that a table lacks."""
-    query, sources = rewrite_query(statement.query, tables)
+    query, sources = rewrite_query(statement.query, tables, (ROW_ID,))
     return QueryPlan(query=spark_sql(query), sources=sources)
 
 

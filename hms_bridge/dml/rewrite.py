@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -24,8 +24,8 @@ class SourceView:
     """A temporary view that a query reads: one table at one snapshot.
 
     ``columns`` are those that the query may use, in the table's order: none for ``count(*)``.
-    ``has_row_ids`` adds the columns ``row__id`` and ``row__partition`` (the partition's name as the
-    metastore has it, empty for none) behind them.
+    ``has_row_ids`` adds the columns ``row__id`` and, for writes, ``row__partition`` (the name of
+    the partition as the metastore has it, empty for none) behind them.
     """
 
     view_name: str
@@ -45,17 +45,19 @@ def quote(name: str) -> str:
 
 
 def rewrite_query(
-    query: exp.Expr, tables: Mapping[NameAsWritten, Table]
+    query: exp.Expr,
+    tables: Mapping[NameAsWritten, Table],
+    identity: Sequence[str] = (ROW_ID, ROW_PARTITION),
 ) -> tuple[exp.Expr, tuple[SourceView, ...]]:
-    """The query for Spark and the views that it reads. ROW__ID is offered only to queries that name
-    it, and, as in Hive, is not among the columns of ``*``.
+    """The query for Spark and the views that it reads. ROW__ID, ``identity``, is offered only to
+    queries that name it, and, as in Hive, is not among the columns of ``*``.
 
     Raises DmlError for a column that no table of a plain query has.
     """
     tree = query.copy()
     try:
-        _check_columns(tree, tables)
-        views = _use_views(tree, tables)
+        _check_columns(tree, tables, identity)
+        views = _use_views(tree, tables, identity)
         return tree, views
     except SqlglotError as error:
         raise DmlError(f"cannot read the SQL: {str(error).splitlines()[0]}") from error
@@ -65,18 +67,20 @@ def _name_of(table: exp.Table) -> NameAsWritten:
     return NameAsWritten(database=table.db.lower() or None, name=table.name.lower())
 
 
-def _use_views(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> tuple[SourceView, ...]:
+def _use_views(
+    tree: exp.Expr, tables: Mapping[NameAsWritten, Table], identity: Sequence[str]
+) -> tuple[SourceView, ...]:
     named = [
         (node, tables[_name_of(node)])
         for node in tree.find_all(exp.Table)
         if _name_of(node) in tables
     ]
     used = used_names(tree, named)
-    views = {table.full_name: _view(table, used[table.full_name]) for _, table in named}
+    views = {table.full_name: _view(table, used[table.full_name], identity) for _, table in named}
     identified = {name for name, view in views.items() if view.has_row_ids}
     if identified:
         # While the tables still have the names by which it finds them.
-        _hide_row_ids_from_stars(tree, tables, identified)
+        _hide_row_ids_from_stars(tree, tables, identified, identity)
     for node, table in named:
         alias = node.alias or node.name
         database = node.db
@@ -89,13 +93,13 @@ def _use_views(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> tuple[S
     return tuple(sorted(views.values(), key=lambda view: view.view_name))
 
 
-def _view(table: Table, used: UsedNames) -> SourceView:
+def _view(table: Table, used: UsedNames, identity: Sequence[str]) -> SourceView:
     columns = (*table.storage.columns, *table.partition_columns)
     return SourceView(
         view_name=view_for(table),
         table=table,
         columns=tuple(c for c in columns if used.is_all or used.uses(c.name)),
-        has_row_ids=used.uses(ROW_ID) or used.uses(ROW_PARTITION),
+        has_row_ids=any(map(used.uses, identity)),
     )
 
 
@@ -114,7 +118,10 @@ def _drop_database(tree: exp.Expr, database: str, alias: str) -> None:
 
 
 def _hide_row_ids_from_stars(
-    tree: exp.Expr, tables: Mapping[NameAsWritten, Table], identified: Collection[str]
+    tree: exp.Expr,
+    tables: Mapping[NameAsWritten, Table],
+    identified: Collection[str],
+    identity: Sequence[str],
 ) -> None:
     """``identified`` are the full names of the tables whose views have row identifiers."""
     for scope in traverse_scope(tree):
@@ -127,9 +134,7 @@ def _hide_row_ids_from_stars(
             and tables[_name_of(source)].full_name in identified
         ]  # fmt: skip
         hidden = [
-            exp.column(column, table=name, quoted=True)
-            for name in sources
-            for column in (ROW_ID, ROW_PARTITION)
+            exp.column(column, table=name, quoted=True) for name in sources for column in identity
         ]
         for item in select.expressions:
             if isinstance(item, exp.Star) and hidden:
@@ -141,11 +146,13 @@ def _hide_row_ids_from_stars(
             ):
                 item.this.set(
                     "except_",
-                    [exp.column(column, quoted=True) for column in (ROW_ID, ROW_PARTITION)],
+                    [exp.column(column, quoted=True) for column in identity],
                 )
 
 
-def _check_columns(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> None:
+def _check_columns(
+    tree: exp.Expr, tables: Mapping[NameAsWritten, Table], identity: Sequence[str]
+) -> None:
     """Names in a query that reads one table and nothing else. Others are left to Spark."""
     for scope in traverse_scope(tree):
         sources = list(scope.sources.items())
@@ -156,13 +163,13 @@ def _check_columns(tree: exp.Expr, tables: Mapping[NameAsWritten, Table]) -> Non
             continue
         table = tables.get(_name_of(source))
         if table is not None and not scope.expression.args.get("laterals"):
-            _check_scope(scope, alias, table)
+            _check_scope(scope, alias, table, identity)
 
 
-def _check_scope(scope: Scope, alias: str, table: Table) -> None:
+def _check_scope(scope: Scope, alias: str, table: Table, identity: Sequence[str]) -> None:
     names = [c.name for c in (*table.storage.columns, *table.partition_columns)]
     given = {item.alias.lower() for item in scope.expression.expressions if item.alias}
-    known = {*names, *given, ROW_ID, ROW_PARTITION}
+    known = {*names, *given, *identity}
     for column in scope.columns:
         parts = [part.name.lower() for part in column.parts if not isinstance(part, exp.Star)]
         written_first = parts[0] if parts else ""  # a struct may be called like its table

@@ -80,6 +80,7 @@ class PlanEndpoint:
 
 def _listener(host: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # at once after an earlier one
     try:
         listener.bind((host, port))
         listener.listen(_CONNECTIONS_MAX)
@@ -117,7 +118,7 @@ class _Handler(BoundedHandler, BaseHTTPRequestHandler):
         except Exception:  # the border: the next question may do better
             _LOG.exception("the plan service failed at %s", self.path)
             kind = Refusal.FAILED
-            message = "the plan service failed; the driver's log says why"
+            message = "the plan service failed; its log says why"
             status, answer = kind.status, {"error": kind.text, "message": message}
         body = json.dumps(answer, separators=(",", ":")).encode()
         self.connection.settimeout(_ANSWER_SECONDS_MAX)

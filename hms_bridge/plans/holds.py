@@ -67,7 +67,7 @@ class Hold:
         return False
 
     def end(self) -> bool:
-        """Commit: nothing is protected any more. False if the metastore could not be told."""
+        """Commit: nothing is protected any more. False if the metastore did not answer."""
         try:
             self._context.__exit__(None, None, None)
         except (NoSuchTxnError, TxnAbortedError):

@@ -147,6 +147,12 @@ class Leases:
                 with lease.statement.turn:
                     self._let_go(lease)
 
+    def end_all(self) -> None:
+        """End every lease that is open."""
+        with self._guard:
+            left = list(self._open)
+        self.end(left)
+
     def end_silent(self) -> None:
         """End the leases of which nothing was heard for two minutes."""
         now_ms = steady_ms(self._clock)
@@ -162,7 +168,7 @@ class Leases:
                     lease.statement.turn.release()
 
     def stop(self) -> None:
-        """End all of them, and take no new ones. If the metastore cannot be told of one, the others
+        """End all of them, and take no new ones. If the metastore does not answer to one, the rest
         are not tried, each of which would wait as long for it: they time out."""
         with self._guard:
             self._is_stopped = True
@@ -237,7 +243,7 @@ class Leases:
         lease.heard_ms = steady_ms(self._clock)
 
     def _let_go(self, lease: Lease) -> bool:
-        """In the statement's turn. False if the metastore could not be told."""
+        """In the statement's turn. False if the metastore did not answer."""
         hold = lease.hold
         with self._guard:
             if hold is None or self._open.pop(lease.id, None) is None:
@@ -281,7 +287,7 @@ class Leases:
         if len(self._open) >= OPEN_MAX:
             raise PlanError(
                 Refusal.REFUSED,
-                f"{OPEN_MAX} scans are open in this driver; wait until some of them end",
+                f"{OPEN_MAX} scans are open; wait until some of them end",
             )
 
 

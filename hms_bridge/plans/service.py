@@ -68,6 +68,10 @@ class PlanService:
         self._look.stop()
         self._leases.stop()
 
+    def end_all(self) -> None:
+        """End all leases: what Spark was given is read."""
+        self._leases.end_all()
+
     def answer(self, verb: str, fields: object) -> Answer:
         """Raises PlanError, with the kind that the answer names."""
         function = self._verbs.get(verb)

@@ -10,43 +10,32 @@ must live as long as Spark reads.
 from __future__ import annotations
 
 import atexit
-import getpass
 import os
 import re
-import socket
 import tempfile
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from hms_bridge.clock import SystemClock
-from hms_bridge.config.file_systems import file_systems
 from hms_bridge.config.reading import settings_of_environment
-from hms_bridge.connect import open_metastore, shareable_url
+from hms_bridge.connect import shareable_url
 from hms_bridge.errors import ConfigError
-from hms_bridge.plans.endpoint import PlanEndpoint
-from hms_bridge.plans.service import PlanService
-from hms_bridge.session.transaction import Client
 from hms_bridge.spark.failures import first_line
-from hms_bridge.spark.jar import JAR, jar_version
-from hms_bridge.spark.request import default_jars
-from hms_bridge.spark.versions import spark_home
+from hms_bridge.spark.jar import JAR
+from hms_bridge.spark.plan_server import serving_plans, spark_settings
 
-SESSION_CATALOG = "spark_catalog"
-_CATALOGS = "spark.sql.catalog"
 _JARS = "spark.jars"
-_CLASS = "hmsbridge.spark.AcidCatalog"
+_GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
+"""Set by spark-submit for the program that it starts."""
+_SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 _SESSION_CLASS = "hmsbridge.spark.AcidSessionCatalog"
-_NAME = re.compile(r"[\w-]+")
-_CONNECT = "Spark Connect is refused: its server cannot ask a plan service of this process; use "
-_services: dict[tuple[int, str], Mapping[str, str]] = {}
-"""What each catalog of a process (which may be a fork of another) and metastore is given."""
+_services: dict[tuple[int, str], dict[str, str]] = {}
+"""Where plans are made, for a process (which may be a fork of another) and metastore."""
 _starting = threading.Lock()
 
 
@@ -60,46 +49,37 @@ def configure(
     """Give a session that is to be built the catalog ``name``; with ``session_catalog`` ACID tables
     are also found by two-part names, among Spark's own.
 
-    ``metastore`` is ``thrift://host:port`` or a database's URL. Raises ConfigError, and what the
-    metastore raises.
+    ``metastore`` is ``thrift://host:port`` or a database's URL. Raises ConfigError, also where
+    Spark's Java runs already without the jar, and what the metastore raises.
     """
-    given = builder._options
-    if "spark.remote" in given or given.get("spark.api.mode") == "connect" or _is_connect():
-        raise ConfigError(f"{_CONNECT}a session with a master")
-    if SparkContext._active_spark_context is not None:
+    if SparkSession.getActiveSession() is not None:
         raise ConfigError(
             "a Spark session runs already, and jars are given at a start: use attach(spark, …)"
         )
-    other = given.get(f"{_CATALOGS}.{SESSION_CATALOG}", _SESSION_CLASS)
+    other = builder._options.get(_SESSION_CATALOG, _SESSION_CLASS)
     if session_catalog and other != _SESSION_CLASS:
-        raise ConfigError(f"{SESSION_CATALOG} is {other} already: leave out session_catalog")
-    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
-        _require_classes()
-    else:
-        jars = default_jars(os.environ, spark_home(os.environ))
-        jars = f"{given.get(_JARS) or jars},{JAR}"
-        builder.config(_JARS, ",".join(dict.fromkeys(filter(None, jars.split(",")))))
+        raise ConfigError(f"spark_catalog is {other} already: leave out session_catalog")
+    _give_jar(builder)
     options = catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
     for key, value in options.items():
         builder.config(key, value)
     return builder
 
 
-def _is_connect() -> bool:
-    """What PySpark makes of the environment."""
-    return "SPARK_REMOTE" in os.environ or os.environ.get("SPARK_CONNECT_MODE") == "1"
-
-
-def _require_classes() -> None:
-    """Java that runs takes no jars any more; Spark would only say that a class is missing."""
+def _give_jar(builder: SparkSession.Builder) -> None:
+    """Unless one of its name is there: of two Spark takes the first, and logs an error."""
+    if SparkContext._gateway is None and _GATEWAY_PORT not in os.environ:
+        jars = [jar for jar in str(builder._options.get(_JARS, "")).split(",") if jar]
+        if JAR.name not in [jar.rpartition("/")[2] for jar in jars]:
+            builder.config(_JARS, ",".join([*jars, str(JAR)]))
+        return
     SparkContext._ensure_initialized()
-    try:
-        SparkContext._jvm.Thread.currentThread().getContextClassLoader().loadClass(_CLASS)
-    except Py4JJavaError as error:
+    if JAR.name not in SparkContext._jvm.SparkConf().get(_JARS, ""):
         raise ConfigError(
-            f"Spark's Java runs already, without this jar: give it at the start (spark-submit "
-            f"--jars {JAR}), or use attach(spark, …)"
-        ) from error
+            "Spark's Java runs already, by spark-submit or for an earlier session, without the "
+            f"jar: start spark-submit with --jars {JAR}, or use attach(spark, …) once the session "
+            "is there"
+        )
 
 
 def attach(
@@ -110,11 +90,16 @@ def attach(
 
     Raises ConfigError where Spark takes no jar any more, or has its own catalog already in use.
     """
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise ConfigError(f"{_CONNECT}it where its server runs")
-    options = catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
+    add_catalog(
+        spark, name, catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
+    )
+
+
+def add_catalog(spark: SparkSession, name: str, options: Mapping[str, str]) -> None:
+    """Give a session that runs the jar and a catalog's settings. Raises ConfigError as
+    :func:`attach`."""
     try:
-        spark.sql(f"ADD JAR '{_escaped(JAR)}'")
+        spark.sql(f"ADD JAR '{JAR}'")
         for key, value in options.items():
             spark.conf.set(key, value)
         spark.sql(f"SHOW NAMESPACES IN `{name}`").collect()
@@ -123,44 +108,21 @@ def attach(
             f"this Spark session cannot be given the catalog {name}: {first_line(error)}; give it "
             "at the start: hms_bridge.spark.catalog.configure(SparkSession.builder, …)"
         ) from error
-    if session_catalog:
-        _require_session_catalog(spark)
-
-
-def _escaped(path: Path) -> str:
-    return str(path).replace("\\", "\\\\").replace("'", "\\'")
-
-
-def _require_session_catalog(spark: SparkSession) -> None:
-    """Spark keeps the first one, and says nothing of one that it cannot make."""
-    catalogs = spark._jsparkSession.sessionState().catalogManager()
-    catalog = catalogs.catalog(SESSION_CATALOG).getClass().getName()
-    if catalog != _SESSION_CLASS:
-        raise ConfigError(
-            f"this Spark session goes on with {catalog} as {SESSION_CATALOG}: give ours at the start "
-            "(configure), or leave out session_catalog"
-        )
 
 
 def catalog_settings(
     name: str, *, metastore: str, session_catalog: bool = False
 ) -> Mapping[str, str]:
     """Spark's settings for the catalogs, whose plans a thread of this process makes."""
-    if not _NAME.fullmatch(name) or name == SESSION_CATALOG:
+    if not re.fullmatch(r"[\w-]+", name) or name == "spark_catalog":
         raise ConfigError(
             f"'{name}' cannot be the catalog's name: take letters, digits and _; for two-part names"
             " give session_catalog=True as well"
         )
-    service = _service(metastore)
-    classes = {name: _CLASS} | ({SESSION_CATALOG: _SESSION_CLASS} if session_catalog else {})
-    settings: dict[str, str] = {}
-    for catalog, java in classes.items():
-        settings[f"{_CATALOGS}.{catalog}"] = java
-        settings |= {f"{_CATALOGS}.{catalog}.{key}": value for key, value in service.items()}
-    return settings
+    return spark_settings(name, _service(metastore), has_session_catalog=session_catalog)
 
 
-def _service(metastore_url: str) -> Mapping[str, str]:
+def _service(metastore_url: str) -> dict[str, str]:
     """One for each metastore, until the process ends."""
     with _starting:
         key = os.getpid(), shareable_url(metastore_url)
@@ -169,19 +131,10 @@ def _service(metastore_url: str) -> Mapping[str, str]:
         return _services[key]
 
 
-def _start(url: str) -> Mapping[str, str]:
-    version = jar_version()
-    settings = settings_of_environment(os.environ)
-    opened = open_metastore(url, settings, is_created=False)
-    service = PlanService(
-        opened,
-        file_systems(settings),
-        Client(user=getpass.getuser(), host=socket.gethostname()),
-        SystemClock(),
-        jar_version=version,
-    )
-    endpoint = PlanEndpoint(service)
-    endpoint.start()
+def _start(url: str) -> dict[str, str]:
+    running = ExitStack()
+    endpoint = running.enter_context(serving_plans(url, settings_of_environment(os.environ)))
+
     token_file = _private_file(endpoint.token)
     owner = os.getpid()
 
@@ -190,8 +143,7 @@ def _start(url: str) -> Mapping[str, str]:
             return
         with suppress(Exception):
             token_file.unlink(missing_ok=True)
-            endpoint.stop()
-            opened.close()
+            running.close()
 
     atexit.register(stop)
     return {"url": endpoint.url, "token-file": str(token_file)}

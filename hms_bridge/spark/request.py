@@ -20,7 +20,6 @@ SUBMIT_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 ANSI = "spark.sql.ansi.enabled"
 LOCAL_MASTER = "local[*]"
 _MASTER = "spark.master"
-_JARS = "spark.jars"
 _PROGRESS = "spark.ui.showConsoleProgress"
 _LOCAL = re.compile(r"local(\[.*\])?")
 _KEY = re.compile(r"spark\.[\w.\-]+")
@@ -105,18 +104,6 @@ def submit_arguments(request: SparkRequest, environment: Mapping[str, str], home
     return shlex.join([*ours, *words[:-1], *own, words[-1]])
 
 
-def default_jars(environment: Mapping[str, str], home: Path) -> str:
-    """``spark.jars`` of Spark's own file of defaults. Raises ConfigError if the environment names
-    jars, before which those of a program give way."""
-    words = shlex.split(environment.get(SUBMIT_ARGUMENTS, ""))
-    if _JARS in (options := _options(words)) or "--jars" in options:
-        raise ConfigError(
-            f"{SUBMIT_ARGUMENTS} names jars, so that Spark takes no other ones: add this one there "
-            "(hms_bridge.spark.jar.JAR), or use attach(spark, …)"
-        )
-    return _effective_options(words, environment, home).get(_JARS, "")
-
-
 def expected_master(request: SparkRequest, environment: Mapping[str, str], home: Path) -> str:
     """The master that Spark is to have, before it runs. ``home`` is Spark's own folder."""
     words = shlex.split(environment.get(SUBMIT_ARGUMENTS, ""))
@@ -148,7 +135,7 @@ def _options(words: Sequence[str]) -> dict[str, str]:
         if name in ("--conf", "-c"):
             key, _, setting = text.partition("=")
             options[key] = setting
-        elif name in ("--master", "--properties-file", "--jars"):
+        elif name in ("--master", "--properties-file"):
             options[name] = text
     return options
 

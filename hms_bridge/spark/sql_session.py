@@ -1,18 +1,25 @@
-"""Runs SQL on ACID tables: each statement is one transaction, and Spark does the work."""
+"""Runs SQL on ACID tables: each statement is one transaction, and Spark does the work.
+
+Spark's own Java reads what a query asks for, where it can (spark/statement_tables.py). Python
+workers read the rest, and all that a write reads: exactly, in the write's own transaction.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from changemanager.hadoop import HadoopConfig
 from changemanager.location import Resolver
 from hms_bridge.clock import Clock
 from hms_bridge.dml.named import find_database, find_table
+from hms_bridge.dml.names import ROW_PARTITION
 from hms_bridge.dml.parse import parse_script
 from hms_bridge.dml.plan import QueryPlan, WritePlan, plan_query, plan_write
 from hms_bridge.dml.rewrite import SourceView, quote
@@ -23,14 +30,19 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.lock import LockComponent, LockLevel
 from hms_bridge.model.target import Scope
 from hms_bridge.model.txn import TxnType
-from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction, read_lock
+from hms_bridge.rows.scan import ScanSplit
+from hms_bridge.session.locked_transaction import locked_transaction, read_lock
 from hms_bridge.session.transaction import Client
-from hms_bridge.spark.char_columns import with_char_values, with_filled_chars
+from hms_bridge.spark.char_columns import with_char_values
 from hms_bridge.spark.definitions import run_definition
 from hms_bridge.spark.failures import first_line
+from hms_bridge.spark.results import shown
 from hms_bridge.spark.scan import require_full_acid, snapshot_splits, splits_frame
 from hms_bridge.spark.session import require_exact_casts
+from hms_bridge.spark.statement_tables import StatementTables, is_read_by_java
 from hms_bridge.spark.write_job import WriteJob, WriteOutcome
+
+_FrameOf: TypeAlias = Callable[[SourceView], DataFrame]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,14 +66,24 @@ class SqlSession:
         client: Client,
         clock: Clock,
         database: str = "default",
+        hadoop: HadoopConfig | None = None,
     ) -> None:
+        """``hadoop``: the settings with which the resolver opens files."""
         self._metastore = metastore
         self._open_spark = open_spark
         self._resolver = resolver
         self._client = client
         self._clock = clock
         self._database = database
+        self._hadoop = hadoop or HadoopConfig()
         self._spark: SparkSession | None = None
+        self._tables_of_java: StatementTables | None = None
+
+    def close(self) -> None:
+        """Nothing is left in Spark that asks the metastore."""
+        if self._tables_of_java is not None:
+            self._tables_of_java.close()
+            self._tables_of_java = None
 
     def run(self, text: str) -> Iterator[SqlResult]:
         """One result a statement. Raises DmlError, and what the metastore raises."""
@@ -96,16 +118,42 @@ class SqlSession:
 
     def _rows(self, statement: Select, before: QueryPlan) -> Iterator[tuple[object, ...]]:
         """First the column names, then the rows."""
+        spark = self._session()
+        tables = [source.table for source in before.sources]
+        is_by_java = all(is_read_by_java(spark, self._hadoop, table) for table in tables)
+        reading = self._by_java(before) if is_by_java else self._by_python(statement, before)
+        with (
+            reading as (plan, frame_of),
+            self._views(plan.sources, frame_of),
+            _spark_errors(),
+        ):
+            yield from shown(spark.sql(plan.query))
+
+    @contextmanager
+    def _by_java(self, plan: QueryPlan) -> Iterator[tuple[QueryPlan, _FrameOf]]:
+        """The plan service has snapshot, locks and transaction, until the end of the block."""
+        try:
+            yield plan, lambda source: self._java_tables().frame(source)
+        finally:
+            if self._tables_of_java is not None:
+                self._tables_of_java.release()
+
+    @contextmanager
+    def _by_python(
+        self, statement: Select, before: QueryPlan
+    ) -> Iterator[tuple[QueryPlan, _FrameOf]]:
+        for source in before.sources:
+            require_full_acid(source.table)
         locks = [read_lock(source.table) for source in before.sources]
         with locked_transaction(
             self._metastore, self._client, self._clock, locks, kind=TxnType.READ_ONLY
         ) as transaction:
-            plan = self._query_plan(statement)  # a definition may have changed meanwhile
-            with self._views(plan.sources, transaction) as views, _spark_errors():
-                frame = with_filled_chars(views.spark.sql(plan.query))
-                yield tuple(frame.columns)
-                for row in frame.toLocalIterator():
-                    yield tuple(_plain(value) for value in row)
+
+            def frame_of(source: SourceView) -> DataFrame:
+                splits = snapshot_splits(self._resolver, transaction, source.table)
+                return self._frame(source, splits).drop(ROW_PARTITION)
+
+            yield self._query_plan(statement), frame_of  # a definition may have changed meanwhile
 
     def _write(self, statement: Insert | Update | Delete) -> str:
         locks = _write_locks(self._write_plan(statement))
@@ -117,53 +165,68 @@ class SqlSession:
                     f"{plan.table.full_name} was changed while the statement waited for its "
                     "locks; run it again"
                 )
-            with (
-                self._views(plan.sources, transaction, is_exact=True) as views,
-                _spark_errors(),
-            ):
-                job = WriteJob(views.spark, self._metastore, self._resolver, transaction)
-                outcome = job.run(plan, views.size_bytes)
+            splits = {
+                source.view_name: snapshot_splits(self._resolver, transaction, source.table)
+                for source in plan.sources
+            }
+
+            def frame_of(source: SourceView) -> DataFrame:
+                return self._frame(source, splits[source.view_name], is_exact=True)
+
+            size_bytes = sum(s.split.size_bytes for read in splits.values() for s in read)
+            with self._views(plan.sources, frame_of), _spark_errors():
+                job = WriteJob(self._session(), self._metastore, self._resolver, transaction)
+                outcome = job.run(plan, size_bytes)
         return _summary(plan, outcome)
 
     def _write_plan(self, statement: Insert | Update | Delete) -> WritePlan:
         tables = self._tables((statement.table, *statement.source_tables))
+        for table in tables.values():
+            require_full_acid(table)
         table = tables[statement.table]
         constraints = self._metastore.get_constraints(table.database_name, table.name)
         return plan_write(statement, tables, constraints)
 
     @contextmanager
-    def _views(
-        self,
-        sources: Sequence[SourceView],
-        transaction: LockedTransaction,
-        *,
-        is_exact: bool = False,
-    ) -> Iterator[_Views]:
-        """A session in which the sources are there as views, until the end of the block."""
+    def _views(self, sources: Sequence[SourceView], frame_of: _FrameOf) -> Iterator[None]:
+        """In the session the sources are there as views, until the end of the block."""
         spark = self._session()
         made = []
-        size_bytes = 0
         try:
             with _spark_errors():
                 for source in sources:
-                    splits = snapshot_splits(self._resolver, transaction, source.table)
-                    size_bytes += sum(split.split.size_bytes for split in splits)
-                    frame = splits_frame(
-                        spark,
-                        self._resolver,
-                        splits,
-                        source.columns,
-                        has_row_ids=source.has_row_ids,
-                        is_exact=is_exact,
-                    )
-                    frame = with_char_values(frame, source.columns)
+                    frame = with_char_values(frame_of(source), source.columns)
                     frame.createOrReplaceTempView(quote(source.view_name))
                     made.append(source.view_name)
-            yield _Views(spark, size_bytes)
+            yield
         finally:
             with suppress(PySparkException, Py4JError):  # what went wrong before says more
                 for name in made:
                     spark.catalog.dropTempView(name)
+
+    def _frame(
+        self, source: SourceView, splits: Sequence[ScanSplit], *, is_exact: bool = False
+    ) -> DataFrame:
+        return splits_frame(
+            self._session(),
+            self._resolver,
+            splits,
+            source.columns,
+            has_row_ids=source.has_row_ids,
+            is_exact=is_exact,
+        )
+
+    def _java_tables(self) -> StatementTables:
+        if self._tables_of_java is None:
+            self._tables_of_java = StatementTables(
+                self._session(),
+                self._metastore,
+                self._resolver,
+                self._client,
+                self._clock,
+                self._hadoop,
+            )
+        return self._tables_of_java
 
     def _session(self) -> SparkSession:
         if self._spark is None:
@@ -176,17 +239,7 @@ class SqlSession:
 
     def _table(self, name: NameAsWritten) -> Table:
         database = name.database or self._database
-        table = find_table(self._metastore, database, name.name)
-        require_full_acid(table)
-        return table
-
-
-@dataclass(frozen=True, slots=True)
-class _Views:
-    """A session with the sources of a statement, and how many bytes of files they are."""
-
-    spark: SparkSession
-    size_bytes: int
+        return find_table(self._metastore, database, name.name)
 
 
 def _summary(plan: WritePlan, outcome: WriteOutcome) -> str:
@@ -203,22 +256,6 @@ def _summary(plan: WritePlan, outcome: WriteOutcome) -> str:
 
 def _rows(count: int, what: str) -> str:
     return f"{count} {'row' if count == 1 else 'rows'} {what}"
-
-
-def _plain(value: object) -> object:
-    """Structs as dicts, wherever they are: PySpark's rows forget their names when copied."""
-    if isinstance(value, Row):
-        return {name: _plain(field) for name, field in zip(value.__fields__, value, strict=True)}
-    if isinstance(value, list):
-        return [_plain(element) for element in value]
-    if isinstance(value, dict):
-        return {_plain_key(key): _plain(member) for key, member in value.items()}
-    return value
-
-
-def _plain_key(value: object) -> object:
-    """A struct can be a key in Hive, a dict cannot be one in Python."""
-    return tuple(value) if isinstance(value, Row) else value
 
 
 @contextmanager

@@ -30,7 +30,6 @@ from hms_bridge.rows.event_files import (
 from hms_bridge.rows.scan import ScanSplit, read_scan_split
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast
     from pyspark.accumulators import Accumulator
 
     from hms_bridge.compaction.executor import TaskResult
@@ -48,15 +47,13 @@ def pack_splits(splits: Iterable[ScanSplit]) -> tuple[bytes, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadTask:
-    """Reads the splits whose numbers come in, as Arrow record batches, a stripe at a time.
-    ``lease``: of the snapshot, which Spark refuses to hand over once that has ended."""
+    """Reads the splits whose numbers come in, as Arrow record batches, a stripe at a time."""
 
     resolver: Resolver
     splits: tuple[bytes, ...]
     columns: tuple[Column, ...]
     has_row_ids: bool
     is_exact: bool
-    lease: Broadcast[bool] | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows."""

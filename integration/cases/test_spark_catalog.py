@@ -207,7 +207,6 @@ def test_a_tables_that_changes_or_goes(driver: SparkDriver, ours: OurServer) -> 
 @pytest.mark.parametrize(
     ("key", "value", "name", "said"),
     [
-        ("spark.remote", "sc://there", "acid", "Spark Connect is refused"),
         ("spark.sql.catalog.spark_catalog", "org.example.Other", "acid", "is org.example.Other"),
         ("spark.app.name", "x", "spark_catalog", "session_catalog=True"),
         ("spark.app.name", "x", "a.b", "take letters"),

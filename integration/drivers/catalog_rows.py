@@ -29,6 +29,16 @@ READABLE = tuple(
 _KEPT: list[DataFrame] = []
 
 
+def application(spark: SparkSession) -> str:
+    """What the cluster calls the driver."""
+    return spark.sparkContext.applicationId
+
+
+def executors(spark: SparkSession) -> int:
+    """How many there are, without the driver."""
+    return len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) - 1
+
+
 def attach_catalog(spark: SparkSession, metastore: str, name: str) -> None:
     """Give the session the catalog, in place of an earlier one of the name."""
     spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")

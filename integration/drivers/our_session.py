@@ -58,6 +58,7 @@ def _session(spark: SparkSession, url: str, hadoop: str, gate: str | None) -> Sq
         resolver=_resolver(hadoop, gate),
         client=Client(user="referee", host="127.0.0.1"),
         clock=SystemClock(),
+        hadoop=_settings(hadoop).hadoop,
     )
 
 

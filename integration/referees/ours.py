@@ -13,6 +13,7 @@ from typing import Any
 
 from changemanager.hadoop import HadoopConfig
 from integration.drivers.hadoop_text import hadoop_to_text
+from integration.referees.conversation import Conversation
 from integration.referees.errors import RefereeError
 from integration.referees.postgresql import Database
 from integration.referees.processes import Workplace, free_port, is_listening
@@ -103,6 +104,37 @@ class OurServer:
 
     def stop(self) -> None:
         self._server.stop()
+
+
+class OurPlans:
+    """`hms-bridge spark plans` on a metastore; `settings` are what it prints."""
+
+    def __init__(
+        self,
+        workplace: Workplace,
+        metastore: str,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.folder = workplace.folder("ours-plans")
+        self._server = workplace.start(
+            "ours-plans",
+            [*PROGRAM, "spark", "plans", "--metastore", metastore, "--format", "jsonl", *arguments],
+            env={**environment_of_ours(), **(environment or {})},
+            cwd=self.folder,
+            is_piped=True,
+        )
+        self.settings: dict[str, str] = Conversation(self._server).read()
+        self._server.wait_until(lambda: self._server.log_contains("serving plans at http://"))
+
+    def says(self, text: str) -> bool:
+        """Whether it wrote a text for people."""
+        return self._server.log_contains(text)
+
+    def stop(self) -> int | None:
+        """Its exit code."""
+        self._server.stop()
+        return self._server.process.returncode
 
 
 class OurProgram:

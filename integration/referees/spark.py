@@ -20,13 +20,22 @@ WORKERS = 2
 SPARK_JAVA = " ".join(QUICK_JAVA)
 
 
-def _environment() -> dict[str, str]:
+def spark_home(python: str | Path) -> Path:
+    """The Spark of an interpreter."""
+    if str(python) == sys.executable:
+        return pyspark_home()
+    (home,) = Path(python).parents[1].glob("lib/python3*/site-packages/pyspark")
+    return home
+
+
+def spark_environment(python: str | Path = sys.executable) -> dict[str, str]:
+    """What a program of Spark's is started with."""
     return {
         "JAVA_HOME": str(install.java_17().parents[1]),
-        "SPARK_HOME": str(pyspark_home()),
+        "SPARK_HOME": str(spark_home(python)),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_NO_DAEMONIZE": "1",
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": str(python),
         "PYTHONPATH": str(CHECKOUT),
     }
 
@@ -42,6 +51,8 @@ class SparkDriver:
         metastore_uri: str | None = None,
         settings: Mapping[str, str] | None = None,
         catalog: Mapping[str, object] | None = None,
+        python: str | Path = sys.executable,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """`catalog`: what hms_bridge.spark.catalog.configure is given, if it is called."""
         folder = workplace.folder("spark-driver")
@@ -64,7 +75,8 @@ class SparkDriver:
             "is_ours": False,
             "catalog": dict(catalog or {}),
         }
-        self._start(workplace, folder, conf, sys.executable, _environment())
+        own = spark_environment(python) | dict(environment or {})
+        self._start(workplace, folder, conf, python, own)
 
     def _start(
         self,
@@ -127,7 +139,7 @@ class SparkStandalone:
         self._workplace = workplace
         self.port = free_port()
         spark_class = pyspark_home() / "bin" / "spark-class"
-        environment = _environment() | {"SPARK_DAEMON_MEMORY": "256m"}
+        environment = spark_environment() | {"SPARK_DAEMON_MEMORY": "256m"}
         self._servers = [
             workplace.start(
                 "spark-master",
@@ -207,31 +219,37 @@ class HiddenStandalone:
     kernel lets them have a user namespace.
     """
 
-    def __init__(self, workplace: Workplace) -> None:
+    def __init__(self, workplace: Workplace, python: str | Path = sys.executable) -> None:
+        """``python``: the interpreter whose Spark it is."""
+        self._home = spark_home(python).resolve()
         port = free_port()
         self.master = f"spark://127.0.0.1:{port}"
         self.master_server = workplace.start(
             "hidden-master",
-            [pyspark_home() / "bin" / "spark-class", "org.apache.spark.deploy.master.Master",
+            [self._home / "bin" / "spark-class", "org.apache.spark.deploy.master.Master",
              "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"],
-            env=_environment()
+            env=spark_environment(python)
             | {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": SPARK_JAVA},
         )  # fmt: skip
         self.master_server.wait_until(
             lambda: self.master_server.log_contains("Starting Spark master")
         )
-        self.workers = [self._worker(workplace, host) for host in HIDDEN_HOSTS]
+        self.work_folders = [workplace.folder(f"spark-work-{host}") for host in HIDDEN_HOSTS]
+        self.workers = [
+            self._worker(workplace, host, folder)
+            for host, folder in zip(HIDDEN_HOSTS, self.work_folders, strict=True)
+        ]
         for worker in self.workers:
             worker.wait_until(partial(worker.log_contains, "Successfully registered"))
 
-    def _worker(self, workplace: Workplace, host: str) -> Server:
+    def _worker(self, workplace: Workplace, host: str, work_folder: Path) -> Server:
         own = ["unshare", "--mount"] if os.getuid() == 0 else ["unshare", "--map-root-user", "-m"]
         return workplace.start(
             f"hidden-worker-{host}",
-            [*own, "sh", "-c", _HIDDEN_WORKER, "sh", pyspark_home().resolve(),
+            [*own, "sh", "-c", _HIDDEN_WORKER, "sh", self._home,
              workplace.folder(f"spark-home-{host}"), CHECKOUT.resolve(),
              Path(sys.prefix).resolve(), install.java_17().parents[1], host, self.master,
-             workplace.folder(f"spark-work-{host}"), SPARK_JAVA],
+             work_folder, SPARK_JAVA],
         )  # fmt: skip
 
     def stop(self) -> None:

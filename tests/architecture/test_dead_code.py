@@ -11,10 +11,8 @@ SOURCES = {str(path.relative_to(ROOT)): path.read_text() for path in PRODUCT}
 ALIVE = {
     "TABLE_MODULES": "imports the modules that declare the tables",
     "cleaner_of": "an entry point (pyproject.toml)",
-    "snapshot_options": "programs on Spark call it (docs/howto/spark-cluster.md)",
     "configure": "programs on Spark call it (docs/spark.md)",
     "attach": "programs on Spark call it (docs/spark.md)",
-    "read_table": "programs on Spark call it (docs/howto/spark-cluster.md)",
 }
 """What is named outside of the product's code, and by whom."""
 CALLED_BY_NAME = ("hms_bridge/server/",)

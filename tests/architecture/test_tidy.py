@@ -117,7 +117,7 @@ def test_values_are_called_by_what_they_are() -> None:
 
 
 TELLING = re.compile(r"\b(tell|tells|told|telling)\b", re.IGNORECASE)
-LINES_THAT_TELL_LEFT = 50
+LINES_THAT_TELL_LEFT = 49
 """Comments and docstrings with that verb; there were 340. Most of those that are left are of hooks,
 whose word it is. Only a smaller number may be written here: write what is done (says, names, logs,
 sends, answers, decides)."""

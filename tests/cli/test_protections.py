@@ -12,8 +12,7 @@ import pytest
 from hms_bridge.connect import open_local
 from hms_bridge.errors import ConfigError
 from hms_bridge.server.serve import MetastoreServer
-from hms_bridge.session.transaction import Client
-from hms_bridge.spark.data_source import snapshot_options
+from hms_bridge.spark.catalog import catalog_settings
 from tests.support.program import Answer, Program, run_here
 
 BY_HIVE = "org.apache.hadoop.hive.ql.security.authorization."
@@ -142,21 +141,19 @@ def test_no_client_talks_in_clear_where_it_is_not_to(name: str, value: str, tmp_
     assert program.run("txns").exit_code == 0, "a database is no metastore server"
 
 
-def test_sparks_format_goes_by_the_same_files(
+def test_sparks_catalog_goes_by_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is given no settings: those around the driver count."""
     site = tmp_path / "hive-site.xml"
     _site(site, f"<property><name>{SASL}</name><value>true</value></property>")
-    client = Client(user="u", host="h", agent="test")
     for name, value in (
         ("HIVE_CONF_DIR", str(tmp_path)),
         ("HMS_BRIDGE_CONFIG", str(site)),
     ):
         monkeypatch.setenv(name, value)
-        options = snapshot_options("thrift://127.0.0.1:1", "d.t", client=client)
-        with pytest.raises(ConfigError, match=f"{site}: {SASL} is 'true'"), options:
-            pass
+        with pytest.raises(ConfigError, match=f"{site}: {SASL} is 'true'"):
+            catalog_settings("acid", metastore="thrift://127.0.0.1:1")
         monkeypatch.delenv(name)
 
 

@@ -40,8 +40,7 @@ def plan(text: str) -> QueryPlan | WritePlan:
 def test_star_leaves_row_ids_out_as_in_hive() -> None:
     planned = plan("select ROW__ID, t.* from d.t where s.f = 1")
     assert planned.query == (
-        "SELECT ROW__ID, t.* EXCEPT (`row__id`, `row__partition`) "
-        "FROM `hive_acid__1__d__t` AS `t` WHERE s.f = 1"
+        "SELECT ROW__ID, t.* EXCEPT (`row__id`) FROM `hive_acid__1__d__t` AS `t` WHERE s.f = 1"
     )
     assert [(v.view_name, v.has_row_ids) for v in planned.sources] == [("hive_acid__1__d__t", True)]
     assert not plan("select * from t").sources[0].has_row_ids

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,21 +36,29 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def run(spark: Any, store: LocalStore) -> Run:
-    """Run SQL; rows of queries as lists of tuples, messages of other statements."""
-    return _runner(spark, store, lock_wait_seconds=0.5)
+def session(spark: Any, store: LocalStore) -> Iterator[Any]:
+    """Of SQL; it waits shortly for its locks."""
+    with closing(_session(spark, store, lock_wait_seconds=0.5)) as opened:
+        yield opened
 
 
 @pytest.fixture
-def patient_run(spark: Any, store: LocalStore) -> Run:
+def run(session: Any) -> Run:
+    """Run SQL; rows of queries as lists of tuples, messages of other statements."""
+    return _runner(session)
+
+
+@pytest.fixture
+def patient_run(spark: Any, store: LocalStore) -> Iterator[Run]:
     """The same in a session of its own, which waits longer for its locks."""
-    return _runner(spark, store, lock_wait_seconds=60)
+    with closing(_session(spark, store, lock_wait_seconds=60)) as opened:
+        yield _runner(opened)
 
 
-def _runner(spark: Any, store: LocalStore, lock_wait_seconds: float) -> Run:
+def _session(spark: Any, store: LocalStore, lock_wait_seconds: float) -> Any:
     from hms_bridge.spark.sql_session import SqlSession
 
-    session = SqlSession(
+    return SqlSession(
         store.metastore,
         open_spark=lambda: spark,
         resolver=FsspecResolver(),
@@ -57,6 +66,8 @@ def _runner(spark: Any, store: LocalStore, lock_wait_seconds: float) -> Run:
         clock=SystemClock(),
     )
 
+
+def _runner(session: Any) -> Run:
     def run_text(text: str) -> list[Any]:
         return [list(r.rows) if r.columns else r.message for r in session.run(text)]
 

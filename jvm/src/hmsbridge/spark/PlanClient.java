@@ -39,7 +39,8 @@ final class PlanClient {
       throw new PlanException(
           "Version",
           "hms-bridge's jar is of version " + version + ", its plan service of " + server
-              + ": use the jar of the installed package (hms_bridge.spark.configure adds it)",
+              + ": use the jar of the installed package (hms_bridge.spark.catalog.configure adds it,"
+              + " 'hms-bridge spark plans' names it)",
           null);
     }
   }
@@ -117,8 +118,9 @@ final class PlanClient {
     return new PlanException(
         PlanException.UNREACHABLE,
         "hms-bridge's plan service at " + url + " is gone (" + reason + "). It runs in the Python"
-            + " process that called hms_bridge.spark.configure, which must live as long as"
-            + " its tables are read: call it again in a process that stays",
+            + " process that called hms_bridge.spark.catalog.configure, or in 'hms-bridge spark"
+            + " plans', for as long as its tables are read: start it again, and this session if the"
+            + " address is another one",
         cause);
   }
 

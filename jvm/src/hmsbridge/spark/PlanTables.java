@@ -38,7 +38,8 @@ final class PlanTables {
     if (url == null || token == null) {
       throw new IllegalArgumentException(
           "spark.sql.catalog." + catalog + (url == null ? ".url" : ".token") + " is not set:"
-              + " call hms_bridge.spark.configure, which starts the plan service and sets it");
+              + " call hms_bridge.spark.catalog.configure, which starts the plan service and sets"
+              + " it, or take the settings that 'hms-bridge spark plans' prints");
     }
     client = new PlanClient(url, token);
     client.hello(SparkSession.active().version());
