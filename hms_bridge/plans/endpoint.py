@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import logging
+import os
 import secrets
 import socket
 import threading
@@ -53,6 +54,7 @@ class PlanEndpoint:
         self._server.service = service
         self._server.authorization = f"Bearer {self.token}".encode()
         self._thread: threading.Thread | None = None
+        self._process = os.getpid()
 
     @property
     def url(self) -> str:
@@ -69,7 +71,10 @@ class PlanEndpoint:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the port and the connections, and stop the service: all leases end."""
+        """Close the port and the connections, and stop the service: all leases end. Not by a fork, which
+        has no part in them, nor the threads to wait for."""
+        if os.getpid() != self._process:
+            return
         if self._thread is not None:
             self._server.shutdown()
             self._thread.join(_STOP_SECONDS)

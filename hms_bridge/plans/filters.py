@@ -163,7 +163,7 @@ def _combined(combine: _Combine, start: Outcomes, parts: list[_Judge]) -> _Judge
 
 @cache
 def _pairwise(combine: _Combine, left: Outcomes, right: Outcomes) -> Outcomes:
-    return frozenset(combine(one, other) for one, other in product(left, right))
+    return frozenset(combine(*pair) for pair in product(left, right))
 
 
 def _always(outcomes: Outcomes) -> _Judge:
