@@ -71,8 +71,8 @@ class PlanEndpoint:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the port and the connections, and stop the service: all leases end. Not by a fork, which
-        has no part in them, nor the threads to wait for."""
+        """Close the port and the connections, and stop the service: all leases end. In a fork
+        nothing: neither leases nor threads are its own."""
         if os.getpid() != self._process:
             return
         if self._thread is not None:
