@@ -21,11 +21,13 @@ from hms_bridge.dml.parse import parse_statement
 from hms_bridge.dml.plan import plan_write
 from hms_bridge.dml.statement import Insert
 from hms_bridge.errors import HmsBridgeError
+from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionType
+from hms_bridge.plans.tables import require_orc, spark_schema
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.server.serve import offered_names
 from hms_bridge.wire.methods import all_names
-from tests.conformance.objects import acid_table
+from tests.conformance.objects import acid_table, orc_storage
 from tests.support.golden import CHECKOUT
 from tests.support.rules import holds_for
 from tests.support.world import World
@@ -52,6 +54,16 @@ _KERBEROS = HadoopConfig(
 )
 
 REFUSALS: Mapping[str, Sequence[Callable[[], object]]] = {
+    "insert-only tables in other formats than ORC as [tables of Spark](spark.md)": [
+        partial(require_orc, acid_table("db"), ["org.apache.hadoop.mapred.TextInputFormat"])
+    ],
+    "`uniontype` in [tables of Spark](spark.md)": [
+        partial(
+            spark_schema,
+            acid_table("db", storage=orc_storage((Column(name="u", type="uniontype<int,string>"),))),
+            "timestamp",
+        )
+    ],
     "`MERGE` in `hms-bridge sql`": [
         partial(
             parse_statement,
@@ -130,6 +142,9 @@ PRESENCES: Mapping[str, Callable[[], object]] = {
     "thrift methods of types, indexes, schema registry, file metadata and properties": partial(
         _answered, "create_type", "get_indexes", "create_ischema", "get_file_metadata",
         "set_properties",
+    ),
+    "writes to [tables of Spark](spark.md)": lambda: (
+        "BATCH_WRITE" in (CHECKOUT / "jvm/src/hmsbridge/spark/AcidTable.java").read_text()
     ),
     "column statistics on a replica": lambda: (
         {"EVENT_UPDATE_TABLE_COL_STAT", "EVENT_UPDATE_PART_COL_STAT"} - set(PASSED_BY_DEFAULT)
