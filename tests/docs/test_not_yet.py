@@ -60,7 +60,7 @@ REFUSALS: Mapping[str, Sequence[Callable[[], object]]] = {
     "`uniontype` in [tables of Spark](spark.md)": [
         partial(
             spark_schema,
-            acid_table("db", storage=orc_storage((Column(name="u", type="uniontype<int,string>"),))),
+            acid_table("db", storage=orc_storage((Column(name="u", type="uniontype<int>"),))),
             "timestamp",
         )
     ],
