@@ -10,13 +10,13 @@ from typing import Any, Final
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import CatalogStore
 from hms_bridge.model.catalog import ORC_INPUT_FORMAT, Column, Table
-from hms_bridge.model.properties import FILE_BYTES, ROW_COUNT, parameter
+from hms_bridge.model.properties import FILE_BYTES, INSERT_ONLY, ROW_COUNT, parameter
 from hms_bridge.model.statistics_state import is_basic_accurate
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import OrcKind, OrcType
 from hms_bridge.plans.requests import PlanError, Refusal
 
-ACID, INSERT_ONLY, OTHER = "acid", "insert_only", "other"
+ACID, OTHER = "acid", "other"
 TIMESTAMPS: Final = ("timestamp", "timestamp_ntz")
 """What Hive's ``timestamp`` may be in a session of Spark's."""
 _SUMMED_PARTITIONS_MAX = 200
