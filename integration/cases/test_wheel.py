@@ -12,7 +12,9 @@ from pathlib import Path
 from integration.referees.processes import Workplace
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-SOURCES = ("hms_bridge", "cleaner", "changemanager", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = (
+    "hms_bridge", "cleaner", "changemanager", "scripts", "jvm", "pyproject.toml", "README.md", "LICENSE",
+)  # fmt: skip
 
 
 def run(folder: Path, *command: str | Path) -> str:
