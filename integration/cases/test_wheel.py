@@ -13,7 +13,8 @@ from integration.referees.processes import Workplace
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SOURCES = (
-    "hms_bridge", "cleaner", "changemanager", "scripts", "jvm", "pyproject.toml", "README.md", "LICENSE",
+    "hms_bridge", "cleaner", "changemanager", "scripts", "jvm",
+    "pyproject.toml", "README.md", "LICENSE",
 )  # fmt: skip
 
 
