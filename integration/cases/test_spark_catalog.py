@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,11 +20,11 @@ from hms_bridge.errors import ConfigError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Column, Database, Table
 from hms_bridge.model.lock import LockFilter
-from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
 from hms_bridge.plans.filters import PartitionFilter
 from hms_bridge.spark.catalog import configure
 from integration.drivers.catalog_rows import READABLE
 from integration.referees import install
+from integration.referees.acid_writes import write
 from integration.referees.errors import StatementError
 from integration.referees.golden_tables import put_golden_tables
 from integration.referees.java_metastore import JavaMetastore
@@ -179,11 +179,9 @@ def test_a_boolean_that_is_always_null_is_read(driver: SparkDriver, ours: OurSer
         port.create_database(Database(name=database, location=place))
         storage = objects.orc_storage(columns, location=f"{place}/t")
         port.create_table(objects.acid_table(database, "t", storage=storage))
-        write, txn_id = _open_write(port, port.get_table(database, "t"))
         nulls = pa.array([None], pa.bool_())
         batch = pa.record_batch([pa.array([1], pa.int32()), nulls], names=["id", "flag"])
-        write.insert([batch])
-        port.commit_txn(CommitTxnRequest(txn_id=txn_id))
+        _change(port, port.get_table(database, "t"), lambda write: write.insert([batch]))
         driver.call(f"{CALLS}:attach_catalog", metastore=ours.uri, name="acid")
         table = f"acid.{database}.t"
         assert driver.sql(f"select * from {table}") == [[1, None]]
@@ -278,33 +276,25 @@ def _orders(port: Metastore, database: str, warehouse: Path, *, is_marked: bool 
 
 
 def _write(port: Metastore, table: Table, rows: dict[str, list[tuple[int, str]]]) -> None:
-    write, txn_id = _open_write(port, table)
-    for partition, values in rows.items():
-        ids, items = zip(*values, strict=True)
-        batch = pa.record_batch([pa.array(ids, pa.int32()), pa.array(items)], names=["id", "item"])
-        write.insert([batch], partition=partition)
-    port.commit_txn(CommitTxnRequest(txn_id=txn_id))
+    def insert(write: TableWrite) -> None:
+        for partition, values in rows.items():
+            ids, items = zip(*values, strict=True)
+            columns = [pa.array(ids, pa.int32()), pa.array(items)]
+            batch = pa.record_batch(columns, names=["id", "item"])
+            write.insert([batch], partition=partition)
+
+    _change(port, table, insert)
 
 
 def _delete(
     port: Metastore, table: Table, partition: str, victims: list[tuple[int, int, int]]
 ) -> None:
-    write, txn_id = _open_write(port, table)
-    write.delete(victims, partition=partition)
-    port.commit_txn(CommitTxnRequest(txn_id=txn_id))
+    _change(port, table, lambda write: write.delete(victims, partition=partition))
 
 
-def _open_write(port: Metastore, table: Table) -> tuple[TableWrite, Any]:
-    (txn_id,) = port.open_txns(OpenTxnsRequest(user="hive", host="here"))
-    asked = AllocateWriteIdsRequest(
-        database_name=table.database_name, table_name=table.name, txn_ids=(txn_id,)
-    )
-    (given,) = port.allocate_table_write_ids(asked)
+def _change(port: Metastore, table: Table, change: Callable[[TableWrite], None]) -> None:
     is_hive_3 = table.database_name.startswith("of_hive313")  # which takes no reports of writes
-    write = TableWrite(
-        port, FsspecResolver(), table, txn_id, given.write_id, is_reporting=not is_hive_3
-    )
-    return write, txn_id
+    write(port, FsspecResolver(), table.full_name, change, is_reporting=not is_hive_3)
 
 
 def _locks(port: Metastore, database: str) -> list[str | None]:

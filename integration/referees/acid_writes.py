@@ -11,12 +11,18 @@ from tests.support.table_write import TableWrite
 
 
 def write(
-    port: Metastore, resolver: Resolver, name: str, change: Callable[[TableWrite], None]
+    port: Metastore,
+    resolver: Resolver,
+    name: str,
+    change: Callable[[TableWrite], None],
+    *,
+    is_reporting: bool = True,
 ) -> None:
-    """Change ``database.table`` in a transaction."""
+    """Change ``database.table`` in a transaction. ``is_reporting``: as :class:`TableWrite`."""
     database, _, table = name.partition(".")
     (txn_id,) = port.open_txns(OpenTxnsRequest(user="hive", host="here"))
     asked = AllocateWriteIdsRequest(database_name=database, table_name=table, txn_ids=(txn_id,))
     (given,) = port.allocate_table_write_ids(asked)
-    change(TableWrite(port, resolver, port.get_table(database, table), txn_id, given.write_id))
+    stored = port.get_table(database, table)
+    change(TableWrite(port, resolver, stored, txn_id, given.write_id, is_reporting=is_reporting))
     port.commit_txn(CommitTxnRequest(txn_id=txn_id))
