@@ -10,7 +10,33 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from hms_bridge.errors import ConfigError
+
 _LOG = logging.getLogger(__name__)
+
+
+def listen(
+    what: str, host: str, port: int, *, connections_max: int, hint: str = ""
+) -> socket.socket:
+    """Where ``what`` is to be served. Raises ConfigError, with a hint, for an address that cannot
+    be used."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # at once after an earlier one
+    try:
+        listener.bind((host, port))
+        listener.listen(connections_max)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise ConfigError(
+            f"{what} cannot be served on {host} port {port}: {error}; name another port "
+            f"(0 takes a free one){hint}"
+        ) from error
+    return listener
+
+
+def http_url(host: str, listener: socket.socket) -> str:
+    """Of a server that listens there, by the name that it was given for its host."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
 
 
 class BoundedServer(ThreadingHTTPServer):

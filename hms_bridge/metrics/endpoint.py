@@ -11,8 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 
-from hms_bridge.bounded_http import BoundedHandler, BoundedServer
-from hms_bridge.errors import ConfigError
+from hms_bridge.bounded_http import BoundedHandler, BoundedServer, http_url, listen
 from hms_bridge.metrics.metric import collected_text
 
 _LOG = logging.getLogger(__name__)
@@ -35,7 +34,7 @@ class MetricsEndpoint:
         listener: socket.socket,
         request_seconds_max: float = _REQUEST_SECONDS_MAX,
     ) -> None:
-        self._address = (host, listener.getsockname()[1])
+        self._url = http_url(host, listener)
         self._server = _Server(
             listener,
             _Handler,
@@ -48,8 +47,7 @@ class MetricsEndpoint:
     @property
     def url(self) -> str:
         """Where the page is."""
-        host, port = self._address
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+        return f"{self._url}{PATH}"
 
     def start(self) -> None:
         """Answer in threads of its own."""
@@ -69,18 +67,8 @@ class MetricsEndpoint:
 
 def listen_for_scrapes(host: str, port: int) -> socket.socket:
     """Raises ConfigError for an address that cannot be used."""
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen(_CONNECTIONS_MAX)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise ConfigError(
-            f"metrics cannot be served on {host} port {port}: {error}; name another port "
-            "(0 takes a free one), or see hms.bridge.metrics.host"
-        ) from error
-    return listener
+    hint = ", or see hms.bridge.metrics.host"
+    return listen("metrics", host, port, connections_max=_CONNECTIONS_MAX, hint=hint)
 
 
 class _Server(BoundedServer):

@@ -7,13 +7,11 @@ import json
 import logging
 import os
 import secrets
-import socket
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 
-from hms_bridge.bounded_http import BoundedHandler, BoundedServer
-from hms_bridge.errors import ConfigError
+from hms_bridge.bounded_http import BoundedHandler, BoundedServer, http_url, listen
 from hms_bridge.plans.requests import PlanError, Refusal, malformed
 from hms_bridge.plans.service import PlanService
 
@@ -42,8 +40,8 @@ class PlanEndpoint:
         """Raises ConfigError for an address that cannot be used."""
         self._service = service
         self.token = token or secrets.token_urlsafe(32)
-        listener = _listener(host, port)
-        self._address = (host, listener.getsockname()[1])
+        listener = listen("plans", host, port, connections_max=_CONNECTIONS_MAX)
+        self._url = http_url(host, listener)
         self._server = _Server(
             listener,
             _Handler,
@@ -59,8 +57,7 @@ class PlanEndpoint:
     @property
     def url(self) -> str:
         """What the verbs' names are put behind, with ``/v1/`` between."""
-        host, port = self._address
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return self._url
 
     def start(self) -> None:
         """Answer in threads of its own; the service starts, too."""
@@ -81,21 +78,6 @@ class PlanEndpoint:
         self._server.server_close()
         self._server.hang_up()
         self._service.stop()
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # at once after an earlier one
-    try:
-        listener.bind((host, port))
-        listener.listen(_CONNECTIONS_MAX)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise ConfigError(
-            f"plans cannot be served on {host} port {port}: {error}; name another port "
-            "(0 takes a free one)"
-        ) from error
-    return listener
 
 
 class _Server(BoundedServer):

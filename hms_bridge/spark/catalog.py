@@ -27,13 +27,16 @@ from hms_bridge.connect import shareable_url
 from hms_bridge.errors import ConfigError
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.jar import JAR
-from hms_bridge.spark.plan_server import serving_plans, spark_settings
+from hms_bridge.spark.plan_server import (
+    SESSION_CATALOG,
+    SESSION_CLASS,
+    serving_plans,
+    spark_settings,
+)
 
 _JARS = "spark.jars"
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit for the program that it starts."""
-_SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
-_SESSION_CLASS = "hmsbridge.spark.AcidSessionCatalog"
 _services: dict[tuple[int, str], dict[str, str]] = {}
 """Where plans are made, for a process (which may be a fork of another) and metastore."""
 _starting = threading.Lock()
@@ -56,9 +59,9 @@ def configure(
         raise ConfigError(
             "a Spark session runs already, and jars are given at a start: use attach(spark, …)"
         )
-    other = builder._options.get(_SESSION_CATALOG, _SESSION_CLASS)
-    if session_catalog and other != _SESSION_CLASS:
-        raise ConfigError(f"spark_catalog is {other} already: leave out session_catalog")
+    other = builder._options.get(f"spark.sql.catalog.{SESSION_CATALOG}", SESSION_CLASS)
+    if session_catalog and other != SESSION_CLASS:
+        raise ConfigError(f"{SESSION_CATALOG} is {other} already: leave out session_catalog")
     _give_jar(builder)
     options = catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
     for key, value in options.items():
@@ -114,7 +117,7 @@ def catalog_settings(
     name: str, *, metastore: str, session_catalog: bool = False
 ) -> Mapping[str, str]:
     """Spark's settings for the catalogs, whose plans a thread of this process makes."""
-    if not re.fullmatch(r"[\w-]+", name) or name == "spark_catalog":
+    if not re.fullmatch(r"[\w-]+", name) or name == SESSION_CATALOG:
         raise ConfigError(
             f"'{name}' cannot be the catalog's name: take letters, digits and _; for two-part names"
             " give session_catalog=True as well"

@@ -17,9 +17,9 @@ from hms_bridge.session.transaction import Client
 from hms_bridge.spark.jar import jar_version
 
 LOOPBACK = "127.0.0.1"
-_SESSION_CATALOG = "spark_catalog"
+SESSION_CATALOG = "spark_catalog"
 _CLASS = "hmsbridge.spark.AcidCatalog"
-_SESSION_CLASS = "hmsbridge.spark.AcidSessionCatalog"
+SESSION_CLASS = "hmsbridge.spark.AcidSessionCatalog"
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def spark_settings(
 ) -> dict[str, str]:
     """Spark's settings for the catalog ``name``, and for its own in ours; ``options``: where plans
     are made, and the token."""
-    classes = {name: _CLASS} | ({_SESSION_CATALOG: _SESSION_CLASS} if has_session_catalog else {})
+    classes = {name: _CLASS} | ({SESSION_CATALOG: SESSION_CLASS} if has_session_catalog else {})
     settings: dict[str, str] = {}
     for catalog, java in classes.items():
         key = f"spark.sql.catalog.{catalog}"
