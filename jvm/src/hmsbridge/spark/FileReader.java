@@ -27,8 +27,8 @@ final class FileReader implements Closeable {
   private RecordReader rows;
   private VectorizedRowBatch batch;
   private Survivors survivors;
-  /** Set if the rows' keys must be made by counting: rows of the files before this one. */
-  private long rowsBefore = -1;
+  /** The first row's key, if the rows' keys are made by counting; null: they are read. */
+  private RowKey first;
   /** Rows still to give of a file whose footer says all; -1: the rows must be read. */
   private long rowsCounted = -1;
 
@@ -85,6 +85,7 @@ final class FileReader implements Closeable {
     DeleteIndex deletes = deletes(deleteFiles);
     boolean isFiltered = file.filtered && !isRaw();
     boolean needsKeys = projection.hasRowId || deletes != null;
+    first = needsKeys ? firstKey() : null;
     if (deletes != null || isFiltered) {
       survivors = new Survivors(projection.keys, deletes, isFiltered ? spec.snapshot : null);
     }
@@ -92,11 +93,31 @@ final class FileReader implements Closeable {
       rowsCounted = countRows();
       return;
     }
-    if (isRaw() && needsKeys) {
-      rowsBefore = OrcFiles.countRows(configuration, spec.snapshot.table, file.raw.preceding);
-    }
     batch = isRaw() ? projection.rawBatch() : projection.eventBatch();
-    openRows(needsKeys, isFiltered, search);
+    openRows(needsKeys && first == null, isFiltered, search);
+  }
+
+  /**
+   * The first row's key if that of row n is the same but for a row id greater by n; else null.
+   *
+   * <p>So it is in raw files, and in what one write appended: there the statistics tell.
+   */
+  private RowKey firstKey() throws IOException {
+    if (isRaw()) {
+      long before = OrcFiles.countRows(configuration, spec.snapshot.table, file.raw.preceding);
+      return new RowKey(file.raw.writeId, file.raw.bucket, before);
+    }
+    long[] writeIds = EventFile.bounds(statistics, EventFile.WRITE_ID);
+    long[] buckets = EventFile.bounds(statistics, EventFile.BUCKET);
+    long[] rowIds = EventFile.bounds(statistics, EventFile.ROW_ID);
+    boolean isCounted =
+        writeIds != null
+            && buckets != null
+            && rowIds != null
+            && writeIds[0] == writeIds[1]
+            && buckets[0] == buckets[1]
+            && rowIds[1] - rowIds[0] == reader.getNumberOfRows() - 1;
+    return isCounted ? new RowKey(writeIds[0], buckets[0], rowIds[0]) : null;
   }
 
   /** Null if none of the events can hit a row of the file: then its keys need not be read. */
@@ -185,16 +206,16 @@ final class FileReader implements Closeable {
 
   private boolean nextBatch() throws IOException {
     // ORC has moved on already: this is the first row that the search does not leave out.
-    long first = rows.getRowNumber();
+    long row = rows.getRowNumber();
     try {
       if (!rows.nextBatch(batch)) {
         return false;
       }
     } catch (IOException | RuntimeException error) {
-      throw OrcFiles.failure(file.path, reader, first, error);
+      throw OrcFiles.failure(file.path, reader, row, error);
     }
-    if (rowsBefore >= 0) {
-      projection.keys.number(file.raw, rowsBefore + first, batch.size);
+    if (first != null) {
+      projection.keys.number(first, row, batch.size);
     }
     return true;
   }

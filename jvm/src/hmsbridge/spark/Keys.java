@@ -15,13 +15,13 @@ final class Keys {
     return vector.vector[vector.isRepeating ? 0 : row];
   }
 
-  /** Numbers rows of a file that has no ROW__IDs of its own. */
-  void number(RawRows raw, long first, int count) {
-    repeat(writeIds, raw.writeId);
-    repeat(buckets, raw.bucket);
+  /** Makes the keys of rows that follow the file's first one by {@code after} and more. */
+  void number(RowKey first, long after, int count) {
+    repeat(writeIds, first.writeId);
+    repeat(buckets, first.bucket);
     rowIds.reset();
     for (int row = 0; row < count; row++) {
-      rowIds.vector[row] = first + row;
+      rowIds.vector[row] = first.rowId + after + row;
     }
   }
 
