@@ -35,6 +35,7 @@ from hms_bridge.spark.plan_server import (
 )
 
 _JARS = "spark.jars"
+_SESSION_KEY = f"spark.sql.catalog.{SESSION_CATALOG}"
 _GATEWAY_PORT = "PYSPARK_GATEWAY_PORT"
 """Set by spark-submit for the program that it starts."""
 _services: dict[tuple[int, str], dict[str, str]] = {}
@@ -59,14 +60,21 @@ def configure(
         raise ConfigError(
             "a Spark session runs already, and jars are given at a start: use attach(spark, …)"
         )
-    other = builder._options.get(f"spark.sql.catalog.{SESSION_CATALOG}", SESSION_CLASS)
-    if session_catalog and other != SESSION_CLASS:
-        raise ConfigError(f"{SESSION_CATALOG} is {other} already: leave out session_catalog")
+    if session_catalog:
+        _require_free(builder._options.get(_SESSION_KEY))
     _give_jar(builder)
     options = catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
     for key, value in options.items():
         builder.config(key, value)
     return builder
+
+
+def _require_free(session_catalog: str | None) -> None:
+    """Spark has one session catalog, and keeps the first."""
+    if session_catalog not in (None, SESSION_CLASS):
+        raise ConfigError(
+            f"{SESSION_CATALOG} is {session_catalog} already: leave out session_catalog"
+        )
 
 
 def _give_jar(builder: SparkSession.Builder) -> None:
@@ -91,8 +99,10 @@ def attach(
     """The same for a session that runs. Each session that ``spark.newSession()`` gives is attached
     for itself.
 
-    Raises ConfigError where Spark takes no jar any more, or has its own catalog already in use.
+    Raises ConfigError where Spark takes no jar any more, or has another session catalog.
     """
+    if session_catalog:
+        _require_free(spark.conf.get(_SESSION_KEY, None))
     add_catalog(
         spark, name, catalog_settings(name, metastore=metastore, session_catalog=session_catalog)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -227,28 +228,41 @@ def test_thousands_of_values_for_thousands_of_partitions_take_no_minutes() -> No
     assert time.monotonic() - started < 20
 
 
-def test_existing_two_part_names(workplace: Workplace, ours: OurServer) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_existing_two_part_names(workplace: Workplace, ours: OurServer, version: str) -> None:
     """Spark's own catalog goes on to serve everything else."""
     driver = SparkDriver(
-        workplace, metastore_uri=ours.uri, catalog={"metastore": ours.uri, "session_catalog": True}
+        workplace,
+        metastore_uri=ours.uri,
+        catalog={"metastore": ours.uri, "session_catalog": True},
+        python=install.spark_35() if version == "3.5" else sys.executable,
     )
+    database = f"two_parts_{version[0]}"
     try:
         with connected(ours.uri) as port:
-            _orders(port, "two_parts", ours.warehouse)
+            _orders(port, database, ours.warehouse)
         assert not driver.call(f"{CALLS}:is_token_seen")
-        driver.sql("create table two_parts.plain (id int) using parquet")
-        driver.sql("insert into two_parts.plain values (2), (3)")
-        assert driver.sql("select count(*) from two_parts.orders") == [[6]]
-        assert driver.sql("select count(*) from acid.two_parts.orders") == [[6]]
-        joined = "select item from two_parts.orders join two_parts.plain using (id) order by 1"
+        driver.sql(f"use {database}")
+        driver.sql("create table plain (id int) using parquet")
+        driver.sql("insert into plain values (2), (3)")
+        assert driver.sql("select count(*) from orders") == [[6]]
+        assert driver.sql(f"select count(*) from acid.{database}.orders") == [[6]]
+        joined = "select item from orders join plain using (id) order by 1"
         assert driver.sql(joined) == [["b"], ["c"]]
-        driver.sql("create view two_parts.some as select id from two_parts.orders where ds = '1'")
-        assert driver.sql("select count(*) from two_parts.some") == [[3]]
-        tables = [row[1] for row in driver.sql("show tables in two_parts")]
+        driver.sql("create view some as select id from orders where ds = '1'")
+        assert driver.sql("select count(*) from some") == [[3]]
+        tables = [row[1] for row in driver.sql("show tables")]
         assert tables == ["orders", "plain", "some"]
         with pytest.raises(StatementError, match=r"append|TABLE_OPERATION|does not support"):
-            driver.sql("insert into two_parts.orders values (7, 'g', '1')")
-        driver.sql("drop view two_parts.some")
+            driver.sql("insert into orders values (7, 'g', '1')")
+        with pytest.raises(StatementError, match="would drop this ACID table"):
+            driver.call(f"{CALLS}:save_over", table="orders")
+        assert driver.sql("select count(*) from orders") == [[6]]
+        with pytest.raises(StatementError, match=r"is org\.example\.Other already"):
+            driver.call(
+                f"{CALLS}:attach_for_two_parts", metastore=ours.uri, taken="org.example.Other"
+            )
+        driver.sql("drop view some")
     finally:
         driver.stop()
 

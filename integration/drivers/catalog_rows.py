@@ -45,6 +45,18 @@ def attach_catalog(spark: SparkSession, metastore: str, name: str) -> None:
     attach(spark, name, metastore=metastore)
 
 
+def save_over(spark: SparkSession, table: str) -> None:
+    """Write a table's own rows over it, by Spark's older way."""
+    spark.table(table).write.mode("overwrite").saveAsTable(table)
+
+
+def attach_for_two_parts(spark: SparkSession, metastore: str, taken: str) -> None:
+    """Ask for Spark's own catalog in a session that has another one there."""
+    other = spark.newSession()
+    other.conf.set("spark.sql.catalog.spark_catalog", taken)
+    attach(other, metastore=metastore, session_catalog=True)
+
+
 def golden_differences(spark: SparkSession, catalog: str, database: str) -> dict[str, str]:
     """By stage: what is refused, or the first row that the other side has not."""
     different = {}

@@ -43,7 +43,29 @@ public final class AcidSessionCatalog extends DelegatingCatalogExtension {
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
     Table table = acidTable(identifier);
+    if (table != null && isToBeDropped()) {
+      throw new UnsupportedOperationException(
+          "saveAsTable over " + identifier + " is refused: Spark would drop this ACID table before"
+              + " it writes. Drop it yourself if that is meant, or use Hive or `hms-bridge sql`");
+    }
     return table == null ? super.loadTable(identifier) : table;
+  }
+
+  /**
+   * Whether a table is loaded by {@code frame.write.mode("overwrite").saveAsTable(name)}, which then
+   * drops it by Spark's own catalog and asks nobody else (Spark 3.5: DataFrameWriter.saveAsTable, 4:
+   * SaveAsV1TableCommand.run). The stack alone tells.
+   */
+  private static boolean isToBeDropped() {
+    StackTraceElement[] calls = Thread.currentThread().getStackTrace();
+    for (int at = 1; at < calls.length; at++) {
+      String caller = calls[at].getClassName();
+      if ((caller.endsWith(".DataFrameWriter") || caller.endsWith(".SaveAsV1TableCommand"))
+          && calls[at - 1].getClassName().endsWith(".SparkSession")) {
+        return true;
+      }
+    }
+    return false;
   }
 
   @Override

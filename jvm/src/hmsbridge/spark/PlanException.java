@@ -1,7 +1,11 @@
 package hmsbridge.spark;
 
-/** A question to the plan service that has no answer: the service's own kind and message. */
-final class PlanException extends RuntimeException {
+/**
+ * A question to the plan service that has no answer: the service's own kind and message.
+ *
+ * <p>Of a class that PySpark shows as an error of its own, without Java's stack.
+ */
+final class PlanException extends IllegalArgumentException {
   private static final long serialVersionUID = 1;
 
   static final String NO_SUCH_NAMESPACE = "NoSuchNamespace";
