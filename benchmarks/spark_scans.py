@@ -25,7 +25,7 @@ from benchmarks.report import HEADING, TURNS, Ratio, beside, machine
 from hms_bridge.acid.bucket_codec import encode_bucket
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
-from hms_bridge.model.catalog import Database
+from hms_bridge.model.catalog import Column, Database
 from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
 from hms_bridge.spark.catalog import configure
 from integration.referees.hive42 import Hive42
@@ -41,11 +41,19 @@ ROWS = WRITERS * BATCHES * ROWS_A_BATCH
 SIX = COLUMNS[:5] + COLUMNS[7:]
 DELETED = 100
 """One row of so many."""
+
+
+def _cheap(column: Column) -> str:
+    """An aggregate by which the scan is measured: Spark takes three times as long for the greatest
+    of texts as for reading them."""
+    return f"sum(length(`{column.name}`))" if column.type == "string" else f"sum(`{column.name}`)"
+
+
 QUERIES = (
     ("count", "count(*)", "", 0.7, 0.65),
     ("one column", "sum(`count`)", "", 0.9, 0.65),
-    ("three columns", "sum(id), sum(`count`), max(item)", "", 0.85, 0.8),
-    ("all columns", ", ".join(f"max(`{column.name}`)" for column in SIX), "", 0.95, 0.9),
+    ("three columns", "sum(id), sum(`count`), sum(length(item))", "", 0.85, 0.8),
+    ("all columns", ", ".join(_cheap(column) for column in SIX), "", 0.95, 0.9),
     ("point query", "max(item)", " where id = 1234567", 0.8, 0.0),
 )
 """What, columns, condition, target without deletes and with."""
