@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median
@@ -26,8 +27,8 @@ from hms_bridge.acid.bucket_codec import encode_bucket
 from hms_bridge.config.settings import Settings
 from hms_bridge.connect import LocalStore, open_local
 from hms_bridge.model.catalog import Column, Database
-from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
 from hms_bridge.spark.catalog import configure
+from integration.referees.acid_writes import write
 from integration.referees.hive42 import Hive42
 from integration.referees.hive_schema import HiveSchemas
 from integration.referees.ours import OurProgram
@@ -184,50 +185,37 @@ def _many_deltas(place: _Place, spark: Any) -> Iterator[Ratio]:
 
 
 def _make_table(store: LocalStore) -> int:
-    metastore = store.metastore
     table = objects.acid_table("ours", "sales", storage=objects.orc_storage(SIX))
-    metastore.create_table(table)
+    store.metastore.create_table(table)
     random = np.random.default_rng(7)
-    write, txn_id, write_id = _write(store, "sales")
     writers = [range(number * BATCHES, (number + 1) * BATCHES) for number in range(WRITERS)]
-    write.insert(
-        *((_six(some_rows(random, at, ROWS_A_BATCH)) for at in batches) for batches in writers)
-    )
-    metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
-    return write_id
+    batches = ((_six(some_rows(random, at, ROWS_A_BATCH)) for at in part) for part in writers)
+    return _write(store, "ours.sales", lambda write: write.insert(*batches))
 
 
 def _delete_some(store: LocalStore, write_id: int) -> None:
-    write, txn_id, _ = _write(store, "sales")
     victims: list[RowId] = [
         (write_id, encode_bucket(number, 0), row)
         for number in range(WRITERS)
         for row in range(7, BATCHES * ROWS_A_BATCH, DELETED)
     ]
-    write.delete(victims)
-    store.metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
+    _write(store, "ours.sales", lambda write: write.delete(victims))
 
 
 def _add_deltas(store: LocalStore, count: int) -> None:
     random = np.random.default_rng(7)
     for number in range(count):
-        write, txn_id, _ = _write(store, "many")
         rows = _six(some_rows(random, number, BUCKETS))
-        write.insert(*([rows.slice(bucket, 1)] for bucket in range(BUCKETS)))
-        store.metastore.commit_txn(CommitTxnRequest(txn_id=txn_id))
+        buckets = [[rows.slice(bucket, 1)] for bucket in range(BUCKETS)]
+        _write(store, "ours.many", partial(_insert, buckets))
 
 
-def _write(store: LocalStore, name: str) -> tuple[TableWrite, Any, int]:
-    metastore = store.metastore
-    (txn_id,) = metastore.open_txns(OpenTxnsRequest(user="bench", host="here"))
-    asked = AllocateWriteIdsRequest(database_name="ours", table_name=name, txn_ids=(txn_id,))
-    (given,) = metastore.allocate_table_write_ids(asked)
-    table = metastore.get_table("ours", name)
-    return (
-        TableWrite(metastore, store.resolver, table, txn_id, given.write_id),
-        txn_id,
-        int(given.write_id),
-    )
+def _insert(buckets: list[list[pa.RecordBatch]], write: TableWrite) -> None:
+    write.insert(*buckets)
+
+
+def _write(store: LocalStore, name: str, change: Callable[[TableWrite], None]) -> int:
+    return write(store.metastore, store.resolver, name, change)
 
 
 def _six(rows: pa.RecordBatch) -> pa.RecordBatch:

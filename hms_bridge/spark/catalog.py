@@ -12,6 +12,7 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from pyspark.sql import SparkSession
 from hms_bridge.config.reading import settings_of_environment
 from hms_bridge.connect import shareable_url
 from hms_bridge.errors import ConfigError
+from hms_bridge.plans.token_file import kept_token
 from hms_bridge.spark.failures import first_line
 from hms_bridge.spark.jar import JAR
 from hms_bridge.spark.plan_server import (
@@ -145,26 +147,19 @@ def _service(metastore_url: str) -> dict[str, str]:
 
 
 def _start(url: str) -> dict[str, str]:
+    # PySpark writes settings on a command line, which everybody reads: the token is in a file.
+    folder = Path(tempfile.mkdtemp(prefix="hms-bridge-"))
+    token_file = folder / "plans.token"
     running = ExitStack()
-    endpoint = running.enter_context(serving_plans(url, settings_of_environment(os.environ)))
-
-    token_file = _private_file(endpoint.token)
+    running.callback(shutil.rmtree, folder, ignore_errors=True)
+    settings, token = settings_of_environment(os.environ), kept_token(token_file)
+    endpoint = running.enter_context(serving_plans(url, settings, token=token))
     owner = os.getpid()
 
     def stop() -> None:
-        if os.getpid() != owner:  # a fork, whose end is none of its parent's readers'
-            return
-        with suppress(Exception):
-            token_file.unlink(missing_ok=True)
-            running.close()
+        if os.getpid() == owner:  # not a fork, whose end is none of its parent's readers'
+            with suppress(Exception):
+                running.close()
 
     atexit.register(stop)
     return {"url": endpoint.url, "token-file": str(token_file)}
-
-
-def _private_file(text: str) -> Path:
-    """For this user alone. PySpark writes settings on a command line, which everybody reads."""
-    handle, name = tempfile.mkstemp(prefix="hms-bridge-", suffix=".token")
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    return Path(name)

@@ -17,8 +17,11 @@ def write(
     change: Callable[[TableWrite], None],
     *,
     is_reporting: bool = True,
-) -> None:
-    """Change ``database.table`` in a transaction. ``is_reporting``: as :class:`TableWrite`."""
+) -> int:
+    """Change ``database.table`` in a transaction, and tell its write id.
+
+    ``is_reporting``: as :class:`TableWrite`.
+    """
     database, _, table = name.partition(".")
     (txn_id,) = port.open_txns(OpenTxnsRequest(user="hive", host="here"))
     asked = AllocateWriteIdsRequest(database_name=database, table_name=table, txn_ids=(txn_id,))
@@ -26,3 +29,4 @@ def write(
     stored = port.get_table(database, table)
     change(TableWrite(port, resolver, stored, txn_id, given.write_id, is_reporting=is_reporting))
     port.commit_txn(CommitTxnRequest(txn_id=txn_id))
+    return given.write_id
