@@ -26,12 +26,8 @@ from hms_bridge.errors import DmlError
 from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.constraint import ColumnConstraint
 from hms_bridge.model.lock import DataOperation, LockType
-from hms_bridge.model.properties import BUCKETING_VERSION
+from hms_bridge.rows.writable import require_known_buckets, require_one_name_a_value
 
-_NAMED_ALIKE = frozenset(
-    {"tinyint", "smallint", "int", "bigint", "boolean", "date", "string", "varchar"}
-)
-"""Types of partition columns whose values have one text in Hive and here."""
 _MULTIPLYING = (exp.Join, exp.UDTF, exp.Anonymous, exp.Cube, exp.Rollup, exp.GroupingSets)
 _NANOSECONDS = re.compile(r"\s*\d+-\d+-\d+[ T]\d+:\d+:\d+\.\d{6}0*[1-9]")
 _VARCHAR = re.compile(r"varchar\((\d+)\)")
@@ -128,8 +124,8 @@ def _plan_insert(
     tables: Mapping[NameAsWritten, Table],
     constraints: Sequence[ColumnConstraint],
 ) -> WritePlan:
-    _require_known_buckets(table)
-    _require_one_name_a_value(table)
+    require_known_buckets(table)
+    require_one_name_a_value(table)
     given = _insert_columns(statement, table)
     require_known(table, constraints, (*given, *statement.partition))
     _require_counts(statement, table, given)
@@ -179,29 +175,6 @@ def _require_counts(statement: Insert, table: Table, given: Sequence[str]) -> No
             raise DmlError(
                 f"{table.full_name} takes {len(given)} values here "
                 f"({', '.join(given)}) but a row has {count}"
-            )
-
-
-def _require_known_buckets(table: Table) -> None:
-    """A row in another bucket than Hive's would be missing from its joins of buckets. Without the
-    property it is the first version (Hive: ``Utilities.getBucketingVersion``)."""
-    version = table.parameters.get(BUCKETING_VERSION, "1")
-    if table.storage.bucket_columns and version != "2":
-        raise DmlError(
-            f"{table.full_name} is CLUSTERED BY with bucketing_version {version}, whose buckets "
-            "are not known here; insert with Hive"
-        )
-
-
-def _require_one_name_a_value(table: Table) -> None:
-    """``p=1`` beside ``p=1.0`` would be two partitions of one value: Hive names a partition after
-    the text that Java makes of the value, which here is sure for few types."""
-    for column in table.partition_columns:
-        if column.type.lower().partition("(")[0] not in _NAMED_ALIKE:
-            raise DmlError(
-                f"{table.full_name} is partitioned by {column.name}, a {column.type}: equal values "
-                "have several texts, and the one that Hive gives its partition is not known here; "
-                f"insert with Hive, or partition by {', '.join(sorted(_NAMED_ALIKE))}"
             )
 
 

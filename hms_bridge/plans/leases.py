@@ -83,9 +83,11 @@ class Leases:
         """
         statement = self._statement(request.statement)
         with statement.turn:
-            table = self._reader.table_of(request)
+            table = self._reader.table_of(request.table)
             with self._held(statement, table, self._client_of(request)) as hold:
-                table = self._reader.table_of(request)  # it may have changed while the lock waited
+                table = self._reader.table_of(
+                    request.table
+                )  # it may have changed while the lock waited
                 view = statement.view(self._metastore, table)
                 now = view if table.full_name in hold.early else hold.view(table)
                 listed = self._reader.listed(request, table, view)
@@ -113,12 +115,12 @@ class Leases:
             if lease.hold is not None and not lease.hold.is_lost():
                 self._hear(lease)
                 return
-            table = self._reader.table_of(lease.request)
+            table = self._reader.table_of(lease.request.table)
             client = self._client_of(lease.request)
             lock_seconds = min(client.lock_wait_seconds, _USE_LOCK_SECONDS_MAX)
             client = replace(client, lock_wait_seconds=lock_seconds)
             with self._held(statement, table, client) as hold:
-                table = self._reader.table_of(lease.request)
+                table = self._reader.table_of(lease.request.table)
                 now = hold.view(table)
                 listed = self._reader.listed(lease.request, table, now)
                 if not lease.files <= files_of(self._reader.planned(table, listed, now)):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
+from hms_bridge.acid.bucket_codec import BUCKET_ID_MAX
 from hms_bridge.errors import HmsBridgeError
 
 _NUMBER_MAX = 2**63 - 1
@@ -27,6 +28,7 @@ class Refusal(Enum):
     REFUSED = ("Refused", HTTPStatus.CONFLICT)
     TABLE_CHANGED = ("TableChanged", HTTPStatus.CONFLICT)
     SNAPSHOT_GONE = ("SnapshotGone", HTTPStatus.CONFLICT)
+    WRITE_GONE = ("WriteGone", HTTPStatus.CONFLICT)
 
     @property
     def text(self) -> str:
@@ -90,6 +92,13 @@ class Question:
             raise malformed(f"'{name}' must be a list of texts")
         return tuple(value)
 
+    def entries(self, name: str) -> Sequence[object]:
+        """Anything in a list."""
+        value = self._fields.get(name)
+        if not isinstance(value, list):
+            raise malformed(f"'{name}' must be a list")
+        return value
+
     def tree(self, name: str) -> Mapping[str, Any] | None:
         """An object, or nothing."""
         value = self._fields.get(name)
@@ -99,12 +108,75 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PlanRequest:
-    """``read/plan``. ``is_held``: a statement runs, so what it reads is protected at once."""
+class TableRequest:
+    """A table, as a statement has loaded it."""
 
     namespace: str
     name: str
     definition: str
+
+    @classmethod
+    def of(cls, question: Question) -> TableRequest:
+        """Raises PlanError for a field that is not what the page says; so do the others."""
+        return cls(
+            namespace=question.text("namespace").lower(),
+            name=question.text("name").lower(),
+            definition=question.text("definition"),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WriteRequest:
+    """``write/begin``."""
+
+    table: TableRequest
+    agent: str
+
+    @classmethod
+    def of(cls, question: Question) -> WriteRequest:
+        """As :meth:`TableRequest.of`."""
+        return cls(table=TableRequest.of(question), agent=_agent_of(question))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WrittenFile:
+    """A file that a task reports with ``write/commit``."""
+
+    path: str
+    partition: tuple[Any, ...]
+    bucket: int
+    statement: int
+    row_count: int
+    size_bytes: int
+
+    @classmethod
+    def all_of(cls, question: Question) -> list[WrittenFile]:
+        """As :meth:`TableRequest.of`."""
+        return [cls._of(entry) for entry in question.entries("files")]
+
+    @classmethod
+    def _of(cls, entry: object) -> WrittenFile:
+        match entry:
+            case [str(path), list(values), int(bucket), int(statement), int(rows), int(size)]:
+                numbers = (bucket, statement, rows, size)
+                is_sane = all(type(n) is int and 0 <= n <= _NUMBER_MAX for n in numbers)
+                if is_sane and max(bucket, statement) <= BUCKET_ID_MAX:
+                    return cls(
+                        path=path,
+                        partition=tuple(values),
+                        bucket=bucket,
+                        statement=statement,
+                        row_count=rows,
+                        size_bytes=size,
+                    )
+        raise malformed(f"'files' has {entry!r}, which is no file")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanRequest:
+    """``read/plan``. ``is_held``: a statement runs, so what it reads is protected at once."""
+
+    table: TableRequest
     statement: str
     is_held: bool
     agent: str
@@ -116,18 +188,18 @@ class PlanRequest:
     def of(cls, question: Question) -> PlanRequest:
         """Raises PlanError for a field that is not what the page says."""
         return cls(
-            namespace=question.text("namespace").lower(),
-            name=question.text("name").lower(),
-            definition=question.text("definition"),
+            table=TableRequest.of(question),
             statement=question.text("statement"),
             is_held=question.optional_text("execution") is not None,
-            agent=agent_text(
-                question.optional_text("application"), question.optional_text("description")
-            ),
+            agent=_agent_of(question),
             filter=question.tree("filter"),
             parallelism=question.number("parallelism"),
             split_bytes=question.number("split_bytes"),
         )
+
+
+def _agent_of(question: Question) -> str:
+    return agent_text(question.optional_text("application"), question.optional_text("description"))
 
 
 _AGENT_LENGTH_MAX = 128

@@ -13,10 +13,19 @@ from hms_bridge.errors import HmsBridgeError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.periodic import PeriodicTask
 from hms_bridge.plans.leases import Leases, Planned
-from hms_bridge.plans.requests import PlanError, PlanRequest, Question, Refusal, malformed
+from hms_bridge.plans.requests import (
+    PlanError,
+    PlanRequest,
+    Question,
+    Refusal,
+    WriteRequest,
+    WrittenFile,
+    malformed,
+)
 from hms_bridge.plans.scan_plan import plan_scan_files
 from hms_bridge.plans.table_reader import TableReader
 from hms_bridge.plans.tables import TIMESTAMPS, kind_of, loaded, row_text
+from hms_bridge.plans.writes import Writes
 from hms_bridge.session.transaction import Client
 from hms_bridge.versions import own_version
 
@@ -46,7 +55,8 @@ class PlanService:
         self._version = jar_version or own_version()
         self._reader = TableReader(metastore, resolver)
         self._leases = Leases(metastore, self._reader, client, clock)
-        self._look = PeriodicTask("plan leases", self._leases.end_silent, _LOOK_SECONDS)
+        self._writes = Writes(metastore, resolver, self._reader, client, clock)
+        self._look = PeriodicTask("plan leases", self._end_silent, _LOOK_SECONDS)
         self._verbs: Mapping[str, Callable[[Question], Answer]] = {
             "hello": self._hello,
             "namespace/list": self._list_namespaces,
@@ -57,16 +67,25 @@ class PlanService:
             "read/use": self._use,
             "read/keep": self._keep,
             "read/end": self._end,
+            "write/begin": self._begin_write,
+            "write/keep": self._keep_write,
+            "write/commit": self._commit_write,
+            "write/abort": self._abort_write,
         }
 
     def start(self) -> None:
-        """End leases of which nothing is heard, from now on."""
+        """End leases and writes of which nothing is heard, from now on."""
         self._look.start()
 
     def stop(self) -> None:
-        """End all leases, and take no new ones."""
+        """End all leases and writes, and take no new ones."""
         self._look.stop()
+        self._writes.stop()
         self._leases.stop()
+
+    def _end_silent(self) -> None:
+        self._leases.end_silent()
+        self._writes.end_silent()
 
     def end_all(self) -> None:
         """End all leases: what Spark was given is read."""
@@ -148,6 +167,30 @@ class PlanService:
 
     def _end(self, question: Question) -> Answer:
         self._leases.end(question.texts("leases"))
+        return {}
+
+    def _begin_write(self, question: Question) -> Answer:
+        writing = self._writes.begin(WriteRequest.of(question))
+        table = writing.table
+        return {
+            "write": writing.id,
+            "row": row_text(table.storage.columns),
+            "staging": writing.publication.staging,
+            "write_id": writing.write_id,
+            "compression": writing.compression,
+            "required": writing.required,
+        }
+
+    def _keep_write(self, question: Question) -> Answer:
+        self._writes.keep(question.text("write"))
+        return {}
+
+    def _commit_write(self, question: Question) -> Answer:
+        self._writes.commit(question.text("write"), WrittenFile.all_of(question))
+        return {}
+
+    def _abort_write(self, question: Question) -> Answer:
+        self._writes.abort(question.text("write"))
         return {}
 
 

@@ -14,7 +14,7 @@ from hms_bridge.model.catalog import Table
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.plans.filters import PartitionFilter
 from hms_bridge.plans.partition_values import Value, typed_value
-from hms_bridge.plans.requests import PlanError, PlanRequest, Refusal
+from hms_bridge.plans.requests import PlanError, PlanRequest, Refusal, TableRequest
 from hms_bridge.plans.scan_plan import PlannedRoot
 from hms_bridge.plans.tables import OTHER, column_type, definition, kind_of, require_orc
 from hms_bridge.rows.reader import logical_length
@@ -56,8 +56,8 @@ class TableReader:
             missing = f"there is no database {namespace}"
             raise PlanError(Refusal.NO_SUCH_NAMESPACE, missing) from error
 
-    def table_of(self, request: PlanRequest) -> Table:
-        """The table that a scan was made for. Raises PlanError if it is another one by now."""
+    def table_of(self, request: TableRequest) -> Table:
+        """The table that a statement has loaded. Raises PlanError if it is another one by now."""
         table = self.table(request.namespace, request.name)
         if kind_of(table) == OTHER or definition(table) != request.definition:
             raise PlanError(

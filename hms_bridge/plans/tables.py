@@ -67,7 +67,22 @@ def loaded(catalog: CatalogStore, table: Table, timestamps: str) -> dict[str, An
         "partition_columns": [column.name for column in table.partition_columns],
         "properties": dict(table.parameters),
     }
-    return answer | _statistics(catalog, table)
+    return answer | _buckets(table) | _statistics(catalog, table)
+
+
+def _buckets(table: Table) -> dict[str, Any]:
+    """How rows are CLUSTERED, if they are."""
+    columns = {column.name: column for column in table.storage.columns}
+    by = [columns[name] for name in table.storage.bucket_columns if name in columns]
+    if not by or table.storage.bucket_count < 1:
+        return {}
+    return {
+        "buckets": {
+            "count": table.storage.bucket_count,
+            "columns": [column.name for column in by],
+            "type": row_text(by),
+        }
+    }
 
 
 def definition(table: Table) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hms_bridge.errors import AcidFormatError
+from hms_bridge.orc.arrow_types import arrow_type
 from hms_bridge.orc.hive_types import hive_type_text
 from hms_bridge.orc.types import OrcKind, OrcType
 
@@ -41,6 +42,12 @@ def bucket_ids(
     positive = pc.bit_wise_and(folded, _u32(0x7FFFFFFF)).cast(pa.int64())
     quotient = pc.divide(positive, bucket_count)
     return pc.subtract(positive, pc.multiply(quotient, bucket_count)).cast(pa.int32())
+
+
+def require_hashed(types: Sequence[OrcType]) -> None:
+    """Raises AcidFormatError for a column type whose hash is not known here."""
+    for node in types:
+        _hash_column(pa.nulls(0, arrow_type(node)), node)
 
 
 def _hash_column(column: pa.Array, node: OrcType) -> pa.Array:

@@ -2,20 +2,23 @@ package hmsbridge.spark;
 
 import java.util.Arrays;
 import java.util.Map;
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A catalog of the metastore's ACID tables, to read. */
-public final class AcidCatalog implements TableCatalog, SupportsNamespaces {
+/** A catalog of the metastore's ACID tables, to read and to append to. */
+public final class AcidCatalog implements TableCatalog, SupportsNamespaces, FunctionCatalog {
   private String name;
   private PlanTables tables;
 
@@ -113,6 +116,16 @@ public final class AcidCatalog implements TableCatalog, SupportsNamespaces {
   @Override
   public void renameTable(Identifier from, Identifier to) {
     throw ReadOnly.refuse("RENAME", from.toString());
+  }
+
+  @Override
+  public Identifier[] listFunctions(String[] namespace) {
+    return new Identifier[0];
+  }
+
+  @Override
+  public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
+    return BucketFunction.load(identifier);
   }
 
   @Override

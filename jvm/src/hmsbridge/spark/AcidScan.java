@@ -7,8 +7,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalLong;
 import org.apache.spark.SparkContext;
-import org.apache.spark.api.java.JavaSparkContext;
-import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -23,7 +21,6 @@ import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
-import org.apache.spark.util.SerializableConfiguration;
 
 /**
  * A scan of a table, planned when Spark first asks for its tasks and kept: the same frame run twice
@@ -31,15 +28,13 @@ import org.apache.spark.util.SerializableConfiguration;
  */
 final class AcidScan
     implements Batch, SupportsReportStatistics, SupportsRuntimeV2Filtering {
-  private static final int DESCRIPTION_MAX = 200;
-
   private final AcidTable table;
   private final StructType schema;
   private final Predicate[] predicates;
   private final String statement = Statements.current();
   private final SparkSession session = SparkSession.active();
   private final long splitBytes = SQLConf.get().filesMaxPartitionBytes();
-  private final SessionZone zone = new SessionZone(SQLConf.get().sessionLocalTimeZone());
+  private final SessionZone zone = SessionZone.current();
   private final JsonNode filter;
   private final PlanLease lease;
   private JsonNode runtimeFilter;
@@ -89,12 +84,7 @@ final class AcidScan
   @Override
   public synchronized PartitionReaderFactory createReaderFactory() {
     plan();
-    return new AcidReaderFactory(spec, lease, configuration());
-  }
-
-  private Broadcast<SerializableConfiguration> configuration() {
-    return JavaSparkContext.fromSparkContext(context())
-        .broadcast(new SerializableConfiguration(session.sessionState().newHadoopConf()));
+    return new AcidReaderFactory(spec, lease, DriverSide.configuration(session));
   }
 
   private void plan() {
@@ -118,24 +108,12 @@ final class AcidScan
   }
 
   private ObjectNode question(String execution) {
-    ObjectNode question = Json.object().put("namespace", table.identifier.namespace()[0]);
-    question.put("name", table.identifier.name()).put("definition", table.definition);
+    ObjectNode question = table.question();
     question.put("statement", statement).put("execution", execution);
-    question.put("application", context().applicationId()).put("description", jobDescription());
+    DriverSide.introduce(question, context());
     question.set("filter", FilterTree.both(filter, runtimeFilter));
     question.put("parallelism", context().defaultParallelism());
     return question.put("split_bytes", splitBytes);
-  }
-
-  /** The user's text for the jobs, else the call, as Spark's pages show it, else the program. */
-  private String jobDescription() {
-    for (String property : new String[] {"spark.job.description", "callSite.short"}) {
-      String text = context().getLocalProperty(property);
-      if (text != null) {
-        return text.substring(0, Math.min(text.length(), DESCRIPTION_MAX));
-      }
-    }
-    return context().appName();
   }
 
   private DataType[] partitionTypes() {

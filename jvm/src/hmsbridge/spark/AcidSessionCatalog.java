@@ -1,11 +1,13 @@
 package hmsbridge.spark;
 
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -87,6 +89,12 @@ public final class AcidSessionCatalog extends DelegatingCatalogExtension {
   @Override
   public boolean tableExists(Identifier identifier) {
     return acidTable(identifier) != null || super.tableExists(identifier);
+  }
+
+  @Override
+  public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
+    boolean isOurs = BucketFunction.isNamed(identifier);
+    return isOurs ? BucketFunction.load(identifier) : super.loadFunction(identifier);
   }
 
   /** Dropping is the metastore's work, as it is without us; a changed definition is a writer's. */

@@ -1,6 +1,7 @@
 package hmsbridge.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.Map;
@@ -9,10 +10,14 @@ import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -22,7 +27,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * A full ACID or insert-only table, as it was loaded. Two of the same name and definition are
  * equal, so that a statement finds what CACHE TABLE keeps.
  */
-final class AcidTable implements SupportsRead, SupportsMetadataColumns {
+final class AcidTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
   private static final StructType ROW_ID_TYPE =
       new StructType()
           .add("writeid", DataTypes.LongType, false)
@@ -40,6 +45,8 @@ final class AcidTable implements SupportsRead, SupportsMetadataColumns {
   /** Of the files and of all rows; -1: not known. */
   final long sizeBytes;
   final long rowCount;
+  /** Null if it is not CLUSTERED BY. */
+  final Buckets buckets;
   final PlanClient client;
   final int idleSeconds;
 
@@ -54,6 +61,7 @@ final class AcidTable implements SupportsRead, SupportsMetadataColumns {
     definition = answer.path("definition").asText();
     schema = (StructType) DataType.fromJson(answer.path("schema").toString());
     partitionColumns = Json.texts(answer.path("partition_columns"));
+    buckets = Buckets.of(answer, schema);
     properties = Collections.unmodifiableMap(Json.textMap(answer.path("properties")));
     sizeBytes = answer.path("size_bytes").asLong(-1);
     rowCount = answer.path("row_count").asLong(-1);
@@ -91,7 +99,9 @@ final class AcidTable implements SupportsRead, SupportsMetadataColumns {
 
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ);
+    return isAcid
+        ? EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE)
+        : EnumSet.of(TableCapability.BATCH_READ);
   }
 
   @Override
@@ -102,6 +112,22 @@ final class AcidTable implements SupportsRead, SupportsMetadataColumns {
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     return new AcidScanBuilder(this);
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return new WriteBuilder() {
+      @Override
+      public Write build() {
+        return new AcidWrite(AcidTable.this, info.schema());
+      }
+    };
+  }
+
+  /** What each question about it begins with. */
+  ObjectNode question() {
+    ObjectNode question = Json.object().put("namespace", identifier.namespace()[0]);
+    return question.put("name", identifier.name()).put("definition", definition);
   }
 
   @Override

@@ -25,12 +25,25 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class PlanValues {
   private PlanValues() {}
 
+  static boolean isText(DataType type) {
+    return type instanceof StringType || type instanceof CharType || type instanceof VarcharType;
+  }
+
+  /** Values of a row's partition columns, which are none of timestamps. */
+  static JsonNode toJson(Object[] values, DataType[] types) {
+    Object[] told = new Object[values.length];
+    for (int at = 0; at < told.length; at++) {
+      told[at] = values[at] == null ? null : toJson(values[at], types[at], null);
+    }
+    return Json.tree(told);
+  }
+
   /** The value of a partition column. */
   static Object fromJson(JsonNode value, DataType type, SessionZone zone) {
     if (value.isNull()) {
       return null;
     }
-    if (type instanceof StringType || type instanceof CharType || type instanceof VarcharType) {
+    if (isText(type)) {
       return UTF8String.fromString(value.asText());
     }
     if (type instanceof BooleanType) {

@@ -6,6 +6,7 @@ import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.time.zone.ZoneOffsetTransition;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
+import org.apache.spark.sql.internal.SQLConf;
 
 /** A session's time zone: Hive's wall clocks against Spark's instants, both in microseconds. */
 final class SessionZone {
@@ -18,6 +19,10 @@ final class SessionZone {
     this.zone = DateTimeUtils.getZoneId(zone);
   }
 
+  static SessionZone current() {
+    return new SessionZone(SQLConf.get().sessionLocalTimeZone());
+  }
+
   /** As java.time parses it: Spark allows more. */
   String id() {
     return zone.getId();
@@ -26,6 +31,11 @@ final class SessionZone {
   /** The instant at which a wall clock of the zone first shows this. */
   long toInstant(long wallMicros) {
     return DateTimeUtils.convertTz(wallMicros, zone, ZoneOffset.UTC);
+  }
+
+  /** What a wall clock of the zone shows then. */
+  long toWallClock(long micros) {
+    return DateTimeUtils.convertTz(micros, ZoneOffset.UTC, zone);
   }
 
   /**
@@ -38,6 +48,6 @@ final class SessionZone {
     if (next != null && next.getInstant().isBefore(instant.plus(UNSURE))) {
       return null;
     }
-    return DateTimeUtils.convertTz(micros, ZoneOffset.UTC, zone);
+    return toWallClock(micros);
   }
 }
