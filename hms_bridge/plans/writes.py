@@ -133,8 +133,8 @@ class Writes:
         )
 
     def commit(self, write: str, files: Sequence[WrittenFile]) -> None:
-        """Publish the files and commit. Raises PlanError for a file that is not there as told, or
-        a write that has ended; what the metastore and the file system raise. Then it is aborted."""
+        """Publish the files and commit. Raises PlanError for a file that is not as reported, or a
+        write that has ended; what the metastore and the file system raise. Then it is aborted."""
         writing = self._taken(write)
         with writing.turn:
             try:

@@ -62,7 +62,11 @@ def not_null(constraints: Sequence[ColumnConstraint]) -> dict[str, ColumnConstra
 def _enabled(
     constraints: Sequence[ColumnConstraint], kind: ConstraintKind
 ) -> list[ColumnConstraint]:
-    return [each for each in constraints if each.is_enabled and each.kind is kind]
+    return [
+        constraint
+        for constraint in constraints
+        if constraint.is_enabled and constraint.kind is kind
+    ]
 
 
 def _by_column(constraints: Sequence[ColumnConstraint]) -> dict[str, ColumnConstraint]:

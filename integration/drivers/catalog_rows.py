@@ -29,6 +29,18 @@ READABLE = tuple(
 _KEPT: list[DataFrame] = []
 
 
+def _by_columns() -> tuple[GoldenStage, ...]:
+    """One stage, of most rows, for each list of columns."""
+    kept: dict[str, GoldenStage] = {}
+    for stage in sorted(READABLE, key=lambda each: len(each.rows or [])):
+        definition = stage.state["metastore_table"]
+        kept[json.dumps([definition["columns"], definition["partition_columns"]])] = stage
+    return tuple(kept.values())
+
+
+COPIED = _by_columns()
+
+
 def application(spark: SparkSession) -> str:
     """What the cluster calls the driver."""
     return spark.sparkContext.applicationId
@@ -70,12 +82,33 @@ def golden_differences(spark: SparkSession, catalog: str, database: str) -> dict
     return different
 
 
-def _difference(spark: SparkSession, table: str, stage: GoldenStage) -> str:
+def copy_differences(spark: SparkSession, catalog: str, database: str, copy: str) -> dict[str, str]:
+    """By stage: what is refused, or in what the rows that Spark copies are other ones."""
+    different = {}
+    for stage in COPIED:
+        name = golden_table_name(stage)
+        table = f"{catalog}.{copy}.{name}"
+        try:
+            spark.sql(f"insert into {table} select * from {catalog}.{database}.{name}")
+            text = _difference(spark, table, stage, is_copy=True)
+        except Exception as error:
+            text = " ".join(str(error).split())[:300]
+        if text:
+            different[str(stage)] = text
+    return different
+
+
+def _difference(
+    spark: SparkSession, table: str, stage: GoldenStage, *, is_copy: bool = False
+) -> str:
+    """``is_copy``: the rows have other ROW__IDs."""
     definition = stage.state["metastore_table"]
     node = table_type([*definition["columns"], *definition["partition_columns"]])
-    expected = sorted(_in_micros(json.dumps(row, sort_keys=True)) for row in stage.rows or [])
+    golden = [row["values"] if is_copy else row for row in stage.rows or []]
+    expected = sorted(_in_micros(json.dumps(row, sort_keys=True)) for row in golden)
     rows = spark.sql(f"select row__id, * from {table}").collect()
-    seen = sorted(json.dumps(_golden(row, node), sort_keys=True) for row in rows)
+    read = [_golden(row, node) for row in rows]
+    seen = sorted(json.dumps(row["values"] if is_copy else row, sort_keys=True) for row in read)
     if seen == expected:
         return ""
     lacking, more = set(expected) - set(seen), set(seen) - set(expected)

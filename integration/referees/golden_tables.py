@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from hms_bridge.acid.names import DirectoryName
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Column, Partition, SerDe, Storage, Table
+from hms_bridge.model.catalog import Column, Database, Partition, SerDe, Storage, Table
 from hms_bridge.model.ids import TxnId
 from hms_bridge.model.partition_name import parse_partition_name
 from hms_bridge.model.txn import AllocateWriteIdsRequest, CommitTxnRequest, OpenTxnsRequest
@@ -33,6 +34,15 @@ def put_golden_tables(
         invalid = {*stage.txns.open_ids, *stage.txns.aborted_ids}
         assert not invalid & _compactions(stage), stage
         _put(metastore, stage, database, folder / golden_table_name(stage))
+
+
+def copy_definitions(metastore: Metastore, database: str, copy: str) -> None:
+    """The same tables without rows, below the other database's place."""
+    metastore.create_database(Database(name=copy))
+    for name in metastore.get_tables(database):
+        table = metastore.get_table(database, name)
+        storage = replace(table.storage, location=None)
+        metastore.create_table(replace(table, database_name=copy, storage=storage))
 
 
 def _put(metastore: Metastore, stage: GoldenStage, database: str, folder: Path) -> None:

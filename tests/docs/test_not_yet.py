@@ -143,8 +143,9 @@ PRESENCES: Mapping[str, Callable[[], object]] = {
         _answered, "create_type", "get_indexes", "create_ischema", "get_file_metadata",
         "set_properties",
     ),
-    "writes to [tables of Spark](spark.md)": lambda: (
-        "BATCH_WRITE" in (CHECKOUT / "jvm/src/hmsbridge/spark/AcidTable.java").read_text()
+    "overwrites, updates, deletes and definitions in [tables of Spark](spark.md)": lambda: (
+        "SupportsRowLevelOperations"
+        in (CHECKOUT / "jvm/src/hmsbridge/spark/AcidTable.java").read_text()
     ),
     "column statistics on a replica": lambda: (
         {"EVENT_UPDATE_TABLE_COL_STAT", "EVENT_UPDATE_PART_COL_STAT"} - set(PASSED_BY_DEFAULT)

@@ -20,7 +20,7 @@ class Driver(World):
         super().__init__(folder)
         client = Client(user="ann", host="driver", lock_wait_seconds=1)
         service = PlanService(self.metastore, self.resolve, client, self.clock, jar_version="1")
-        self.end_silent = service._leases.end_silent
+        self.end_silent = service._end_silent
         self.endpoint = PlanEndpoint(service)
         self.endpoint.start()
         self.http = http.client.HTTPConnection(self.endpoint.url.removeprefix("http://"))

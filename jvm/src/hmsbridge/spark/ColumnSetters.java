@@ -1,5 +1,6 @@
 package hmsbridge.spark;
 
+import java.time.LocalDate;
 import org.apache.hadoop.hive.common.type.HiveDecimal;
 import org.apache.hadoop.hive.ql.exec.vector.BytesColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.ColumnVector;
@@ -22,6 +23,7 @@ import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.DecimalType;
 import org.apache.spark.sql.types.DoubleType;
@@ -39,6 +41,13 @@ final class ColumnSetters {
   /** What Decimal keeps in a long. */
   private static final int LONG_DIGITS = 18;
   private static final long MICROS = 1_000_000L;
+
+  private static final long DAY_MICROS = 86_400L * MICROS;
+  /** 1582-10-05 to -14 by Spark's calendar: there are no such days in that of Hive's files. */
+  private static final long GAP_FIRST = -141_437;
+  private static final long GAP_END = -141_427;
+  /** Of the last second before 1970, from its first whole millisecond. */
+  private static final long LOST_FIRST = 1000 - MICROS;
 
   private ColumnSetters() {}
 
@@ -128,10 +137,25 @@ final class ColumnSetters {
     if (type instanceof BinaryType) {
       return (to, at, from, n) -> setBytes(to, at, from.getBinary(n));
     }
+    if (type instanceof DateType) {
+      return (to, at, from, n) -> ((LongColumnVector) to).vector[at] = storable(from.getInt(n));
+    }
     if (PlanValues.isText(type)) {
       return (to, at, from, n) -> setBytes(to, at, from.getUTF8String(n).getBytes());
     }
     return (to, at, from, n) -> ((LongColumnVector) to).vector[at] = from.getInt(n);
+  }
+
+  private static int storable(int day) {
+    if (GAP_FIRST <= day && day < GAP_END) {
+      throw unstorable(LocalDate.ofEpochDay(day) + ": in the calendar of Hive's files 1582-10-15"
+          + " follows 1582-10-04");
+    }
+    return day;
+  }
+
+  private static IllegalArgumentException unstorable(String what) {
+    return new IllegalArgumentException("a value cannot be stored as Hive's ORC has it: " + what);
   }
 
   private static void setBytes(ColumnVector to, int at, byte[] bytes) {
@@ -157,6 +181,11 @@ final class ColumnSetters {
       TimestampColumnVector times = (TimestampColumnVector) to;
       long given = from.getLong(ordinal);
       long micros = zone == null ? given : zone.toWallClock(given);
+      storable((int) Math.floorDiv(micros, DAY_MICROS));
+      if (LOST_FIRST <= micros && micros < 0) {
+        throw unstorable("a fraction of the last second before 1970, which all readers would show a"
+            + " second later");
+      }
       times.time[at] = Math.floorDiv(micros, 1000L);
       times.nanos[at] = (int) Math.floorMod(micros, MICROS) * 1000;
     };

@@ -6,8 +6,8 @@ final class ReadOnly {
 
   static UnsupportedOperationException refuse(String statement, String object) {
     return new UnsupportedOperationException(
-        statement + " of " + object + " is refused: Spark reads ACID tables only. Use Hive, Trino"
-            + " or `hms-bridge sql`");
+        statement + " of " + object + " is refused: Spark reads ACID tables, and appends to them. Use"
+            + " Hive, Trino or `hms-bridge sql`");
   }
 
   static UnsupportedOperationException refuseTimeTravel(String table) {
