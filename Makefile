@@ -5,7 +5,7 @@ PY := .venv/bin/python
 # test files' asserts that pytest rewrites, would be compiled anew every time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo quick test spark coverage simulate histories mutants lint types docs bench bench-cluster bench-metastore bench-metastore-mariadb bench-repl bench-scan integration integration-long lock clean
+.PHONY: help setup demo quick test spark coverage simulate histories mutants lint types docs bench bench-cluster bench-metastore bench-metastore-mariadb bench-repl bench-scan bench-write integration integration-long lock clean
 
 help:            ## list these
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -70,6 +70,9 @@ bench-repl: setup  ## dumps and loads beside a real Hive 4.2, and a load against
 
 bench-scan: setup  ## tables in Spark beside Spark's own ORC, and a real Hive 4.2
 	$(PY) -m benchmarks.spark_scans
+
+bench-write: setup  ## what Spark appends beside its own ORC
+	$(PY) -m benchmarks.spark_writes
 
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh

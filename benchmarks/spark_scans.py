@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, pairwise
@@ -64,7 +65,7 @@ BUCKETS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class Place:
     """Where both read: one metastore, one warehouse."""
 
     store: LocalStore
@@ -80,7 +81,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hms-bridge-bench-") as name:
         folder = Path(name)
         if "--ours" in sys.argv[1:]:
-            place = _alone(folder)
+            place = alone(folder)
             _print(place)
             place.store.metastore.close()
             return
@@ -91,7 +92,16 @@ def main() -> None:
             workplace.close()
 
 
-def _print(place: _Place) -> None:
+def _print(place: Place) -> None:
+    with spark_session(place) as spark:
+        for ratio in chain(_scan_ratios(place, spark), _many_deltas(place, spark)):
+            print(ratio.line(), flush=True)
+        print(f"memory: {_peak_mebibytes(spark)} MiB of Java at most, heap of 2 GiB")
+
+
+@contextmanager
+def spark_session(place: Place) -> Iterator[SparkSession]:
+    """Two threads, and the place's ACID tables."""
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", "2g")
     for key, value in (
         ("spark.ui.enabled", "false"),
@@ -103,40 +113,37 @@ def _print(place: _Place) -> None:
         builder = builder.config(key, value)
     spark = configure(builder, metastore=place.url).getOrCreate()
     try:
-        for ratio in chain(_scan_ratios(place, spark), _many_deltas(place, spark)):
-            print(ratio.line(), flush=True)
-        print(f"memory: {_peak_mebibytes(spark)} MiB of Java at most, heap of 2 GiB")
+        yield spark
     finally:
         spark.stop()
 
 
-def _alone(folder: Path) -> _Place:
+def alone(folder: Path) -> Place:
+    """Without a Hive."""
     url = f"sqlite:///{folder}/metastore.db"
     store = open_local(url, Settings(warehouse=f"file:{folder}/warehouse"))
     store.metastore.create_database(Database(name="ours"))
-    return _Place(store=store, url=url, folder=folder)
+    return Place(store=store, url=url, folder=folder)
 
 
-def _beside_hive(workplace: Workplace, folder: Path) -> _Place:
+def _beside_hive(workplace: Workplace, folder: Path) -> Place:
     database = HiveSchemas(PostgreSql(workplace)).database("4.2.0", "bench")
     hive = Hive42(workplace, database)
     OurProgram(workplace, database.sqlalchemy_url).run("schema", "init")
     settings = Settings(warehouse=f"file:{hive.warehouse}")
     store = open_local(database.sqlalchemy_url, settings)
     store.metastore.create_database(Database(name="ours"))
-    return _Place(store=store, url=database.sqlalchemy_url, folder=folder, hive=hive.main)
+    return Place(store=store, url=database.sqlalchemy_url, folder=folder, hive=hive.main)
 
 
-def _scan_ratios(place: _Place, spark: Any) -> Iterator[Ratio]:
-    write_id = _make_table(place.store)
+def _scan_ratios(place: Place, spark: Any) -> Iterator[Ratio]:
+    write_id = make_table(place.store)
     yield from _queries(place, spark, "no deletes", place.folder / "plain", deleted=False)
     _delete_some(place.store, write_id)
     yield from _queries(place, spark, "1 % deleted", place.folder / "survivors", deleted=True)
 
 
-def _queries(
-    place: _Place, spark: Any, what: str, plain: Path, *, deleted: bool
-) -> Iterator[Ratio]:
+def _queries(place: Place, spark: Any, what: str, plain: Path, *, deleted: bool) -> Iterator[Ratio]:
     spark.table("acid.ours.sales").write.orc(str(plain))
     spark.read.orc(str(plain)).createOrReplaceTempView("plain")
     for name, columns, condition, whole, holed in QUERIES:
@@ -157,7 +164,7 @@ def _queries(
                          HIVE_TARGET)  # fmt: skip
 
 
-def _many_deltas(place: _Place, spark: Any) -> Iterator[Ratio]:
+def _many_deltas(place: Place, spark: Any) -> Iterator[Ratio]:
     """What a plan of small deltas costs: linear is a ratio of 1 for each time as many."""
     store = place.store
     storage = objects.orc_storage(SIX, bucket_count=BUCKETS, bucket_columns=("id",))
@@ -184,7 +191,8 @@ def _many_deltas(place: _Place, spark: Any) -> Iterator[Ratio]:
                 theirs="3 CPU s", ratio=3 / costs[-1][1], target=1)  # fmt: skip
 
 
-def _make_table(store: LocalStore) -> int:
+def make_table(store: LocalStore) -> int:
+    """``ours.sales``, of ROWS rows; its write id."""
     table = objects.acid_table("ours", "sales", storage=objects.orc_storage(SIX))
     store.metastore.create_table(table)
     random = np.random.default_rng(7)
