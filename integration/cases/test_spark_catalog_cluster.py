@@ -1,7 +1,7 @@
 """Spark's catalog on executors that have nothing but Spark: an ACID table with deletes over HDFS.
 
 Rows of the slow query take their time in executors, so that one can be ended, or stopped, in the
-middle of its scan.
+middle of its scan, or of a write of what it reads.
 """
 
 from __future__ import annotations
@@ -144,6 +144,23 @@ def test_a_copy_of_a_task_whose_executor_stands_still(
     assert _ids(driver, f"select id from {ORDERS}") == LEFT
 
 
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+def test_an_append_whose_executor_ends_or_stands_still(
+    driver: SparkDriver, spark_hidden: HiddenStandalone, far: Far, end: signal.Signals
+) -> None:
+    """Of each task one try is seen."""
+    name = f"copy_{end.name.lower()}"
+    with connected(far.metastore) as port:
+        place = f"{port.get_database('far').location}/{name}"
+        storage = objects.orc_storage(COLUMNS, location=place)
+        port.create_table(objects.acid_table("far", name, storage=storage))
+    statement = f"insert into acid.far.{name} {SLOWLY}"
+    with Scan(driver, spark_hidden, statement) as scan:
+        os.kill(scan.executor, end)
+        assert scan.ids() == []
+        assert _ids(driver, f"select id from acid.far.{name}") == LEFT
+
+
 @pytest.fixture(scope="module")
 def plans(workplace: Workplace, far: Far, jar: str) -> Iterator[dict[str, str]]:
     """What a program without Python is given, with the jar that was packed."""
@@ -183,9 +200,12 @@ def test_spark_35(workplace: Workplace, far: Far, plans: dict[str, str]) -> None
 
 
 class Scan:
-    """The slow query, once an executor is in the middle of it; what stood still goes on at last."""
+    """A slow statement, an executor being in the middle of it; what stood still goes on at last."""
 
-    def __init__(self, driver: SparkDriver, cluster: HiddenStandalone) -> None:
+    def __init__(
+        self, driver: SparkDriver, cluster: HiddenStandalone, statement: str = SLOWLY
+    ) -> None:
+        self._statement = statement
         self._driver = driver
         self._cluster = cluster
         self._application = driver.call(f"{CALLS}:application")
@@ -194,7 +214,7 @@ class Scan:
     def __enter__(self) -> Scan:
         _until(lambda: self._driver.call(f"{CALLS}:executors") == len(HIDDEN_HOSTS))
         before = self._tasks()
-        self._rows = self._thread.submit(_ids, self._driver, SLOWLY)
+        self._rows = self._thread.submit(_ids, self._driver, self._statement)
         _until(lambda: self._tasks() >= before + 2)
         time.sleep(0.5)  # some of the rows of each task
         assert not self._rows.done()
