@@ -48,8 +48,9 @@ _ORC_NAMES: Final = {
 
 
 def kind_of(table: Table) -> str:
-    """Full ACID, insert-only, or anything that is read by other means."""
-    if table.is_any_view or not table.is_in_txn_tables:
+    """Full ACID, insert-only, or anything that is read by other means. Of a materialized view the
+    rows that it keeps are read, as Hive does when it is named."""
+    if table.is_view or not table.is_in_txn_tables:
         return OTHER
     return INSERT_ONLY if table.is_insert_only else ACID
 
@@ -65,7 +66,7 @@ def loaded(catalog: CatalogStore, table: Table, timestamps: str) -> dict[str, An
         "definition": definition(table),
         "schema": spark_schema(table, timestamps),
         "partition_columns": [column.name for column in table.partition_columns],
-        "properties": dict(table.parameters),
+        "properties": dict(table.parameters) | _described(table),
     }
     return answer | _buckets(table) | _statistics(catalog, table)
 
@@ -83,6 +84,12 @@ def _buckets(table: Table) -> dict[str, Any]:
             "type": row_text(by),
         }
     }
+
+
+def _described(table: Table) -> dict[str, str]:
+    """Properties of Spark's own, which DESCRIBE EXTENDED shows."""
+    own = {"location": table.storage.location, "owner": table.owner}
+    return {key: value for key, value in own.items() if value}
 
 
 def definition(table: Table) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hms_bridge.model.catalog import Column
+from hms_bridge.model.catalog import Column, TableType
 from tests.conformance import objects
 from tests.plans.conftest import Driver, deltas
 
@@ -14,18 +14,29 @@ def _create(driver: Driver, name: str, *types: str, partition: str = "date") -> 
     driver.metastore.create_table(table)
 
 
+def _create_view(driver: Driver, name: str, kind: TableType) -> None:
+    table = objects.acid_table("db", name, type=kind.value, view_original_text="select 1")
+    is_kept = kind is TableType.MATERIALIZED_VIEW
+    driver.metastore.create_table(table if is_kept else replace(table, parameters={}))
+
+
 def test_tables_of_all_kinds(driver: Driver) -> None:
-    driver.create_table("a")
+    location = f"file:{driver.create_table('a')}"
     path = driver.create_table("i", transactional_properties="insert_only")
     driver.metastore.create_table(objects.acid_table("db", "p", parameters={}))
+    _create_view(driver, "view", TableType.VIRTUAL_VIEW)
+    _create_view(driver, "kept", TableType.MATERIALIZED_VIEW)
     assert driver.ask("namespace/list") == {"names": ["db", "default"]}
     assert set(driver.ask("namespace/get", namespace="db")["properties"]) == {"location"}
-    kinds = [table["kind"] for table in driver.ask("table/list", namespace="DB")["tables"]]
-    assert kinds == ["acid", "insert_only", "other"]
+    tables = driver.ask("table/list", namespace="DB")["tables"]
+    kinds = {table["name"]: table["kind"] for table in tables}
+    of_tables = {"a": "acid", "i": "insert_only", "p": "other"}
+    assert kinds == of_tables | {"view": "other", "kept": "acid"}
     assert driver.ask("namespace/get", namespace="no") == "NoSuchNamespace"
     assert driver.ask("table/list", namespace="no") == "NoSuchNamespace"
     assert (driver.load("no"), driver.load("no", "no")) == ("NoSuchTable", "NoSuchNamespace")
     assert driver.load("p") == {"kind": "other"}
+    assert driver.load("a")["properties"].items() >= {"owner": "hive", "location": location}.items()
     with driver.transaction() as txn:
         file = path / f"delta_{txn.write_id('i'):07d}_0000001_0000" / "000000_0"
         file.parent.mkdir(parents=True)
