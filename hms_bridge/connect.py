@@ -383,7 +383,12 @@ def _require_database(url: str) -> None:
             f"'{url}' is no database; write thrift://{url} for a server, or a database as "
             "sqlite:///metastore.db"
         )
-    if "://" not in url or names_server(url):
+    if "://" not in url:
+        raise ConfigError(
+            f"'{masked_url(url)}' is no database; write it as sqlite:///metastore.db, or a "
+            "server as thrift://HOST:9083"
+        )
+    if names_server(url):
         raise ConfigError(
             f"'{masked_url(url)}' is no database; this needs the metastore's own database, as "
             "sqlite:///metastore.db"

@@ -62,7 +62,8 @@ class TableReader:
         if kind_of(table) == OTHER or definition(table) != request.definition:
             raise PlanError(
                 Refusal.TABLE_CHANGED,
-                f"{table.full_name} was changed since this statement looked at it; run it again",
+                f"{table.full_name} was altered or replaced since Spark looked at its columns; "
+                "make the frame again, or run the statement again",
             )
         return table
 

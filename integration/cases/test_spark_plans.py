@@ -103,8 +103,10 @@ def test_the_page(workplace: Workplace, server: OurServer, shell: dict[str, str]
     program = f"{start}spark = spark.newSession()\n{attach}"
     count = "SELECT item, count(*) FROM acid.sales.orders GROUP BY item"
     program += f'print(sorted(map(tuple, spark.sql("{count}").collect())))\n'
-    said = workplace.run("page", [sys.executable, "-c", program], env=shell, cwd=folder)
+    both = ["sh", "-c", 'exec "$@" 2>&1', "sh"]
+    said = workplace.run("page", [*both, sys.executable, "-c", program], env=shell, cwd=folder)
     assert "[('salt', 1), ('tea', 2)]" in said
+    assert "plan service" not in said  # which has gone before Spark ends
     service = workplace.start("page-plans", ["sh", "-c", f"exec {plans}"], env=shell, cwd=folder)
     service.wait_until(lambda: service.log_contains("serving plans at http://127.0.0.1:"))
     said = workplace.run("page-client", ["sh", "-e", "-c", client], env=shell, cwd=folder)

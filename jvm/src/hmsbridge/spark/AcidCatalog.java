@@ -73,8 +73,9 @@ public final class AcidCatalog implements TableCatalog, SupportsNamespaces, Func
     Table table = tables().load(identifier);
     if (table == null) {
       throw new UnsupportedOperationException(
-          identifier + " is a plain table or a view: read it by spark_catalog, as " + name
-              + " has ACID tables only");
+          identifier + " is a plain table or a view, and " + name + " has ACID tables only: read it"
+              + " as spark_catalog." + identifier + " in a session with enableHiveSupport(), and with"
+              + " session_catalog=True if it is a view over ACID tables");
     }
     return table;
   }

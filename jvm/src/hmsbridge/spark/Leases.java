@@ -124,26 +124,31 @@ final class Leases {
     }
   }
 
-  /** What fails is no reader's fault: the next tick or use sees whether the service is there. */
-  private static JsonNode ask(PlanClient client, String verb, Set<String> names) {
+  /**
+   * What fails is no reader's fault: the next tick or use sees whether the service is there. At the
+   * end of a Python program it has gone first, and has ended its leases itself.
+   */
+  private JsonNode ask(PlanClient client, String verb, Set<String> names) {
     try {
       ObjectNode question = Json.object();
       question.set("leases", Json.tree(names));
       return client.ask(verb, question);
     } catch (RuntimeException e) {
-      LOG.warn("{} failed: {}", verb, e.getMessage());
+      if (!hasEnded) {
+        LOG.warn("{} failed: {}", verb, e.getMessage());
+      }
       return Json.object();
     }
   }
 
   /** At the end of the application. */
   private void end() {
-    for (PlanClient client : clients()) {
-      endOf(client, lease -> true);
-    }
     synchronized (this) {
       hasEnded = true;
       notifyAll();
+    }
+    for (PlanClient client : clients()) {
+      endOf(client, lease -> true);
     }
   }
 }

@@ -63,7 +63,7 @@ final class PlanTables {
     return settings(catalog).equals(settings) ? this : new PlanTables(catalog);
   }
 
-  private static String token(CaseInsensitiveStringMap options) {
+  private String token(CaseInsensitiveStringMap options) {
     String file = options.get("token-file");
     if (options.containsKey("token") || file == null) {
       return options.get("token");
@@ -71,7 +71,10 @@ final class PlanTables {
     try {
       return new String(Files.readAllBytes(Paths.get(file)), StandardCharsets.UTF_8).trim();
     } catch (IOException e) {
-      throw new IllegalArgumentException("token-file cannot be read: " + e, e);
+      throw new IllegalArgumentException(
+          "spark.sql.catalog." + catalog + ".token-file cannot be read: " + e + ": name the file that"
+              + " 'hms-bridge spark plans' says, or a copy of it",
+          e);
     }
   }
 
