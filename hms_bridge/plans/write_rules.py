@@ -28,11 +28,9 @@ _EPOCH = date(1970, 1, 1)
 def required_columns(table: Table, constraints: Sequence[ColumnConstraint]) -> tuple[str, ...]:
     """Columns of which each row has a value. Raises DmlError for a table that cannot be written
     here as Hive would, AcidFormatError for buckets that are not known."""
-    if kind_of(table) != ACID:
-        raise DmlError(
-            f"{table.full_name} is insert-only, and rows are not written to such a table here; "
-            "write with Hive"
-        )
+    if kind_of(table) != ACID or table.is_any_view:
+        what = "a view" if table.is_any_view else "insert-only"
+        raise DmlError(f"{table.full_name} is {what}, and not written here; write with Hive")
     require_known_buckets(table)
     types = {column.name: column.type for column in table.storage.columns}
     require_hashed([parse_hive_type(types[name]) for name in table.storage.bucket_columns])

@@ -118,6 +118,9 @@ def test_values_become_the_names_of_hives_partitions(driver: Driver) -> None:
 def test_what_cannot_be_written_as_hive_would_is_refused(driver: Driver) -> None:
     driver.create_table("i", transactional_properties="insert_only")
     assert _begin(driver, "i") == "Refused"
+    view = objects.acid_table("db", "mv", type="MATERIALIZED_VIEW")
+    driver.metastore.create_table(view)
+    assert _begin(driver, "mv") == "Refused"
     storage = objects.orc_storage(bucket_columns=("id",), bucket_count=2)
     driver.metastore.create_table(objects.acid_table("db", "b", storage=storage))
     assert _begin(driver, "b") == "Refused"
