@@ -56,8 +56,20 @@ final class AcidBatchWrite implements BatchWrite {
     ObjectNode question = Json.object().put("write", name);
     question.set("files", files);
     keeper.cancel();
-    table.client.ask("write/commit", question);
+    try {
+      table.client.ask("write/commit", question);
+    } catch (PlanException e) {
+      throw e.is(PlanException.UNREACHABLE) ? unsure(e) : e;
+    }
     name = null;
+  }
+
+  private PlanException unsure(PlanException cause) {
+    return new PlanException(
+        PlanException.UNREACHABLE,
+        "whether the rows are in " + table.name() + " is not known, so look before you write them"
+            + " again: " + cause.getMessage(),
+        cause);
   }
 
   /** Also after a commit that failed. What is not told ends by itself: nobody keeps it. */
