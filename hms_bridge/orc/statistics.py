@@ -104,10 +104,11 @@ def _text_bound(part: Any, exact: str, truncated: str) -> tuple[bytes, bool] | N
     return None
 
 
-def _merge_buckets(_parts: Sequence[Any], filled: Sequence[Any], into: Any) -> None:
-    width = max((len(part.count) for part in filled), default=0)
+def _merge_buckets(parts: Sequence[Any], _filled: Sequence[Any], into: Any) -> None:
+    # A count of nothing is 0: ORC's Java reader fails at the statistics of a file without one.
+    width = max(1, *(len(part.count) for part in parts))
     into.count.extend(
-        sum(part.count[at] if at < len(part.count) else 0 for part in filled) for at in range(width)
+        sum(part.count[at] if at < len(part.count) else 0 for part in parts) for at in range(width)
     )
 
 

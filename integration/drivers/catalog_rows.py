@@ -161,6 +161,15 @@ def is_token_seen(spark: SparkSession) -> bool:
     return file.read_bytes() in seen or bool(file.stat().st_mode & 0o077)
 
 
+def counted_trues(spark: SparkSession, file: str, column: int) -> int:
+    """Of a boolean column, as Java's ORC knows it by the statistics of a file."""
+    orc = spark._jvm.org.apache.orc.OrcFile
+    conf = spark._jsc.hadoopConfiguration()
+    reader = orc.createReader(spark._jvm.org.apache.hadoop.fs.Path(file), orc.readerOptions(conf))
+    count: int = reader.getStatistics()[column].getTrueCount()
+    return count
+
+
 def fork_and_end(_: SparkSession) -> int:
     """How a fork of the driver ends, if as programs do."""
     child = os.fork()

@@ -83,6 +83,8 @@ def test_the_other_kinds() -> None:
         {"bucket_statistics": {"count": [2]}}, {"bucket_statistics": {"count": [3]}}
     ).bucket_statistics
     assert list(merged.count) == [5]
+    of_nulls = merge_statistics([proto.ColumnStatistics(bucket_statistics={"count": [0]})])
+    assert list(of_nulls.bucket_statistics.count) == [0]
     merged = both(
         {"collection_statistics": {"min_children": 1, "max_children": 4, "total_children": 9}},
         {"collection_statistics": {"min_children": 0, "max_children": 2, "total_children": 2}},

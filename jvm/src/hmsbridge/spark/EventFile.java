@@ -54,7 +54,7 @@ final class EventFile {
    * The least and the greatest value of an event column; null if the file does not say.
    *
    * @param statistics as the file has them: ORC's own reading fails for a boolean that is always
-   *     null, as the C++ library writes it
+   *     null, as earlier versions wrote it
    */
   static long[] bounds(List<OrcProto.ColumnStatistics> statistics, int place) {
     if (statistics.size() <= id(place)) {
