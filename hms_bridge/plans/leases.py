@@ -29,7 +29,7 @@ from hms_bridge.session.transaction import Client
 OPEN_MAX = 1_000
 _ENDED_MAX, _ENDED_FILES_MAX = 1_000, 500_000
 _STATEMENTS_MAX = 1_000
-_SILENT_MS = 120_000
+_SILENT_MS, _STOOD_STILL_MS = 120_000, 60_000
 _STOP_SECONDS = 10.0
 _USE_LOCK_SECONDS_MAX = 20.0
 """Spark's scheduler waits for the answer to ``read/use``, and the jar for a minute only."""
@@ -74,6 +74,7 @@ class Leases:
         self._open: dict[str, Lease] = {}
         self._ended: OrderedDict[str, Lease] = OrderedDict()
         self._ended_files = 0
+        self._looked_ms = steady_ms(clock)
 
     def plan(self, request: PlanRequest) -> Planned:
         """Plan a scan under its statement's snapshot, and protect it if the statement runs.
@@ -113,7 +114,7 @@ class Leases:
         statement = lease.statement
         with statement.turn:
             if lease.hold is not None and not lease.hold.is_lost():
-                self._hear(lease)
+                lease.heard_ms = steady_ms(self._clock)
                 return
             table = self._reader.table_of(lease.request.table)
             client = self._client_of(lease.request)
@@ -137,7 +138,7 @@ class Leases:
             if lease is None or hold is None or hold.is_known_lost():
                 lost.append(lease_id)
             else:
-                self._hear(lease)
+                lease.heard_ms = steady_ms(self._clock)
         return lost
 
     def end(self, lease_ids: Sequence[str]) -> None:
@@ -156,13 +157,18 @@ class Leases:
         self.end(left)
 
     def end_silent(self) -> None:
-        """End the leases of which nothing was heard for two minutes."""
+        """End the leases of which nothing was heard for two minutes. A service that stood still,
+        as its looks are a minute apart, heard nobody: then all have their time anew."""
         now_ms = steady_ms(self._clock)
+        stood_still = now_ms - self._looked_ms >= _STOOD_STILL_MS
+        self._looked_ms = now_ms
         with self._guard:
             leases = list(self._open.values())
-        silent = [lease for lease in leases if now_ms - lease.heard_ms > _SILENT_MS]
-        for lease in silent:
-            if lease.statement.turn.acquire(blocking=False):  # else it is in use just now
+        for lease in leases:
+            if stood_still:
+                lease.heard_ms = now_ms
+            is_silent = now_ms - lease.heard_ms > _SILENT_MS
+            if is_silent and lease.statement.turn.acquire(blocking=False):  # else it is in use
                 try:
                     if now_ms - lease.heard_ms > _SILENT_MS:
                         self._let_go(lease)
@@ -241,9 +247,6 @@ class Leases:
     def _client_of(self, request: PlanRequest) -> Client:
         return replace(self._client, agent=request.agent)
 
-    def _hear(self, lease: Lease) -> None:
-        lease.heard_ms = steady_ms(self._clock)
-
     def _let_go(self, lease: Lease) -> bool:
         """In the statement's turn. False if the metastore did not answer."""
         hold = lease.hold
@@ -276,9 +279,7 @@ class Leases:
         """Under the guard: for who uses the frame again."""
         self._ended[lease.id] = lease
         self._ended_files += len(lease.files)
-        while self._ended and (
-            len(self._ended) > _ENDED_MAX or self._ended_files > _ENDED_FILES_MAX
-        ):
+        while len(self._ended) > _ENDED_MAX or self._ended_files > _ENDED_FILES_MAX:
             _, oldest = self._ended.popitem(last=False)
             self._ended_files -= len(oldest.files)
 

@@ -59,15 +59,22 @@ def test_a_snapshot_that_was_compacted_while_nothing_protected_it_is_gone(driver
 
 def test_a_lease_of_which_nothing_is_heard_ends(driver: Driver) -> None:
     kept, silent = (driver.plan(statement=name)["lease"] for name in ("kept", "silent"))
-    for _ in range(2):
-        driver.clock.advance_ms(100_000)
+    for _ in range(4):
+        driver.clock.advance_ms(50_000)
         driver.ask("read/keep", leases=[kept])
-    driver.end_silent()
+        driver.end_silent()
     assert driver.ask("read/keep", leases=[kept, silent]) == {"lost": [silent]}
     driver.abort(driver.readers()[0].id)  # somebody does, and so it is lost, too
     for lease in (kept, silent):
         assert driver.ask("read/use", lease=lease) == {"lease": lease}
     assert len(driver.readers()) == 2
+
+
+def test_a_service_that_stood_still_ends_no_lease(driver: Driver) -> None:
+    lease = driver.plan()["lease"]
+    driver.clock.advance_ms(180_000)
+    driver.end_silent()
+    assert driver.ask("read/keep", leases=[lease]) == {"lost": []}
 
 
 def test_a_plan_that_fails_leaves_no_transaction(driver: Driver) -> None:
