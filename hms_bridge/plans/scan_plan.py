@@ -54,7 +54,7 @@ class PlannedRoot:
 class ScanPlan:
     """The fields of the answer to ``read/plan`` that are about files."""
 
-    deletes: list[list[str]]
+    deletes: list[list[list[Any]]]
     partitions: list[list[Value]]
     files: list[list[Any]]
     splits: list[list[int]]
@@ -188,7 +188,7 @@ class _Lists:
         self._deletes: dict[tuple[int, int | None], tuple[int, int]] = {}
         self._victims: dict[int, dict[int | None, list[ReadFile]]] = {}
         self.partitions: list[list[Value]] = []
-        self.deletes: list[list[str]] = []
+        self.deletes: list[list[list[Any]]] = []
 
     def entry(self, piece: _Piece) -> list[Any]:
         """The file as the answer has it."""
@@ -202,6 +202,7 @@ class _Lists:
             self._delete_list(root, file),
             file.is_filtered and not self._is_insert_only,
             self._raw(root, file),
+            *_state(file),
         ]
 
     def _partition(self, root: PlannedRoot) -> int:
@@ -221,7 +222,9 @@ class _Lists:
             latest = max((delete.max_write_id for delete in deletes), default=-1)
             self._deletes[key] = (len(self.deletes) if deletes else -1, latest)
             if deletes:
-                self.deletes.append([root.location(delete.path) for delete in deletes])
+                self.deletes.append(
+                    [[root.location(delete.path), *_state(delete)] for delete in deletes]
+                )
         place, latest = self._deletes[key]
         return place if latest >= file.min_write_id else -1
 
@@ -241,3 +244,11 @@ class _Lists:
             return None
         preceding = [root.location(path) for path in file.raw.preceding]
         return [file.raw.write_id, file.raw.bucket_property, preceding]
+
+
+def _state(file: ReadFile) -> tuple[int, int]:
+    """By which another file of the same path is known, as of a table that was dropped and made
+    again: size and modification time; -1 for what is not known, or goes on to change."""
+    if file.side_file is not None:
+        return -1, -1
+    return file.size_bytes, -1 if file.modified_ms is None else file.modified_ms

@@ -68,6 +68,7 @@ class ReadFile:
     is_filtered: bool = False
     raw: RawRows | None = None
     side_file: str | None = None
+    modified_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +260,12 @@ class _Planner:
         into = self.deletes if template.role is FileRole.DELETE_DELTA else self.files
         if self._is_insert_only:
             into += [
-                replace(template, path=self._full(file), size_bytes=file.size_bytes)
+                replace(
+                    template,
+                    path=self._full(file),
+                    size_bytes=file.size_bytes,
+                    modified_ms=file.modified_ms,
+                )
                 for file in files
             ]
             return
@@ -286,6 +292,7 @@ class _Planner:
                         template,
                         path=paths[index],
                         size_bytes=file.size_bytes,
+                        modified_ms=file.modified_ms,
                         bucket_id=bucket_id,
                         raw=raw,
                     )

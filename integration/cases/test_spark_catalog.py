@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -177,8 +178,28 @@ def test_a_table_that_is_made_again_has_its_own_deletes(
             port.drop_database(database)
 
 
+def test_a_table_that_is_made_again_under_a_reader_ends_it(
+    driver: SparkDriver, ours: OurServer
+) -> None:
+    """Spark and Trino drop without asking for a lock, and the new files have the old names."""
+    database = f"remade_{driver.version[0]}"
+    with connected(ours.uri) as port, ThreadPoolExecutor(1) as thread:
+        driver.call(f"{CALLS}:attach_catalog", metastore=ours.uri, name="acid")
+        _orders(port, database, ours.warehouse)
+        slowly = "reflect('java.lang.Thread', 'sleep', 1500L) is not null"
+        statement = f"select id from acid.{database}.orders where {slowly}"
+        reading = thread.submit(driver.sql, statement)
+        wait_until(lambda: _locks(port, database) == ["orders"], "the start of the query")
+        time.sleep(1)
+        port.drop_table(database, "orders", is_data_deleted=True)
+        port.drop_database(database)
+        _orders(port, database, ours.warehouse)
+        with pytest.raises(StatementError, match="dropped and made again"):
+            reading.result()
+
+
 def test_a_boolean_that_is_always_null_is_read(driver: SparkDriver, ours: OurServer) -> None:
-    """Java's ORC fails at such statistics of C++'s."""
+    """By Java's ORC, and so are the file's statistics."""
     database = f"nulls_{driver.version[0]}"
     place = f"file:{ours.warehouse}/{database}.db"
     columns = (Column(name="id", type="int"), Column(name="flag", type="boolean"))
@@ -194,6 +215,9 @@ def test_a_boolean_that_is_always_null_is_read(driver: SparkDriver, ours: OurSer
         assert driver.sql(f"select * from {table}") == [[1, None]]
         assert driver.sql(f"select id from {table} where flag or id > 0") == [[1]]
         assert driver.sql(f"select id from {table} where flag is null and id = 1") == [[1]]
+        (file,) = (ours.warehouse / f"{database}.db").rglob("bucket_*")
+        trues = driver.call(f"{CALLS}:counted_trues", file=str(file), column=1 + 6 + 1)
+        assert trues == 0
 
 
 def test_a_tables_that_changes_or_goes(driver: SparkDriver, ours: OurServer) -> None:

@@ -36,7 +36,7 @@ def test_many_tiny_files_are_few_tasks_and_planned_in_linear_time() -> None:
         plan = _plan(sizes)
         seconds[count] = time.process_time() - begun
         assert len(plan.files) == sum(map(len, plan.deletes)) == count * 16
-        assert {(entry[0][-5:], plan.deletes[entry[5]][0][-5:]) for entry in plan.files} == {
+        assert {(entry[0][-5:], plan.deletes[entry[5]][0][0][-5:]) for entry in plan.files} == {
             (f"{bucket:05d}", f"{bucket:05d}") for bucket in range(16)
         }
     assert len(plan.splits) <= 64

@@ -41,7 +41,9 @@ def test_tables_of_all_kinds(driver: Driver) -> None:
         file = path / f"delta_{txn.write_id('i'):07d}_0000001_0000" / "000000_0"
         file.parent.mkdir(parents=True)
         file.write_bytes(b"rows")
-    assert driver.plan("i")["files"] == [[f"file:{file}", 0, -1, -1, -1, -1, False, [0, 0, []]]]
+    state = [4, round(file.stat().st_mtime * 1000)]
+    entry = [f"file:{file}", 0, -1, -1, -1, -1, False, [0, 0, []], *state]
+    assert driver.plan("i")["files"] == [entry]
 
 
 def test_a_schema_in_sparks_words(driver: Driver) -> None:

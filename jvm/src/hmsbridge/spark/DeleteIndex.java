@@ -26,10 +26,10 @@ final class DeleteIndex {
   private DeleteIndex() {}
 
   /** Reads each file once, one after the other. */
-  static DeleteIndex load(Configuration configuration, String[] files, Snapshot snapshot)
+  static DeleteIndex load(Configuration configuration, PlannedFile[] files, Snapshot snapshot)
       throws IOException {
     Loader loader = new Loader(snapshot);
-    for (String file : files) {
+    for (PlannedFile file : files) {
       loader.read(configuration, file);
     }
     return loader.finish();
@@ -101,11 +101,11 @@ final class DeleteIndex {
       this.snapshot = snapshot;
     }
 
-    void read(Configuration configuration, String path) throws IOException {
-      try (Reader reader = OrcFiles.open(configuration, path, -1)) {
+    void read(Configuration configuration, PlannedFile file) throws IOException {
+      try (Reader reader = OrcFiles.open(configuration, file, -1)) {
         TypeDescription schema = reader.getSchema();
         if (!EventFile.isOne(schema)) {
-          throw new IOException(path + " holds no delete events: it has no ACID columns");
+          throw new IOException(file.path + " holds no delete events: it has no ACID columns");
         }
         boolean[] include = new boolean[schema.getMaximumId() + 1];
         for (int place = EventFile.WRITE_ID; place <= EventFile.CURRENT_WRITE_ID; place++) {
@@ -118,7 +118,7 @@ final class DeleteIndex {
             add(batch);
           }
         } catch (IOException | RuntimeException error) {
-          throw OrcFiles.failure(path, error);
+          throw OrcFiles.failure(file.path, error);
         }
       }
     }

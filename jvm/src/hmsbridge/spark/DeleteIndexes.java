@@ -19,7 +19,7 @@ final class DeleteIndexes {
 
   private DeleteIndexes() {}
 
-  static DeleteIndex get(Configuration configuration, String[] files, Snapshot snapshot)
+  static DeleteIndex get(Configuration configuration, PlannedFile[] files, Snapshot snapshot)
       throws IOException {
     Key key = new Key(files, snapshot);
     Slot slot;
@@ -70,18 +70,18 @@ final class DeleteIndexes {
   private static final class Key {
     private static final long OBJECT_BYTES = 100;
 
-    private final String[] files;
+    private final PlannedFile[] files;
     private final Snapshot snapshot;
 
-    Key(String[] files, Snapshot snapshot) {
+    Key(PlannedFile[] files, Snapshot snapshot) {
       this.files = files;
       this.snapshot = snapshot;
     }
 
     long sizeBytes() {
       long bytes = OBJECT_BYTES + Long.BYTES * (long) snapshot.invalid.length;
-      for (String file : files) {
-        bytes += OBJECT_BYTES + 2L * file.length();
+      for (PlannedFile file : files) {
+        bytes += OBJECT_BYTES + 2L * file.path.length();
       }
       return bytes;
     }

@@ -18,6 +18,7 @@ final class FileReader implements Closeable {
   private static final int COUNTED_ROWS = 1 << 16;
 
   private final ScanFile file;
+  private final String path;
   private final ReadSpec spec;
   private final Projection projection;
   private final Configuration configuration;
@@ -40,15 +41,16 @@ final class FileReader implements Closeable {
       ScanFile file,
       ReadSpec spec,
       Projection projection,
-      String[] deleteFiles,
+      PlannedFile[] deleteFiles,
       SearchArgument search,
       Configuration configuration)
       throws IOException {
     this.file = file;
+    this.path = file.file.path;
     this.spec = spec;
     this.projection = projection;
     this.configuration = configuration;
-    this.reader = OrcFiles.open(configuration, file.path, file.length);
+    this.reader = OrcFiles.open(configuration, file.file, file.length);
     try {
       requireLayout();
       start(deleteFiles, search);
@@ -67,21 +69,21 @@ final class FileReader implements Closeable {
     boolean hasEvents = EventFile.isOne(reader.getSchema());
     if (hasEvents == isRaw()) {
       String what = hasEvents ? " has ACID columns, and should not" : " has no ACID columns";
-      throw new IOException(file.path + what);
+      throw new IOException(path + what);
     }
     if (hasEvents) {
       statistics = reader.getOrcProtoFileStatistics();
       long[] operations = EventFile.bounds(statistics, EventFile.OPERATION);
       if (operations != null && (operations[0] != 0 || operations[1] != 0)) {
         throw new IOException(
-            file.path
+            path
                 + " has update or delete events among inserts: a table from before Hive 3, which"
                 + " must be major compacted by Hive 2 first");
       }
     }
   }
 
-  private void start(String[] deleteFiles, SearchArgument search) throws IOException {
+  private void start(PlannedFile[] deleteFiles, SearchArgument search) throws IOException {
     DeleteIndex deletes = deletes(deleteFiles);
     boolean isFiltered = file.filtered && !isRaw();
     boolean needsKeys = projection.hasRowId || deletes != null;
@@ -121,7 +123,7 @@ final class FileReader implements Closeable {
   }
 
   /** Null if none of the events can hit a row of the file: then its keys need not be read. */
-  private DeleteIndex deletes(String[] files) throws IOException {
+  private DeleteIndex deletes(PlannedFile[] files) throws IOException {
     if (files.length == 0 || !spec.acid) {
       return null;
     }
@@ -177,7 +179,7 @@ final class FileReader implements Closeable {
     try {
       rows = reader.rows(options);
     } catch (IOException | RuntimeException error) {
-      throw OrcFiles.failure(file.path, error);
+      throw OrcFiles.failure(path, error);
     }
   }
 
@@ -212,7 +214,7 @@ final class FileReader implements Closeable {
         return false;
       }
     } catch (IOException | RuntimeException error) {
-      throw OrcFiles.failure(file.path, reader, row, error);
+      throw OrcFiles.failure(path, reader, row, error);
     }
     if (first != null) {
       projection.keys.number(first, row, batch.size);

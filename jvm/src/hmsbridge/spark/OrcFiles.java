@@ -5,6 +5,8 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.orc.OrcFile;
 import org.apache.orc.Reader;
@@ -30,18 +32,24 @@ final class OrcFiles {
    *
    * @param length how many bytes count; -1: all
    */
-  static Reader open(Configuration configuration, String path, long length) throws IOException {
+  static Reader open(Configuration configuration, PlannedFile file, long length)
+      throws IOException {
     OrcFile.ReaderOptions options =
         OrcFile.readerOptions(configuration)
             .useUTCTimestamp(true)
             .convertToProlepticGregorian(true);
-    if (length >= 0) {
-      options.maxLength(length);
-    }
     try {
-      return OrcFile.createReader(new Path(path), options);
+      Path path = new Path(file.path);
+      FileSystem fileSystem = path.getFileSystem(configuration);
+      long bytes = length;
+      if (length < 0) {
+        FileStatus now = fileSystem.getFileStatus(path);
+        file.requireSame(now);
+        bytes = now.getLen();
+      }
+      return OrcFile.createReader(path, options.filesystem(fileSystem).maxLength(bytes));
     } catch (IOException | RuntimeException error) {
-      throw failure(path, error);
+      throw failure(file.path, error);
     }
   }
 
@@ -67,7 +75,7 @@ final class OrcFiles {
       known = COUNTS.get(key);
     }
     if (known == null) {
-      try (Reader reader = open(configuration, path, -1)) {
+      try (Reader reader = open(configuration, PlannedFile.at(path), -1)) {
         known = reader.getNumberOfRows();
       }
       synchronized (COUNTS) {

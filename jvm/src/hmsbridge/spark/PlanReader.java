@@ -55,18 +55,29 @@ final class PlanReader {
     }
     List<Object[]> values = new ArrayList<>();
     partitionPlaces.keySet().forEach(place -> values.add(partitions.get(place)));
-    List<String[]> lists = new ArrayList<>();
-    deletePlaces.keySet().forEach(place -> lists.add(Json.texts(deletes.get(place))));
-    return new ScanSplit(range, values.toArray(new Object[0][]), lists.toArray(new String[0][]));
+    List<PlannedFile[]> lists = new ArrayList<>();
+    deletePlaces.keySet().forEach(place -> lists.add(deleteFiles(deletes.get(place))));
+    return new ScanSplit(
+        range, values.toArray(new Object[0][]), lists.toArray(new PlannedFile[0][]));
   }
 
   private static int place(Map<Integer, Integer> places, int old) {
     return old < 0 ? -1 : places.computeIfAbsent(old, any -> places.size());
   }
 
+  private static PlannedFile[] deleteFiles(JsonNode list) {
+    PlannedFile[] files = new PlannedFile[list.size()];
+    for (int i = 0; i < files.length; i++) {
+      JsonNode file = list.get(i);
+      files[i] =
+          new PlannedFile(file.get(0).asText(), file.get(1).asLong(), file.get(2).asLong());
+    }
+    return files;
+  }
+
   private static ScanFile file(JsonNode file, int partition, int deleteList) {
     return new ScanFile(
-        file.get(0).asText(),
+        new PlannedFile(file.get(0).asText(), file.get(8).asLong(), file.get(9).asLong()),
         file.get(1).asLong(),
         file.get(2).asLong(),
         file.get(3).asLong(),

@@ -6,7 +6,7 @@ import java.io.Serializable;
 public final class ScanFile implements Serializable {
   private static final long serialVersionUID = 1;
 
-  public final String path;
+  public final PlannedFile file;
   /** Its stripes begin at {@code start} or later and before {@code end} (-1: the file's end). */
   public final long start;
   public final long end;
@@ -22,7 +22,7 @@ public final class ScanFile implements Serializable {
   public final RawRows raw;
 
   public ScanFile(
-      String path,
+      PlannedFile file,
       long start,
       long end,
       long length,
@@ -30,7 +30,7 @@ public final class ScanFile implements Serializable {
       int deletes,
       boolean filtered,
       RawRows raw) {
-    this.path = path;
+    this.file = file;
     this.start = start;
     this.end = end;
     this.length = length;

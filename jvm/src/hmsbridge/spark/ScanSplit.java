@@ -9,9 +9,9 @@ public final class ScanSplit implements InputPartition {
   public final ScanFile[] files;
   /** Values of {@link ReadSpec#partitionColumns} in Spark's own form (UTF8String, Decimal). */
   public final Object[][] partitions;
-  public final String[][] deletes;
+  public final PlannedFile[][] deletes;
 
-  public ScanSplit(ScanFile[] files, Object[][] partitions, String[][] deletes) {
+  public ScanSplit(ScanFile[] files, Object[][] partitions, PlannedFile[][] deletes) {
     this.files = files;
     this.partitions = partitions;
     this.deletes = deletes;

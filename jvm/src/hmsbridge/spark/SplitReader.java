@@ -16,7 +16,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** Reads the files of a task, one after the other. */
 final class SplitReader implements PartitionReader<ColumnarBatch> {
-  private static final String[] NO_FILES = {};
+  private static final PlannedFile[] NO_FILES = {};
 
   private final ReadSpec spec;
   private final ScanSplit split;
@@ -77,7 +77,7 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
       partition = file.partition;
       batch = new ColumnarBatch(columns());
     }
-    String[] deletes = file.deletes < 0 ? NO_FILES : split.deletes[file.deletes];
+    PlannedFile[] deletes = file.deletes < 0 ? NO_FILES : split.deletes[file.deletes];
     reader = new FileReader(file, spec, projection, deletes, search, configuration);
   }
 

@@ -1,0 +1,57 @@
+package hmsbridge.spark;
+
+import java.io.IOException;
+import java.io.Serializable;
+import org.apache.hadoop.fs.FileStatus;
+
+/**
+ * A file as it was when the scan was planned. By the time it is opened another one may have its
+ * path: of a table that was dropped and made again.
+ */
+public final class PlannedFile implements Serializable {
+  private static final long serialVersionUID = 1;
+  private static final long UNKNOWN = -1;
+  /** Object stores tell one time of a file with and without its milliseconds. */
+  private static final long SECOND_MS = 1_000;
+
+  public final String path;
+  /** Bytes, and milliseconds since 1970; -1: not known. */
+  public final long size;
+  public final long modified;
+
+  public PlannedFile(String path, long size, long modified) {
+    this.path = path;
+    this.size = size;
+    this.modified = modified;
+  }
+
+  /** A file of which nothing else is known. */
+  static PlannedFile at(String path) {
+    return new PlannedFile(path, UNKNOWN, UNKNOWN);
+  }
+
+  void requireSame(FileStatus now) throws IOException {
+    boolean isSame =
+        (size == UNKNOWN || size == now.getLen())
+            && (modified == UNKNOWN
+                || Math.abs(modified - now.getModificationTime()) < SECOND_MS);
+    if (!isSame) {
+      throw new IOException(
+          "it is not the file that the query was planned for: its table or partition was dropped"
+              + " and made again; make the frame again");
+    }
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof PlannedFile
+        && ((PlannedFile) other).path.equals(path)
+        && ((PlannedFile) other).size == size
+        && ((PlannedFile) other).modified == modified;
+  }
+
+  @Override
+  public int hashCode() {
+    return path.hashCode();
+  }
+}
