@@ -258,6 +258,21 @@ def test_thousands_of_values_for_thousands_of_partitions_take_no_minutes() -> No
     assert time.monotonic() - started < 20
 
 
+def test_leases_end_where_spark_drops_events(workplace: Workplace, ours: OurServer) -> None:
+    """As it does once listeners of others are ten thousand events behind."""
+    few = {"spark.scheduler.listenerbus.eventqueue.shared.capacity": "1"}
+    idle = {"spark.sql.catalog.acid.idle": "2"}
+    driver = SparkDriver(workplace, settings=few | idle, catalog={"metastore": ours.uri})
+    try:
+        with connected(ours.uri) as port:
+            _orders(port, "dropped_events", ours.warehouse)
+            for _ in range(20):
+                assert driver.sql("select sum(id) from acid.dropped_events.orders") == [[21]]
+            wait_until(lambda: _locks(port, "dropped_events") == [], "the end of all leases")
+    finally:
+        driver.stop()
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_existing_two_part_names(workplace: Workplace, ours: OurServer, version: str) -> None:
     """Spark's own catalog goes on to serve everything else."""

@@ -25,6 +25,8 @@ final class Leases {
   /** Of so many, a fifth of what the service takes, the idle ones end sooner. */
   private static final int MANY = 200;
   private static final long MANY_TICK_MS = 1_000;
+  /** Of our own: where slow listeners share one, Spark drops events, also the end of a job. */
+  private static final String QUEUE = "hms-bridge";
   private static final Map<SparkContext, Leases> OF_CONTEXTS = new WeakHashMap<>();
 
   private final Set<PlanLease> held = new LinkedHashSet<>();
@@ -39,7 +41,7 @@ final class Leases {
     if (leases == null) {
       leases = new Leases();
       OF_CONTEXTS.put(context, leases);
-      context.addSparkListener(leases.jobs);
+      context.listenerBus().addToQueue(leases.jobs, QUEUE);
       Thread thread = new Thread(leases::run, "hms-bridge-leases");
       thread.setDaemon(true);
       thread.start();
