@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hms_bridge.model.valid_ids import RangeResponse, ValidWriteIdList
+from hms_bridge.plans.formats import is_divisible
 from hms_bridge.plans.partition_values import Value
 from hms_bridge.plans.requests import PlanError, Refusal
 from hms_bridge.snapshot.plan import ReadFile, ReadPlan
@@ -144,7 +145,8 @@ def _pieces(root: PlannedRoot, file: ReadFile, range_bytes: int) -> Iterator[_Pi
     length = root.lengths.get(file.path)
     if length == 0 or (length is None and file.size_bytes == 0):
         return
-    count = 1 if length is not None else max(1, math.ceil(file.size_bytes / range_bytes))
+    is_whole = length is not None or not is_divisible(file.path)
+    count = 1 if is_whole else max(1, math.ceil(file.size_bytes / range_bytes))
     bounds = [file.size_bytes * number // count for number in range(1, count)]
     for start, end in zip([0, *bounds], [*bounds, -1], strict=True):
         yield _Piece(root, file, start, end)

@@ -12,6 +12,7 @@ from hms_bridge.clock import Clock
 from hms_bridge.errors import HmsBridgeError, NoSuchObjectError
 from hms_bridge.metastore import Metastore
 from hms_bridge.periodic import PeriodicTask
+from hms_bridge.plans.formats import TEXT, format_of, text_settings
 from hms_bridge.plans.leases import Leases, Planned
 from hms_bridge.plans.requests import (
     PlanError,
@@ -206,6 +207,8 @@ def _answer(planned: Planned, request: PlanRequest) -> Answer:
     invalid = {*write_ids.open_ids, *write_ids.aborted_ids}
     return {
         "lease": planned.lease,
+        "format": format_of(table),
+        "text": text_settings(table) if format_of(table) == TEXT else {},
         "row": row_text(table.storage.columns),
         "columns": [column.name for column in table.storage.columns],
         "high_watermark": highest,

@@ -13,10 +13,11 @@ from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.plans.filters import PartitionFilter
+from hms_bridge.plans.formats import require_alike
 from hms_bridge.plans.partition_values import Value, typed_value
 from hms_bridge.plans.requests import PlanError, PlanRequest, Refusal, TableRequest
 from hms_bridge.plans.scan_plan import PlannedRoot
-from hms_bridge.plans.tables import OTHER, column_type, definition, kind_of, require_orc
+from hms_bridge.plans.tables import OTHER, column_type, definition, kind_of
 from hms_bridge.rows.reader import logical_length
 from hms_bridge.rows.roots import ListedRoot, Root, list_root, plan_root, table_roots
 from hms_bridge.snapshot.plan import ReadPlan
@@ -85,7 +86,7 @@ class TableReader:
                 pairs = zip(table.partition_columns, root.values, strict=True)
                 own = tuple(typed_value(column, text) for column, text in pairs)
             if kept.keeps(own or ()):
-                require_orc(table, [root.input_format or table.storage.input_format])
+                require_alike(table, root.storage)
                 roots.append(root)
                 values.append(own)
         return list(zip(self._listed(table, roots, view), values, strict=True))

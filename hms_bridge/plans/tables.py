@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import CatalogStore
-from hms_bridge.model.catalog import ORC_INPUT_FORMAT, Column, Table
+from hms_bridge.model.catalog import Column, Table
 from hms_bridge.model.properties import FILE_BYTES, INSERT_ONLY, ROW_COUNT, parameter
 from hms_bridge.model.statistics_state import is_basic_accurate
 from hms_bridge.orc.hive_types import parse_hive_type
 from hms_bridge.orc.types import OrcKind, OrcType
+from hms_bridge.plans.formats import format_of
 from hms_bridge.plans.requests import PlanError, Refusal
 
 ACID, OTHER = "acid", "other"
@@ -60,9 +61,9 @@ def loaded(catalog: CatalogStore, table: Table, timestamps: str) -> dict[str, An
     kind = kind_of(table)
     if kind == OTHER:
         return {"kind": kind}
-    require_orc(table, [table.storage.input_format])
     answer = {
         "kind": kind,
+        "format": format_of(table),
         "definition": definition(table),
         "schema": spark_schema(table, timestamps),
         "partition_columns": [column.name for column in table.partition_columns],
@@ -100,19 +101,9 @@ def definition(table: Table) -> str:
         [[column.name, column.type] for column in table.partition_columns],
         [kind_of(table), storage.location, storage.input_format, list(storage.bucket_columns)],
         [table.id, table.create_time],
+        [storage.serde.library, sorted(storage.serde.parameters.items())],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def require_orc(table: Table, input_formats: Iterable[str | None]) -> None:
-    """Raises PlanError if the table, or one of its partitions, has another format."""
-    for name in input_formats:
-        if name and name != ORC_INPUT_FORMAT:
-            raise PlanError(
-                Refusal.REFUSED,
-                f"{table.full_name} has files of {name.rpartition('.')[2]}, and only ORC is read "
-                "here; read it with Hive or Trino",
-            )
 
 
 def spark_schema(table: Table, timestamps: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hms_bridge.directories.known_ids import require_known_ids
 from hms_bridge.directories.listing import list_acid_directory
 from hms_bridge.errors import AcidFormatError
 from hms_bridge.metastore import CatalogStore, Metastore
-from hms_bridge.model.catalog import Table
+from hms_bridge.model.catalog import Storage, Table
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.rows.reader import has_raw_rows
 from hms_bridge.snapshot.plan import ReadPlan, plan_read
@@ -26,8 +26,8 @@ class Root:
     """``location`` is a URI; ``values`` are a partition's, as texts."""
 
     location: str
+    storage: Storage
     values: tuple[str, ...] = ()
-    input_format: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,15 +43,13 @@ def table_roots(catalog: CatalogStore, table: Table) -> Iterator[Root]:
     """Raises AcidFormatError for one without a place."""
     if not table.is_partitioned:
         storage = table.storage
-        yield Root(
-            location=_location(storage.location, table.full_name), input_format=storage.input_format
-        )
+        yield Root(location=_location(storage.location, table.full_name), storage=storage)
         return
     for partition in catalog.get_partitions(table.database_name, table.name):
         yield Root(
             location=_location(partition.storage.location, table.full_name),
+            storage=partition.storage,
             values=partition.values,
-            input_format=partition.storage.input_format,
         )
 
 

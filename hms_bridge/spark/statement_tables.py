@@ -15,9 +15,10 @@ from hms_bridge.dml.rewrite import SourceView, quote
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.plans.endpoint import PlanEndpoint
+from hms_bridge.plans.formats import format_of
 from hms_bridge.plans.requests import PlanError
 from hms_bridge.plans.service import PlanService
-from hms_bridge.plans.tables import OTHER, kind_of, require_orc, spark_schema
+from hms_bridge.plans.tables import OTHER, kind_of, spark_schema
 from hms_bridge.session.transaction import Client
 from hms_bridge.spark.catalog import add_catalog
 from hms_bridge.spark.jar import jar_version
@@ -77,7 +78,7 @@ def is_read_by_java(spark: SparkSession, hadoop: HadoopConfig, table: Table) -> 
     if kind_of(table) == OTHER or spark.conf.get(_TIMESTAMP_TYPE) != "TIMESTAMP_NTZ":
         return False
     try:
-        require_orc(table, [table.storage.input_format])
+        format_of(table)
         spark_schema(table, "timestamp_ntz")
     except PlanError:
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from hms_bridge.dml.statement import Insert
 from hms_bridge.errors import HmsBridgeError
 from hms_bridge.model.catalog import Column
 from hms_bridge.model.compaction import CompactionType
-from hms_bridge.plans.tables import require_orc, spark_schema
+from hms_bridge.plans.formats import format_of
+from hms_bridge.plans.tables import spark_schema
 from hms_bridge.repl.format.passed_kinds import PASSED_BY_DEFAULT
 from hms_bridge.server.serve import offered_names
 from hms_bridge.wire.methods import all_names
@@ -54,8 +56,21 @@ _KERBEROS = HadoopConfig(
 )
 
 REFUSALS: Mapping[str, Sequence[Callable[[], object]]] = {
-    "insert-only tables in other formats than ORC as [tables of Spark](spark.md)": [
-        partial(require_orc, acid_table("db"), ["org.apache.hadoop.mapred.TextInputFormat"])
+    "insert-only tables in Avro, JSON, SequenceFile, RCFile as [tables of Spark](spark.md)": [
+        partial(
+            format_of,
+            acid_table(
+                "db",
+                parameters={"transactional": "true", "transactional_properties": "insert_only"},
+                storage=replace(orc_storage(()), input_format=input_format),
+            ),
+        )
+        for input_format in (
+            "org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat",
+            "org.apache.hadoop.mapred.SequenceFileInputFormat",
+            "org.apache.hadoop.hive.ql.io.RCFileInputFormat",
+            "org.apache.hadoop.mapred.TextInputFormat",
+        )
     ],
     "`uniontype` in [tables of Spark](spark.md)": [
         partial(

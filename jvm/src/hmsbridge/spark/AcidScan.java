@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.OptionalLong;
 import org.apache.spark.SparkContext;
@@ -103,7 +104,9 @@ final class AcidScan
             filter == null ? null : filter.toString(),
             PlanReader.snapshot(table.definition, answer),
             zone.id(),
-            table.isAcid);
+            table.isAcid,
+            answer.path("format").asText(),
+            new HashMap<>(Json.textMap(answer.path("text"))));
     lease.planned(answer.path("lease").asText(), execution);
   }
 

@@ -1,6 +1,5 @@
 package hmsbridge.spark;
 
-import java.io.Closeable;
 import java.io.IOException;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
@@ -13,7 +12,7 @@ import org.apache.orc.StripeInformation;
 import org.apache.orc.TypeDescription;
 
 /** Reads a file, or a range of its stripes, batch by batch into the task's vectors. */
-final class FileReader implements Closeable {
+final class FileReader implements BatchFile {
   /** Rows without columns that are given at once. */
   private static final int COUNTED_ROWS = 1 << 16;
 
@@ -189,8 +188,9 @@ final class FileReader implements Closeable {
     return isRaw() ? schema : schema.getChildren().get(EventFile.ROW);
   }
 
-  /** Reads until some rows survive. Their number; 0 at the end. */
-  int next() throws IOException {
+  /** Until some rows survive. */
+  @Override
+  public int next() throws IOException {
     if (rowsCounted >= 0) {
       int count = (int) Math.min(rowsCounted, COUNTED_ROWS);
       rowsCounted -= count;
@@ -228,6 +228,11 @@ final class FileReader implements Closeable {
         vector.begin(places, false);
       }
     }
+  }
+
+  @Override
+  public OrcVector vector(int at) {
+    return projection.vectors[at];
   }
 
   @Override

@@ -1,5 +1,6 @@
 package hmsbridge.spark;
 
+import java.util.Arrays;
 import org.apache.hadoop.hive.ql.exec.vector.BytesColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.ColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.DecimalColumnVector;
@@ -11,8 +12,12 @@ import org.apache.hadoop.hive.ql.exec.vector.MultiValuedColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.StructColumnVector;
 import org.apache.hadoop.hive.ql.exec.vector.TimestampColumnVector;
 import org.apache.hadoop.hive.serde2.io.HiveDecimalWritable;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -222,6 +227,21 @@ final class OrcVector extends org.apache.spark.sql.vectorized.ColumnVector {
   /** Nothing to free: the reader reuses ORC's vectors. */
   @Override
   public void close() {}
+
+  /** The types below a nested one, in the same order; none below others. */
+  static DataType[] below(DataType type) {
+    if (type instanceof StructType) {
+      StructType struct = (StructType) type;
+      return Arrays.stream(struct.fields()).map(StructField::dataType).toArray(DataType[]::new);
+    }
+    if (type instanceof ArrayType) {
+      return new DataType[] {((ArrayType) type).elementType()};
+    }
+    boolean isMap = type instanceof MapType;
+    return isMap
+        ? new DataType[] {((MapType) type).keyType(), ((MapType) type).valueType()}
+        : new DataType[0];
+  }
 
   /** ORC's vectors below one of a nested type, in its order. */
   static ColumnVector[] below(ColumnVector vector) {

@@ -2,7 +2,9 @@ package hmsbridge.spark;
 
 import java.io.IOException;
 import java.io.Serializable;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
 
 /**
  * A file as it was when the scan was planned. By the time it is opened another one may have its
@@ -28,6 +30,13 @@ public final class PlannedFile implements Serializable {
   /** A file of which nothing else is known. */
   static PlannedFile at(String path) {
     return new PlannedFile(path, UNKNOWN, UNKNOWN);
+  }
+
+  /** Where to open it. Fails if another file is there. */
+  Path place(Configuration configuration) throws IOException {
+    Path place = new Path(path);
+    requireSame(place.getFileSystem(configuration).getFileStatus(place));
+    return place;
   }
 
   void requireSame(FileStatus now) throws IOException {

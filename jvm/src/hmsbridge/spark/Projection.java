@@ -156,7 +156,7 @@ final class Projection {
     return new OrcVector(type, source, null, children);
   }
 
-  private static int place(List<String> names, String wanted) {
+  static int place(List<String> names, String wanted) {
     for (int place = 0; place < names.size(); place++) {
       if (names.get(place).equalsIgnoreCase(wanted)) {
         return place;

@@ -1,6 +1,7 @@
 package hmsbridge.spark;
 
 import java.io.Serializable;
+import java.util.HashMap;
 import org.apache.spark.sql.types.StructType;
 
 /** What all tasks of a scan have in common. */
@@ -24,6 +25,10 @@ public final class ReadSpec implements Serializable {
   public final String zone;
   /** False for insert-only tables, whose rows have no ROW__ID and are never deleted. */
   public final boolean acid;
+  /** How files are stored: orc, parquet or text. */
+  public final String format;
+  /** What the SerDe of lines is started with, if files are texts. */
+  public final HashMap<String, String> text;
 
   public ReadSpec(
       StructType schema,
@@ -33,7 +38,9 @@ public final class ReadSpec implements Serializable {
       String filter,
       Snapshot snapshot,
       String zone,
-      boolean acid) {
+      boolean acid,
+      String format,
+      HashMap<String, String> text) {
     this.schema = schema;
     this.row = row;
     this.columns = columns;
@@ -42,5 +49,7 @@ public final class ReadSpec implements Serializable {
     this.snapshot = snapshot;
     this.zone = zone;
     this.acid = acid;
+    this.format = format;
+    this.text = text;
   }
 }

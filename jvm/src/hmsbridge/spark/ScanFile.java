@@ -40,6 +40,11 @@ public final class ScanFile implements Serializable {
     this.raw = raw;
   }
 
+  /** How many bytes the range has; as good as no end if it is the file's. */
+  long span() {
+    return (end < 0 ? Long.MAX_VALUE : end) - start;
+  }
+
   /** Whether a stripe that begins at this byte is of the range. */
   boolean hasStripe(long offset) {
     return offset >= start && (end < 0 || offset < end);

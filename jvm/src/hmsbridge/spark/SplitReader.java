@@ -23,10 +23,8 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
   private final Configuration configuration;
   private final Projection projection;
   private final SearchArgument search;
-  private FileReader reader;
+  private BatchFile reader;
   private int opened;
-  /** Of which partition the batch's constants are; -2: there is no batch yet. */
-  private int partition = -2;
   private ColumnarBatch batch;
 
   SplitReader(ReadSpec spec, ScanSplit split, Configuration configuration) {
@@ -62,7 +60,7 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public void close() throws IOException {
-    FileReader done = reader;
+    BatchFile done = reader;
     reader = null;
     if (done != null) {
       done.close();
@@ -73,12 +71,25 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
     if (isUnseen(file) || file.length == 0) {
       return;
     }
-    if (file.partition != partition) {
-      partition = file.partition;
-      batch = new ColumnarBatch(columns());
+    try {
+      reader = reader(file);
+    } catch (RuntimeException error) {
+      throw OrcFiles.failure(file.file.path, error);
+    }
+    batch = new ColumnarBatch(columns(file));
+  }
+
+  private BatchFile reader(ScanFile file) throws IOException {
+    switch (spec.format) {
+      case "parquet":
+        return new ParquetFile(file, spec, configuration);
+      case "text":
+        return new TextFile(file, spec, configuration);
+      default:
+        break;
     }
     PlannedFile[] deletes = file.deletes < 0 ? NO_FILES : split.deletes[file.deletes];
-    reader = new FileReader(file, spec, projection, deletes, search, configuration);
+    return new FileReader(file, spec, projection, deletes, search, configuration);
   }
 
   /** Whether all rows of the file are of one write, which the snapshot does not see. */
@@ -89,16 +100,17 @@ final class SplitReader implements PartitionReader<ColumnarBatch> {
         && !spec.snapshot.sees(file.raw.writeId);
   }
 
-  private ColumnVector[] columns() {
+  /** What the file has not is a partition's. */
+  private ColumnVector[] columns(ScanFile file) {
     StructField[] fields = spec.schema.fields();
     ColumnVector[] columns = new ColumnVector[fields.length];
     List<String> names = Arrays.asList(spec.partitionColumns);
     for (int at = 0; at < fields.length; at++) {
-      columns[at] = projection.vectors[at];
+      columns[at] = reader.vector(at);
       if (columns[at] == null) {
         ConstantColumnVector constant =
             new ConstantColumnVector(Keys.BATCH_ROWS, fields[at].dataType());
-        InternalRow values = new GenericInternalRow(split.partitions[partition]);
+        InternalRow values = new GenericInternalRow(split.partitions[file.partition]);
         ColumnVectorUtils.populate(constant, values, names.indexOf(fields[at].name()));
         columns[at] = constant;
       }
