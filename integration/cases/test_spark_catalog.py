@@ -29,6 +29,8 @@ from integration.referees import install
 from integration.referees.acid_writes import write
 from integration.referees.errors import StatementError
 from integration.referees.golden_tables import put_golden_tables
+from integration.referees.hive42 import Hive42
+from integration.referees.insert_only import FORMATS, QUESTIONS, as_texts, make_tables
 from integration.referees.java_metastore import JavaMetastore
 from integration.referees.ours import OurServer
 from integration.referees.processes import Workplace
@@ -73,6 +75,31 @@ def test_all_goldens_are_read_as_hive_read_them(driver: SparkDriver, golden_meta
     assert {stage.split("/")[0] for stage in unions} <= {"g11b_union"}
     assert {stage: text for stage, text in different.items() if stage not in unions} == {}
     assert len(READABLE) > 20
+
+
+@pytest.fixture(scope="module")
+def insert_only_rows(hive42: Hive42) -> dict[str, list[tuple[str, ...]]]:
+    """What Hive, whose clock is not Spark's, answers to each question."""
+    zones = hive42.main.jvm.java.util.TimeZone
+    before = zones.getDefault()
+    zones.setDefault(zones.getTimeZone("Europe/Berlin"))
+    try:
+        make_tables(hive42.main, "insert_only")
+        questions = [ask.format(f"insert_only.{name}") for name in FORMATS for ask in QUESTIONS]
+        return {question: as_texts(hive42.main.sql(question)) for question in questions}
+    finally:
+        zones.setDefault(before)
+
+
+def test_insert_only_tables_in_other_formats(
+    driver: SparkDriver,
+    insert_only_rows: dict[str, list[tuple[str, ...]]],
+    hive42_metastore: JavaMetastore,
+) -> None:
+    driver.call(f"{CALLS}:attach_catalog", metastore=hive42_metastore.uri, name="acid")
+    for question, rows in insert_only_rows.items():
+        seen = driver.sql(question.replace("insert_only.", "acid.insert_only."))
+        assert sorted(as_texts(seen)) == sorted(rows), question
 
 
 @pytest.fixture(params=["ours", "database", "hive 4.2", "hive 3.1.3"])
