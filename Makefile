@@ -77,10 +77,10 @@ bench-write: setup  ## what Spark appends beside its own ORC
 integration: setup  ## the real systems judge: Hive, HDFS, Trino, PostgreSQL, MariaDB, S3
 	bash integration/run.sh
 
-integration-long: setup  ## ten kills of each process of ours, ten minutes of storm, and of load beside a Hive 4.0.1
-	HMS_BRIDGE_KILLS=10 HMS_BRIDGE_STORM_SECONDS=600 HMS_BRIDGE_MIXED_SECONDS=600 bash integration/run.sh \
-		integration/cases/test_cluster_kills.py integration/cases/test_storm_beside_hive.py \
-		integration/cases/test_mixed_load.py
+integration-long: setup  ## ten kills of each process of ours, ten minutes of storm, and of load beside a Hive 4.0.1, half an hour of readers
+	HMS_BRIDGE_KILLS=10 HMS_BRIDGE_STORM_SECONDS=600 HMS_BRIDGE_MIXED_SECONDS=600 HMS_BRIDGE_READER_SECONDS=1800 \
+		bash integration/run.sh integration/cases/test_cluster_kills.py integration/cases/test_storm_beside_hive.py \
+		integration/cases/test_mixed_load.py integration/cases/test_slow_readers.py
 
 lock: setup      ## write requirements.lock again from pyproject.toml
 	$(PY) -m pip install --quiet uv
