@@ -38,7 +38,7 @@ final class OrcVector extends org.apache.spark.sql.vectorized.ColumnVector {
   private final ColumnVector source;
   private final OrcVector[] children;
   /** Set for a wall clock that is read as an instant. */
-  private final WallClock clock;
+  private final SessionZone zone;
 
   /** Where ORC's vector has each row; null: at its own place. */
   private int[] places;
@@ -53,10 +53,10 @@ final class OrcVector extends org.apache.spark.sql.vectorized.ColumnVector {
   private int[] nanos;
   private HiveDecimalWritable[] decimals;
 
-  OrcVector(DataType type, ColumnVector source, WallClock clock, OrcVector... children) {
+  OrcVector(DataType type, ColumnVector source, SessionZone zone, OrcVector... children) {
     super(type);
     this.source = source;
-    this.clock = clock;
+    this.zone = zone;
     this.children = children;
   }
 
@@ -156,7 +156,7 @@ final class OrcVector extends org.apache.spark.sql.vectorized.ColumnVector {
   /** Cut off towards the past: ORC keeps milliseconds, and the nanoseconds of the second. */
   private long micros(int at) {
     long micros = Math.floorDiv(longs[at], 1000L) * 1_000_000L + nanos[at] / 1000;
-    return clock == null ? micros : clock.instant(micros);
+    return zone == null ? micros : zone.toInstant(micros);
   }
 
   @Override

@@ -27,7 +27,7 @@ final class Projection {
   final boolean hasColumns;
   final boolean hasRowId;
 
-  private final WallClock clock;
+  private final SessionZone zone;
   private final boolean[] includedOfRow;
   /** ORC's vectors by the columns' places in the row; null for those that are not read. */
   private final ColumnVector[] columns;
@@ -35,7 +35,7 @@ final class Projection {
   Projection(ReadSpec spec) {
     row = TypeDescription.fromString(spec.row);
     event = EventFile.schema(row);
-    clock = new WallClock(spec.zone);
+    zone = new SessionZone(spec.zone);
     includedOfRow = new boolean[row.getMaximumId() + 1];
     columns = new ColumnVector[spec.columns.length];
     StructField[] fields = spec.schema.fields();
@@ -132,7 +132,7 @@ final class Projection {
     boolean isWallClock =
         type instanceof TimestampType
             && column.getCategory() == TypeDescription.Category.TIMESTAMP;
-    return new OrcVector(type, source, isWallClock ? clock : null);
+    return new OrcVector(type, source, isWallClock ? zone : null);
   }
 
   private OrcVector struct(StructType type, TypeDescription column, ColumnVector source) {
