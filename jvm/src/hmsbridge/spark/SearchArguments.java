@@ -1,7 +1,6 @@
 package hmsbridge.spark;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,8 +18,6 @@ import org.apache.spark.sql.types.DataType;
  * just as Spark does is taken for true. So a {@code not} first goes down to the comparisons.
  */
 final class SearchArguments {
-  private static final ObjectMapper JSON = new ObjectMapper();
-
   private final ReadSpec spec;
   private final TypeDescription row;
 
@@ -41,7 +38,7 @@ final class SearchArguments {
     }
     JsonNode filter;
     try {
-      filter = JSON.readTree(spec.filter);
+      filter = Json.MAPPER.readTree(spec.filter);
     } catch (IOException error) {
       throw new IllegalArgumentException("the filter is no JSON: " + spec.filter, error);
     }
@@ -78,55 +75,36 @@ final class SearchArguments {
         return condition(filter.path("child"), !isNegated);
       case "and":
       case "or":
-        return operator.equals("and") == isNegated
-            ? either(filter.path("children"), isNegated)
-            : both(filter.path("children"), isNegated);
+        return joined(filter.path("children"), operator.equals("or") == isNegated, isNegated);
       default:
         Column column = column(filter.path("column"));
         return column == null ? null : comparison(operator, column, filter, isNegated);
     }
   }
 
-  private Condition both(JsonNode children, boolean isNegated) {
+  /** Of an AND what is unknown is left out, an OR is unknown as soon as one of it is. */
+  private Condition joined(JsonNode children, boolean isAnd, boolean isNegated) {
     List<Condition> known = new ArrayList<>();
     for (JsonNode child : children) {
       Condition condition = condition(child, isNegated);
       if (condition != null) {
         known.add(condition);
-      }
-    }
-    return known.isEmpty() ? null : all(known.toArray(new Condition[0]));
-  }
-
-  private Condition either(JsonNode children, boolean isNegated) {
-    List<Condition> known = new ArrayList<>();
-    for (JsonNode child : children) {
-      Condition condition = condition(child, isNegated);
-      if (condition == null) {
+      } else if (!isAnd) {
         return null;
       }
-      known.add(condition);
     }
-    return known.isEmpty() ? null : any(known);
+    return known.isEmpty() ? null : joined(isAnd, known);
   }
 
   static Condition all(Condition... conditions) {
-    return builder -> {
-      builder.startAnd();
-      for (Condition condition : conditions) {
-        condition.addTo(builder);
-      }
-      builder.end();
-    };
+    return joined(true, Arrays.asList(conditions));
   }
 
-  private static Condition any(List<Condition> conditions) {
+  private static Condition joined(boolean isAnd, List<Condition> conditions) {
     return builder -> {
-      builder.startOr();
-      for (Condition condition : conditions) {
-        condition.addTo(builder);
-      }
-      builder.end();
+      SearchArgument.Builder open = isAnd ? builder.startAnd() : builder.startOr();
+      conditions.forEach(condition -> condition.addTo(open));
+      open.end();
     };
   }
 
@@ -146,7 +124,7 @@ final class SearchArguments {
     final DataType read;
 
     Column(String name, TypeDescription type, DataType read) {
-      this.name = "`" + name.replace("`", "``") + "`";
+      this.name = AcidTable.quoted(name);
       this.type = type;
       this.read = read;
     }
@@ -182,48 +160,57 @@ final class SearchArguments {
 
   private Condition comparison(
       String operator, Column column, JsonNode filter, boolean isNegated) {
-    switch (operator) {
-      case "is_null":
-        return isNull(column, isNegated);
-      case "is_not_null":
-        return isNull(column, !isNegated);
-      default:
-        break;
+    if (operator.equals("is_null") || operator.equals("is_not_null")) {
+      return isNull(column, operator.equals("is_null") == isNegated);
     }
     if (TimestampSearch.isOne(column.type)) {
       return TimestampSearch.comparison(operator, column, filter, isNegated);
     }
+    if (operator.equals("in")) {
+      return in(column, filter.path("values"), isNegated);
+    }
+    SearchValue value = SearchValue.of(filter.path("value"), column.type);
+    return value == null ? null : compared(isNegated ? opposite(operator) : operator, column, value);
+  }
+
+  private static Condition compared(String operator, Column column, SearchValue value) {
     switch (operator) {
-      case "in":
-        return in(column, filter.path("values"), isNegated);
+      case "=":
+      case "<=>":
+        return column.equal(value);
+      case "!=":
+        return not(column.equal(value));
+      case "<":
+        return column.below(value);
+      case ">=":
+        return not(column.below(value));
+      case "<=":
+        return column.upTo(value);
+      case ">":
+        return not(column.upTo(value));
+      case "starts_with":
+        SearchValue end = value.afterPrefix();
+        return end == null ? null : all(not(column.below(value)), column.below(end));
       default:
-        SearchValue value = SearchValue.of(filter.path("value"), column.type);
-        return value == null ? null : compared(operator, column, value, isNegated);
+        return null;
     }
   }
 
-  private static Condition compared(
-      String operator, Column column, SearchValue value, boolean isNegated) {
+  /** What is true where the comparison is false. */
+  static String opposite(String operator) {
     switch (operator) {
       case "=":
-        return isNegated ? not(column.equal(value)) : column.equal(value);
-      case "<=>":
-        return isNegated ? null : column.equal(value);
+        return "!=";
       case "<":
-        return isNegated ? not(column.below(value)) : column.below(value);
-      case ">=":
-        return isNegated ? column.below(value) : not(column.below(value));
+        return ">=";
       case "<=":
-        return isNegated ? not(column.upTo(value)) : column.upTo(value);
+        return ">";
       case ">":
-        return isNegated ? column.upTo(value) : not(column.upTo(value));
-      case "starts_with":
-        SearchValue end = value.afterPrefix();
-        return isNegated || end == null
-            ? null
-            : all(not(column.below(value)), column.below(end));
+        return "<=";
+      case ">=":
+        return "<";
       default:
-        return null;
+        return "unknown";
     }
   }
 

@@ -36,7 +36,7 @@ final class TimestampSearch {
   /** Null: unknown, which is taken for true. */
   static SearchArguments.Condition comparison(
       String operator, SearchArguments.Column column, JsonNode filter, boolean isNegated) {
-    String asked = isNegated ? opposite(operator) : operator;
+    String asked = isNegated ? SearchArguments.opposite(operator) : operator;
     Iterable<JsonNode> values =
         operator.equals("in")
             ? filter.path("values")
@@ -87,20 +87,5 @@ final class TimestampSearch {
         && Math.abs(micros.longValue()) > NEAR_1970_MICROS
         && micros.longValue() > FIRST_MICROS
         && micros.longValue() < LAST_MICROS;
-  }
-
-  private static String opposite(String operator) {
-    switch (operator) {
-      case "<":
-        return ">=";
-      case "<=":
-        return ">";
-      case ">":
-        return "<=";
-      case ">=":
-        return "<";
-      default:
-        return "unknown";
-    }
   }
 }
