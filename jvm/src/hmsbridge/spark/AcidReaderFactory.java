@@ -11,15 +11,15 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.SerializableConfiguration;
 
 /** Makes the readers of a scan's tasks. */
-public final class AcidReaderFactory implements PartitionReaderFactory {
+final class AcidReaderFactory implements PartitionReaderFactory {
   private static final long serialVersionUID = 1;
 
   private final ReadSpec spec;
-  private final Lease lease;
+  private final PlanLease lease;
   private final Broadcast<SerializableConfiguration> configuration;
 
-  public AcidReaderFactory(
-      ReadSpec spec, Lease lease, Broadcast<SerializableConfiguration> configuration) {
+  AcidReaderFactory(
+      ReadSpec spec, PlanLease lease, Broadcast<SerializableConfiguration> configuration) {
     this.spec = spec;
     this.lease = lease;
     this.configuration = configuration;

@@ -7,13 +7,13 @@ import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.util.SerializableConfiguration;
 
 /** Makes the writers of a write's tasks. */
-public final class AcidWriterFactory implements DataWriterFactory {
+final class AcidWriterFactory implements DataWriterFactory {
   private static final long serialVersionUID = 1;
 
   private final WriteSpec spec;
   private final Broadcast<SerializableConfiguration> configuration;
 
-  public AcidWriterFactory(WriteSpec spec, Broadcast<SerializableConfiguration> configuration) {
+  AcidWriterFactory(WriteSpec spec, Broadcast<SerializableConfiguration> configuration) {
     this.spec = spec;
     this.configuration = configuration;
   }

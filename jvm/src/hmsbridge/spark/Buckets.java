@@ -11,7 +11,7 @@ import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.types.StructType;
 
 /** Into how many buckets a table is CLUSTERED, and BY which columns. */
-public final class Buckets implements Serializable {
+final class Buckets implements Serializable {
   private static final long serialVersionUID = 1;
 
   private final int count;

@@ -1,15 +1,16 @@
 package hmsbridge.spark;
 
+import java.io.Serializable;
 import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The lease of a scan. A scan that is planned anew may get a second name; both are held. The
+ * The lease of a scan: protects its files from the cleaner while they are read. A scan that is planned anew may get a second name; both are held. The
  * executors' copies know {@link #gone} only.
  */
-final class PlanLease implements Lease {
+final class PlanLease implements Serializable {
   private static final long serialVersionUID = 1;
 
   /** Spark writes a factory three times a job: ClosureCleaner tries it twice. One question does. */
@@ -49,8 +50,8 @@ final class PlanLease implements Lease {
     }
   }
 
-  @Override
-  public void use() {
+  /** On the driver, before each job: protects the snapshot, or makes {@link #gone} say why not. */
+  void use() {
     if (leases == null) {
       return;
     }
@@ -86,8 +87,8 @@ final class PlanLease implements Lease {
     leases.drop(this);
   }
 
-  @Override
-  public String gone() {
+  /** Null while the snapshot is protected, else the message of the error that ends a task. */
+  String gone() {
     return gone;
   }
 

@@ -10,18 +10,18 @@ import org.apache.hadoop.fs.Path;
  * A file as it was when the scan was planned. By the time it is opened another one may have its
  * path: of a table that was dropped and made again.
  */
-public final class PlannedFile implements Serializable {
+final class PlannedFile implements Serializable {
   private static final long serialVersionUID = 1;
   private static final long UNKNOWN = -1;
   /** Object stores tell one time of a file with and without its milliseconds. */
   private static final long SECOND_MS = 1_000;
 
-  public final String path;
+  final String path;
   /** Bytes, and milliseconds since 1970; -1: not known. */
-  public final long size;
-  public final long modified;
+  final long size;
+  final long modified;
 
-  public PlannedFile(String path, long size, long modified) {
+  PlannedFile(String path, long size, long modified) {
     this.path = path;
     this.size = size;
     this.modified = modified;

@@ -6,15 +6,15 @@ import java.io.Serializable;
  * How the rows of a file that has the table's columns only get their ROW__ID: row n is (write id,
  * bucket, m + n), m rows being in the preceding files.
  */
-public final class RawRows implements Serializable {
+final class RawRows implements Serializable {
   private static final long serialVersionUID = 1;
 
-  public final long writeId;
+  final long writeId;
   /** Bucket, statement and version in one number, as ROW__ID has them. */
-  public final int bucket;
-  public final String[] preceding;
+  final int bucket;
+  final String[] preceding;
 
-  public RawRows(long writeId, int bucket, String[] preceding) {
+  RawRows(long writeId, int bucket, String[] preceding) {
     this.writeId = writeId;
     this.bucket = bucket;
     this.preceding = preceding;

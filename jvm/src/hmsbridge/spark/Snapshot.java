@@ -4,23 +4,23 @@ import java.io.Serializable;
 import java.util.Arrays;
 
 /** Which write ids of a table a reader sees: up to the high watermark, but for the invalid ones. */
-public final class Snapshot implements Serializable {
+final class Snapshot implements Serializable {
   private static final long serialVersionUID = 1;
 
   /** Its definition. A table that is dropped and made again has the same files and write ids. */
-  public final String table;
-  public final long highWatermark;
+  final String table;
+  final long highWatermark;
   /** Open and aborted write ids, ascending. */
-  public final long[] invalid;
+  final long[] invalid;
 
-  public Snapshot(String table, long highWatermark, long[] invalid) {
+  Snapshot(String table, long highWatermark, long[] invalid) {
     this.table = table;
     this.highWatermark = highWatermark;
     this.invalid = invalid;
   }
 
   /** Whether rows of this write are seen. Rows from before the table was ACID are of write 0. */
-  public boolean sees(long writeId) {
+  boolean sees(long writeId) {
     return writeId <= highWatermark && Arrays.binarySearch(invalid, writeId) < 0;
   }
 

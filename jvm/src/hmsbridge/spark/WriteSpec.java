@@ -5,24 +5,24 @@ import java.io.Serializable;
 import org.apache.spark.sql.types.StructType;
 
 /** What all tasks of a write have in common. */
-public final class WriteSpec implements Serializable {
+final class WriteSpec implements Serializable {
   private static final long serialVersionUID = 1;
 
   /** Stored columns, then partition columns. */
-  public final StructType schema;
+  final StructType schema;
   /** The stored columns' type, as ORC writes it. */
-  public final String row;
+  final String row;
   /** The directory below which tasks write. */
-  public final String staging;
-  public final long writeId;
+  final String staging;
+  final long writeId;
   /** ORC's name of the codec. */
-  public final String compression;
+  final String compression;
   /** Columns in which no row may lack a value. */
-  public final String[] required;
+  final String[] required;
   /** Null for a table that is not CLUSTERED BY. */
-  public final Buckets buckets;
+  final Buckets buckets;
   /** The session's time zone, whose wall clock a stored timestamp shows. */
-  public final String zone;
+  final String zone;
 
   /** Of an answer to write/begin. */
   WriteSpec(StructType schema, JsonNode answer, Buckets buckets, String zone) {
