@@ -35,10 +35,10 @@ final class HiveValues {
   private static final Pattern TIME =
       Pattern.compile(" *\\d+-\\d{1,2}-\\d{1,2}[ T]\\d{1,2}:\\d{1,2}:\\d{1,2}(\\.\\d{1,9})? *");
 
-  private final WallClock clock;
+  private final SessionZone zone;
 
   HiveValues(String zone) {
-    clock = new WallClock(zone);
+    this.zone = new SessionZone(zone);
   }
 
   /** The field at a place of a struct: the SerDe has no names. */
@@ -108,7 +108,7 @@ final class HiveValues {
         UTF8String shown = UTF8String.fromString((String) plain);
         Object wall = orNull(DateTimeUtils.stringToTimestampWithoutTimeZone(shown, false));
         boolean isInstant = wall != null && type instanceof TimestampType;
-        return isInstant ? (Object) clock.instant((Long) wall) : wall;
+        return isInstant ? (Object) zone.toInstant((Long) wall) : wall;
       case TIMESTAMP_INSTANT:
         UTF8String zoned = UTF8String.fromString((String) plain);
         return orNull(DateTimeUtils.stringToTimestamp(zoned, ZoneOffset.UTC));

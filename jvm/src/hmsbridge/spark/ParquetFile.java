@@ -50,11 +50,11 @@ final class ParquetFile implements BatchFile {
   private final StructField[] fields;
   /** Where the reader's batches have the columns of the scan; -1: nowhere. */
   private final int[] places;
-  private final WallClock clock;
+  private final SessionZone zone;
   private final ZoneId writerZone;
 
   ParquetFile(ScanFile file, ReadSpec spec, Configuration configuration) throws IOException {
-    clock = new WallClock(spec.zone);
+    zone = new SessionZone(spec.zone);
     fields = spec.schema.fields();
     places = new int[fields.length];
     StructType wanted = new StructType();
@@ -134,7 +134,7 @@ final class ParquetFile implements BatchFile {
       if (isTime && !column.isNullAt(row)) {
         long stored = column.getLong(row);
         long wall = isUtc ? stored : DateTimeUtils.convertTz(stored, ZoneOffset.UTC, writerZone);
-        column.putLong(row, type instanceof TimestampType ? clock.instant(wall) : wall);
+        column.putLong(row, type instanceof TimestampType ? zone.toInstant(wall) : wall);
       }
       for (int at = 0; at < below.length && !column.isNullAt(row); at++) {
         int offset = column.getArrayOffset(row);

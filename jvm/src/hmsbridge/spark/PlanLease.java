@@ -7,8 +7,8 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The lease of a scan: protects its files from the cleaner while they are read. A scan that is planned anew may get a second name; both are held. The
- * executors' copies know {@link #gone} only.
+ * The lease of a scan: protects its files from the cleaner while they are read. A scan that is
+ * planned anew may get a second name; both are held. The executors' copies know {@link #gone} only.
  */
 final class PlanLease implements Serializable {
   private static final long serialVersionUID = 1;
