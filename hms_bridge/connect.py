@@ -383,14 +383,15 @@ def _require_database(url: str) -> None:
             f"'{url}' is no database; write thrift://{url} for a server, or a database as "
             "sqlite:///metastore.db"
         )
+    shown = masked_url(url)
     if "://" not in url:
         raise ConfigError(
-            f"'{masked_url(url)}' is no database; write it as sqlite:///metastore.db, or a "
+            f"'{shown}' is no database; write it as sqlite:///metastore.db, or a "
             "server as thrift://HOST:9083"
         )
     if names_server(url):
         raise ConfigError(
-            f"'{masked_url(url)}' is no database; this needs the metastore's own database, as "
+            f"'{shown}' is no database; this needs the metastore's own database, as "
             "sqlite:///metastore.db"
         )
 

@@ -33,6 +33,7 @@ final class Leases {
   private final ActiveJobs jobs = new ActiveJobs(this::end);
   private long tickMs = TICK_MS;
   private boolean hasEnded;
+  private boolean hasFailed;
 
   private Leases() {}
 
@@ -128,17 +129,21 @@ final class Leases {
 
   /**
    * What fails is no reader's fault: the next tick or use sees whether the service is there. At the
-   * end of a Python program it has gone first, and has ended its leases itself.
+   * end of a Python program it has gone first, and has ended its leases itself: so what fails once
+   * is not worth a word.
    */
   private JsonNode ask(PlanClient client, String verb, Set<String> names) {
     try {
       ObjectNode question = Json.object();
       question.set("leases", Json.tree(names));
-      return client.ask(verb, question);
+      JsonNode answer = client.ask(verb, question);
+      hasFailed = false;
+      return answer;
     } catch (RuntimeException e) {
-      if (!hasEnded) {
+      if (hasFailed && !hasEnded) {
         LOG.warn("{} failed: {}", verb, e.getMessage());
       }
+      hasFailed = true;
       return Json.object();
     }
   }
