@@ -29,7 +29,7 @@ from hms_bridge.session.transaction import Client
 OPEN_MAX = 1_000
 _ENDED_MAX, _ENDED_FILES_MAX = 1_000, 500_000
 _STATEMENTS_MAX = 1_000
-_SILENT_MS, _STOOD_STILL_MS = 120_000, 60_000
+SILENT_MS, _STOOD_STILL_MS = 120_000, 60_000
 _STOP_SECONDS = 10.0
 _USE_LOCK_SECONDS_MAX = 20.0
 """Spark's scheduler waits for the answer to ``read/use``, and the jar for a minute only."""
@@ -86,9 +86,8 @@ class Leases:
         with statement.turn:
             table = self._reader.table_of(request.table)
             with self._held(statement, table, self._client_of(request)) as hold:
-                table = self._reader.table_of(
-                    request.table
-                )  # it may have changed while the lock waited
+                # It may have changed while the lock was awaited.
+                table = self._reader.table_of(request.table)
                 view = statement.view(self._metastore, table)
                 now = view if table.full_name in hold.early else hold.view(table)
                 listed = self._reader.listed(request, table, view)
@@ -167,10 +166,10 @@ class Leases:
         for lease in leases:
             if stood_still:
                 lease.heard_ms = now_ms
-            is_silent = now_ms - lease.heard_ms > _SILENT_MS
+            is_silent = now_ms - lease.heard_ms > SILENT_MS
             if is_silent and lease.statement.turn.acquire(blocking=False):  # else it is in use
                 try:
-                    if now_ms - lease.heard_ms > _SILENT_MS:
+                    if now_ms - lease.heard_ms > SILENT_MS:
                         self._let_go(lease)
                 finally:
                     lease.statement.turn.release()

@@ -203,12 +203,12 @@ def _answer(planned: Planned, request: PlanRequest) -> Answer:
         parallelism=request.parallelism,
         split_bytes=request.split_bytes,
     )
-    highest = write_ids.high_watermark
+    highest, stored_as = write_ids.high_watermark, format_of(table)
     invalid = {*write_ids.open_ids, *write_ids.aborted_ids}
     return {
         "lease": planned.lease,
-        "format": format_of(table),
-        "text": text_settings(table) if format_of(table) == TEXT else {},
+        "format": stored_as,
+        "text": text_settings(table) if stored_as == TEXT else {},
         "row": row_text(table.storage.columns),
         "columns": [column.name for column in table.storage.columns],
         "high_watermark": highest,

@@ -22,18 +22,20 @@ from hms_bridge.errors import DmlError, HmsBridgeError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
-from hms_bridge.model.lock import DataOperation, LockComponent, LockLevel, LockType
-from hms_bridge.model.target import Scope
-from hms_bridge.model.txn import AllocateWriteIdsRequest
+from hms_bridge.model.lock import DataOperation, LockType
+from hms_bridge.plans.leases import SILENT_MS
 from hms_bridge.plans.requests import PlanError, Refusal, WriteRequest, WrittenFile
 from hms_bridge.plans.table_reader import TableReader
 from hms_bridge.plans.write_rules import partition_of, required_columns
 from hms_bridge.rows.event_files import EventFileSpec
-from hms_bridge.session.locked_transaction import LockedTransaction, locked_transaction
+from hms_bridge.session.locked_transaction import (
+    LockedTransaction,
+    locked_transaction,
+    write_lock,
+)
 from hms_bridge.session.transaction import Client
 
 _OPEN_MAX = 200
-_SILENT_MS = 120_000
 
 
 @dataclass(slots=True)
@@ -81,7 +83,9 @@ class Writes:
         self._required(table)
         self._require_room()
         client = replace(self._client, agent=request.agent)
-        context = locked_transaction(self._metastore, client, self._clock, [_lock(table)])
+        # Others may read and insert, nobody may drop (hive.txn.xlock.write=true).
+        lock = write_lock(table, DataOperation.INSERT, LockType.SHARED_READ)
+        context = locked_transaction(self._metastore, client, self._clock, [lock])
         transaction = context.__enter__()
         try:
             table = self._reader.table_of(request.table)  # it may have changed while it waited
@@ -100,18 +104,10 @@ class Writes:
         context: AbstractContextManager[LockedTransaction],
     ) -> Writing:
         required = self._required(table)
-        (allocated,) = self._metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(
-                database_name=table.database_name,
-                table_name=table.name,
-                txn_ids=(transaction.id,),
-            )
-        )
-        publication = Publication(
-            self._metastore, self._resolver, table, transaction.id, allocated.write_id
-        )
+        write_id = transaction.allocate_write_id(table)
+        publication = Publication(self._metastore, self._resolver, table, transaction.id, write_id)
         publication.forget_dead(transaction.txns)
-        spec = EventFileSpec.of_table(table, publication.staging, allocated.write_id, 0)
+        spec = EventFileSpec.of_table(table, publication.staging, write_id, 0)
         staging = self._resolver(publication.staging)
         staging.volume.make_directory(staging.parent.path)  # the table's, if it is gone
         staging.volume.make_working_directory(staging.path)
@@ -120,7 +116,7 @@ class Writes:
             table=table,
             required=required,
             compression=spec.settings.compression.name,
-            write_id=allocated.write_id,
+            write_id=write_id,
             publication=publication,
             context=context,
             turn=threading.Lock(),
@@ -175,7 +171,7 @@ class Writes:
         """Abort what nothing was heard of for two minutes."""
         now_ms = steady_ms(self._clock)
         with self._guard:
-            silent = [w for w in self._open.values() if now_ms - w.heard_ms > _SILENT_MS]
+            silent = [w for w in self._open.values() if now_ms - w.heard_ms > SILENT_MS]
         for writing in silent:
             self.abort(writing.id)
 
@@ -238,18 +234,6 @@ class Writes:
                 raise PlanError(
                     Refusal.REFUSED, f"{_OPEN_MAX} writes are open; wait until some of them end"
                 )
-
-
-def _lock(table: Table) -> LockComponent:
-    """Of who inserts: others may read and insert, nobody may drop (hive.txn.xlock.write=true)."""
-    return LockComponent(
-        type=LockType.SHARED_READ,
-        level=LockLevel.TABLE,
-        scope=Scope(table.database_name, table.name),
-        operation=DataOperation.INSERT,
-        is_transactional=True,
-        is_dynamic_partition_write=table.is_partitioned,
-    )
 
 
 def _ended() -> PlanError:

@@ -10,7 +10,7 @@ from hms_bridge.clock import Clock, steady_ms
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
-from hms_bridge.model.ids import LockId, TxnId
+from hms_bridge.model.ids import LockId, TxnId, WriteId
 from hms_bridge.model.lock import (
     DataOperation,
     LockComponent,
@@ -20,7 +20,7 @@ from hms_bridge.model.lock import (
     LockType,
 )
 from hms_bridge.model.target import Scope
-from hms_bridge.model.txn import TxnType
+from hms_bridge.model.txn import AllocateWriteIdsRequest, TxnType
 from hms_bridge.model.valid_ids import ValidTxnList, ValidWriteIdList
 from hms_bridge.session.min_history import register_reader
 from hms_bridge.session.transaction import Client, Transaction, current_snapshot, open_transaction
@@ -40,6 +40,15 @@ class LockedTransaction:
     def write_ids(self, full_table_name: str) -> ValidWriteIdList:
         """What the transaction may see of a table."""
         return self.metastore.get_valid_write_ids([full_table_name], self.txns)[0]
+
+    def allocate_write_id(self, table: Table) -> WriteId:
+        """For what the transaction writes to a table. Raises what the metastore raises."""
+        (allocated,) = self.metastore.allocate_table_write_ids(
+            AllocateWriteIdsRequest(
+                database_name=table.database_name, table_name=table.name, txn_ids=(self.id,)
+            )
+        )
+        return allocated.write_id
 
 
 @contextmanager
@@ -76,6 +85,18 @@ def read_lock(table: Table, partition_name: str | None = None) -> LockComponent:
         scope=Scope(table.database_name, table.name, partition_name),
         operation=DataOperation.SELECT,
         is_transactional=True,
+    )
+
+
+def write_lock(table: Table, operation: DataOperation, lock_type: LockType) -> LockComponent:
+    """The lock of who writes to a table, or to partitions of it that nobody knows beforehand."""
+    return LockComponent(
+        type=lock_type,
+        level=LockLevel.TABLE,
+        scope=Scope(table.database_name, table.name),
+        operation=operation,
+        is_transactional=True,
+        is_dynamic_partition_write=table.is_partitioned,
     )
 
 

@@ -27,11 +27,10 @@ from hms_bridge.dml.statement import Ddl, Delete, Dml, Insert, NameAsWritten, Se
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
 from hms_bridge.model.catalog import Table
-from hms_bridge.model.lock import LockComponent, LockLevel
-from hms_bridge.model.target import Scope
+from hms_bridge.model.lock import LockComponent
 from hms_bridge.model.txn import TxnType
 from hms_bridge.rows.scan import ScanSplit
-from hms_bridge.session.locked_transaction import locked_transaction, read_lock
+from hms_bridge.session.locked_transaction import locked_transaction, read_lock, write_lock
 from hms_bridge.session.transaction import Client
 from hms_bridge.spark.char_columns import with_char_values
 from hms_bridge.spark.definitions import run_definition
@@ -277,14 +276,4 @@ def _write_locks(plan: WritePlan) -> list[LockComponent]:
         for source in plan.sources
         if source.table.full_name != plan.table.full_name
     ]
-    locks.append(
-        LockComponent(
-            type=plan.kind.lock_type,
-            level=LockLevel.TABLE,
-            scope=Scope(plan.table.database_name, plan.table.name),
-            operation=plan.kind.operation,
-            is_transactional=True,
-            is_dynamic_partition_write=plan.table.is_partitioned,
-        )
-    )
-    return locks
+    return [*locks, write_lock(plan.table, plan.kind.operation, plan.kind.lock_type)]

@@ -29,9 +29,7 @@ from hms_bridge.dml.plan import Write, WritePlan
 from hms_bridge.dml.rewrite import quote
 from hms_bridge.errors import DmlError
 from hms_bridge.metastore import Metastore
-from hms_bridge.model.catalog import Table
 from hms_bridge.model.ids import WriteId
-from hms_bridge.model.txn import AllocateWriteIdsRequest
 from hms_bridge.rows.event_files import BUCKET_COLUMN, EventFileSpec
 from hms_bridge.rows.key_sum import KEY_SUM_MODULUS
 from hms_bridge.session.locked_transaction import LockedTransaction
@@ -89,7 +87,7 @@ class WriteJob:
         self, plan: WritePlan, rows: DataFrame, planned: int | None, writers: int
     ) -> WriteOutcome:
         """``planned``: how many rows there are; None if nobody has looked."""
-        write_id = self._allocate(plan.table)
+        write_id = self._transaction.allocate_write_id(plan.table)
         publication = Publication(
             self._metastore, self._resolver, plan.table, self._transaction.id, write_id
         )
@@ -117,16 +115,6 @@ class WriteJob:
         finally:
             publication.discard_staging()
         return WriteOutcome(write_id=write_id, inserted_count=inserted, deleted_count=deleted)
-
-    def _allocate(self, table: Table) -> WriteId:
-        (allocated,) = self._metastore.allocate_table_write_ids(
-            AllocateWriteIdsRequest(
-                database_name=table.database_name,
-                table_name=table.name,
-                txn_ids=(self._transaction.id,),
-            )
-        )
-        return allocated.write_id
 
     def _delete(
         self, plan: WritePlan, rows: DataFrame, staging: str, write_id: WriteId
