@@ -22,7 +22,9 @@ final class AcidWriter implements DataWriter<InternalRow> {
 
   private final WriteSpec spec;
   private final Configuration configuration;
-  private final int task;
+  /** The bucket of all rows, if the table has none of its own. */
+  private final int taskBucket;
+  private final int statement;
   private final String prefix;
   private final int stored;
   private final DataType[] keyTypes;
@@ -36,7 +38,8 @@ final class AcidWriter implements DataWriter<InternalRow> {
   AcidWriter(WriteSpec spec, Configuration configuration, int task, long attempt) {
     this.spec = spec;
     this.configuration = configuration;
-    this.task = task;
+    this.taskBucket = task % STATEMENT_BUCKETS;
+    this.statement = spec.buckets == null ? task / STATEMENT_BUCKETS : 0;
     this.prefix = spec.staging + "/insert_" + attempt + "_";
     schema = new EventSchema(spec);
     stored = schema.row.getChildren().size();
@@ -46,7 +49,7 @@ final class AcidWriter implements DataWriter<InternalRow> {
       keyTypes[at] = fields[stored + at].dataType();
     }
     required = Arrays.stream(spec.required).mapToInt(spec.schema::fieldIndex).toArray();
-    if (task / STATEMENT_BUCKETS >= STATEMENT_BUCKETS) {
+    if (statement >= STATEMENT_BUCKETS) {
       throw new IllegalStateException("too many tasks write one table: repartition the rows");
     }
   }
@@ -61,7 +64,7 @@ final class AcidWriter implements DataWriter<InternalRow> {
       }
     }
     Object[] values = partition(row);
-    int number = spec.buckets == null ? task % STATEMENT_BUCKETS : spec.buckets.of(row);
+    int number = spec.buckets == null ? taskBucket : spec.buckets.of(row);
     if (file == null || number != bucket || !Arrays.equals(values, partition)) {
       finish();
       open(values, number);
@@ -72,7 +75,6 @@ final class AcidWriter implements DataWriter<InternalRow> {
   private void open(Object[] values, int number) throws IOException {
     partition = values;
     bucket = number;
-    int statement = spec.buckets == null ? task / STATEMENT_BUCKETS : 0;
     file =
         new EventWriter(
             schema,
@@ -97,7 +99,6 @@ final class AcidWriter implements DataWriter<InternalRow> {
   private void finish() throws IOException {
     if (file != null) {
       file.close();
-      int statement = spec.buckets == null ? task / STATEMENT_BUCKETS : 0;
       written.add(file, PlanValues.toJson(partition, keyTypes), bucket, statement);
       file = null;
     }
