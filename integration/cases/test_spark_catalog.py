@@ -34,7 +34,7 @@ from integration.referees.insert_only import FORMATS, QUESTIONS, as_texts, make_
 from integration.referees.java_metastore import JavaMetastore
 from integration.referees.ours import OurServer
 from integration.referees.processes import Workplace
-from integration.referees.spark import OurSparkDriver, SparkDriver
+from integration.referees.spark import VERSIONS, SparkDriver, spark_of
 from integration.story.sides import wait_until
 from tests.conformance import objects
 from tests.support.table_write import TableWrite
@@ -42,16 +42,12 @@ from tests.support.table_write import TableWrite
 CALLS = "integration.drivers.catalog_rows"
 COLUMNS = (Column(name="id", type="int"), Column(name="item", type="string"))
 KEYS = (Column(name="ds", type="string"),)
-VERSIONS = ("4.3", "3.5")
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def driver(workplace: Workplace, request: pytest.FixtureRequest) -> Iterator[SparkDriver]:
     """A Spark of each generation, with nothing of ours in it yet."""
-    if request.param == "3.5":
-        started: SparkDriver = OurSparkDriver(workplace, python=install.spark_35())
-    else:
-        started = SparkDriver(workplace, settings={"spark.sql.session.timeZone": "UTC"})
+    started = spark_of(workplace, request.param)
     yield started
     started.stop()
 

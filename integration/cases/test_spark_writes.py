@@ -13,13 +13,12 @@ from hms_bridge.connect import connected, open_local
 from hms_bridge.model.catalog import Database
 from integration.comparison.cases import ACID
 from integration.drivers.catalog_rows import COPIED
-from integration.referees import install
 from integration.referees.errors import StatementError
 from integration.referees.golden_tables import copy_definitions, put_golden_tables
 from integration.referees.hive42 import Hive42, table_folder
 from integration.referees.ours import OurServer
 from integration.referees.processes import Workplace
-from integration.referees.spark import OurSparkDriver, SparkDriver
+from integration.referees.spark import VERSIONS, SparkDriver, spark_of
 
 CALLS = "integration.drivers.catalog_rows"
 KEYS = {
@@ -38,12 +37,9 @@ KEYS = {
 REFUSED = re.compile("uniontype|equal values have several texts|bucketing_version 1")
 
 
-@pytest.fixture(scope="module", params=["4.3", "3.5"])
+@pytest.fixture(scope="module", params=VERSIONS)
 def driver(workplace: Workplace, request: pytest.FixtureRequest) -> Iterator[SparkDriver]:
-    if request.param == "3.5":
-        started: SparkDriver = OurSparkDriver(workplace, python=install.spark_35())
-    else:
-        started = SparkDriver(workplace, settings={"spark.sql.session.timeZone": "UTC"})
+    started = spark_of(workplace, request.param)
     yield started
     started.stop()
 

@@ -17,6 +17,8 @@ from integration.referees.processes import QUICK_JAVA, Server, Workplace, free_p
 
 CHECKOUT = Path(__file__).parents[2]
 WORKERS = 2
+VERSIONS = ("4.3", "3.5")
+"""Spark's generations, of which each case of its catalog is true."""
 SPARK_JAVA = " ".join(QUICK_JAVA)
 
 
@@ -279,3 +281,10 @@ def is_alive(pid: int) -> bool:
     except FileNotFoundError:
         return False
     return text.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
+def spark_of(workplace: Workplace, version: str) -> SparkDriver:
+    """A Spark of one of VERSIONS, with nothing of ours in it yet."""
+    if version == "3.5":
+        return OurSparkDriver(workplace, python=install.spark_35())
+    return SparkDriver(workplace, settings={"spark.sql.session.timeZone": "UTC"})
